@@ -1,0 +1,375 @@
+"""The problem a study poses: its space, what identifies an evaluation, and how raw figures are judged.
+
+Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
+value, a choice as the index of its value). Everything here is vectorised over rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile, Plugin, Use
+from designopt.study.expression import Expression
+from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
+
+Matrix = NDArray[np.float64]
+
+#: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
+STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
+
+
+@dataclass(frozen=True)
+class Space:
+    """Ordered parameters and the relations between them that are decided before any evaluation."""
+
+    parameters: tuple[Parameter, ...]
+    relations: tuple[Expression, ...] = ()
+
+    @cached_property
+    def free(self) -> tuple[Parameter, ...]:
+        """The parameters that vary: the columns of ``X``."""
+        return tuple(p for p in self.parameters if p.kind != "fixed")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of ``X``."""
+        return tuple(p.name for p in self.free)
+
+    @cached_property
+    def lower(self) -> Matrix:
+        """Lower bounds in search coordinates (see `to_search`)."""
+        return np.array([_search_bounds(p)[0] for p in self.free])
+
+    @cached_property
+    def upper(self) -> Matrix:
+        """Upper bounds in search coordinates."""
+        return np.array([_search_bounds(p)[1] for p in self.free])
+
+    def from_search(self, S: Matrix) -> Matrix:
+        """Designs ``X`` for search coordinates `S` (n, d).
+
+        A real parameter on a linear scale is searched as itself, on a log scale as its natural logarithm; integers and
+        choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds.
+        """
+        X = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
+        for j, p in enumerate(self.free):
+            if p.kind in ("int", "choice"):
+                X[:, j] = np.clip(np.rint(X[:, j]), *_range(p))
+            elif p.scale == "log":
+                X[:, j] = np.clip(np.exp(X[:, j]), p.low, p.high)
+        return X
+
+    def to_search(self, X: Matrix) -> Matrix:
+        """Search coordinates of designs `X` (n, d); the inverse of `from_search` up to rounding."""
+        S = np.array(X, dtype=float)
+        for j, p in enumerate(self.free):
+            if p.kind == "real" and p.scale == "log":
+                S[:, j] = np.log(S[:, j])
+        return S
+
+    def values(self, x: Sequence[float]) -> dict[str, Any]:
+        """One design in the study's units, fixed parameters included, choices by their value."""
+        row = iter(x)
+        return {p.name: p.values[0] if p.kind == "fixed" else _value(p, float(next(row))) for p in self.parameters}
+
+    def design(self, x: Sequence[float]) -> dict[str, Any]:
+        """One design as the model receives it: in the model's units."""
+        values = self.values(x)
+        for p in self.parameters:
+            if (p.factor, p.offset) != (1.0, 0.0):
+                values[p.name] = p.factor * values[p.name] + p.offset
+        return values
+
+    def excess(self, X: Matrix) -> Matrix:
+        """By how much each design breaks the relations (n,); 0 where all hold, infinite where one cannot be computed."""
+        total = np.zeros(len(X))
+        columns: dict[str, Any] = {p.name: X[:, j] for j, p in enumerate(self.free)}
+        columns |= {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
+        for relation in self.relations:
+            with np.errstate(all="ignore"):
+                broken = np.broadcast_to(relation.excess(columns), total.shape)
+            total = total + np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
+        return total
+
+
+def _range(p: Parameter) -> tuple[float, float]:
+    return (0.0, len(p.values) - 1.0) if p.kind == "choice" else (p.low, p.high)
+
+
+def _search_bounds(p: Parameter) -> tuple[float, float]:
+    low, high = _range(p)
+    if p.kind in ("int", "choice"):
+        return low - 0.5, high + 0.5
+    return (float(np.log(low)), float(np.log(high))) if p.scale == "log" else (low, high)
+
+
+def _value(p: Parameter, x: float) -> Any:
+    if p.kind == "choice":
+        return p.values[int(x)]
+    return int(x) if p.kind == "int" else x
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What is known of a batch of designs, row by row in the order in which they were asked.
+
+    `objectives` (n, m) are to be minimised and infinite where there is no value; `violation` (n,) is 0 for a feasible
+    design and positive otherwise; `failed` marks designs without a result; `invalid` those that break a relation and
+    were not evaluated. `figures` holds every output (n, scenarios), NaN where there is none: for display and
+    analysis, a solver has no need of it.
+    """
+
+    X: Matrix
+    objectives: Matrix
+    violation: Matrix
+    failed: NDArray[np.bool_]
+    invalid: NDArray[np.bool_]
+    figures: Mapping[str, Matrix]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Evaluated, and within all limits."""
+        return np.asarray(self.violation == 0.0)
+
+    @property
+    def rank_violation(self) -> Matrix:
+        """Violation mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2 failed."""
+        finite = np.where(np.isfinite(self.violation), self.violation, 0.0)
+        squeezed = finite / (1.0 + finite)
+        squeezed = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), squeezed, 1.0), squeezed)
+        return np.where(self.failed & ~self.invalid, 2.0, np.minimum(squeezed, np.nextafter(2.0, 1.0)))
+
+    def take(self, rows: NDArray[Any]) -> Outcomes:
+        """The outcomes of some rows (indices or mask)."""
+        return Outcomes(
+            self.X[rows],
+            self.objectives[rows],
+            self.violation[rows],
+            self.failed[rows],
+            self.invalid[rows],
+            {name: values[rows] for name, values in self.figures.items()},
+        )
+
+
+#: What a solver is given: takes designs (n, d), returns their outcomes once all are durably recorded.
+#: It raises `StageEnded` when the stage's budget is used up or the run is being stopped; solvers let it pass.
+Evaluate = Callable[[Matrix], Outcomes]
+
+
+class StageEnded(Exception):
+    """The stage's budget is used up, or the run stops: not an error. Solvers need not catch it."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable."""
+
+    model: Use
+    space: Space
+    scenarios: tuple[Scenario, ...]
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...] = ()
+    figures: Mapping[str, Use] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.figures is None:
+            object.__setattr__(self, "figures", {})
+
+    @classmethod
+    def of(cls, study: Study) -> Problem:
+        """The problem that `study` poses."""
+        return cls(
+            model=study.model,
+            space=Space(study.space, study.relations),
+            scenarios=study.scenarios,
+            objectives=study.objectives,
+            constraints=study.constraints,
+            figures=dict(study.figures),
+        )
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the recorded figures: the model's outputs, then the figures computed by objective plugins."""
+        return (*self.model.plugin.outputs, *self.figures)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the canonical form; a store belongs to one."""
+        return hashlib.blake2b(canonical_json(self.canonical()).encode(), digest_size=16).hexdigest()
+
+    def canonical(self) -> dict[str, Any]:
+        """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
+        return {
+            "model": _canonical_use(self.model),
+            "figures": {name: _canonical_use(use) for name, use in self.figures.items()},
+            "scenarios": [{"name": s.name, "values": _plain(s.values)} for s in self.scenarios],
+            "space": [
+                {
+                    "name": p.name,
+                    "kind": p.kind,
+                    "low": p.low,
+                    "high": p.high,
+                    "values": list(p.values),
+                    "unit": p.unit,
+                    "scale": p.scale,
+                }
+                for p in self.space.parameters
+            ],
+            "relations": [str(r) for r in self.space.relations],
+            "objectives": [
+                {"name": o.name, o.direction: str(o.expression), "unit": o.unit, "over": _canonical_use(o.over)}
+                for o in self.objectives
+            ],
+            "constraints": [
+                {
+                    "name": c.name,
+                    "of": str(c.expression),
+                    "min": c.minimum,
+                    "max": c.maximum,
+                    "equals": c.equals,
+                    "unit": c.unit,
+                    "over": _canonical_use(c.over),
+                }
+                for c in self.constraints
+            ],
+        }
+
+    @cached_property
+    def _key_prefixes(self) -> list[Any]:
+        """One started hash per scenario: model, its version, settings, computed figures and scenario."""
+        figures = [_canonical_use(use) for _, use in sorted(self.figures.items())]
+        return [
+            hashlib.blake2b(
+                canonical_json([_canonical_use(self.model), figures, _plain(s.values)]).encode(), digest_size=16
+            )
+            for s in self.scenarios
+        ]
+
+    def keys(self, X: Matrix) -> list[list[bytes]]:
+        """Evaluation keys (16 bytes each) of designs `X`, a list over scenarios per design.
+
+        BLAKE2b-128 of plugin name, version, settings, scenario and the parameter values as doubles in the model's
+        units; integers and choices keep their type. The order of parameters in the file does not matter.
+        """
+        if not np.isfinite(X).all():
+            raise ValueError("a design value is NaN or infinite")
+        order = sorted(range(len(self.space.parameters)), key=lambda i: self.space.parameters[i].name)
+        parts: list[bytes | tuple[int, float, float]] = []
+        column = {p.name: j for j, p in enumerate(self.space.free)}
+        for i in order:
+            p = self.space.parameters[i]
+            parts.append(p.name.encode() + b"\0")
+            if p.kind == "fixed":
+                value = p.values[0]
+                if isinstance(value, float):
+                    value = p.factor * value + p.offset
+                parts.append(_tagged(value))
+            elif p.kind == "real" or (p.factor, p.offset) != (1.0, 0.0):
+                parts.append((column[p.name], p.factor, p.offset))
+            else:
+                parts.append((column[p.name], 0.0, 0.0))
+        rows = []
+        for x in X.tolist():
+            body = b"".join(
+                part if isinstance(part, bytes) else self._encoded(x[part[0]], part) for part in parts
+            )
+            row = []
+            for prefix in self._key_prefixes:
+                started = prefix.copy()
+                started.update(body)
+                row.append(started.digest())
+            rows.append(row)
+        return rows
+
+    def _encoded(self, value: float, part: tuple[int, float, float]) -> bytes:
+        column, factor, offset = part
+        if factor == 0.0:
+            return _tagged(_value(self.space.free[column], value))
+        return b"d" + struct.pack("<d", factor * value + offset + 0.0)
+
+    def judge(
+        self, X: Matrix, figures: Mapping[str, Matrix], failed: NDArray[np.bool_], excess: Matrix | None = None
+    ) -> Outcomes:
+        """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
+
+        `failed` (n, scenarios) marks evaluations without a result: one of them makes the design a failed one.
+        `excess` (n,) is `Space.excess`, computed when not given. An objective or constraint that is not a finite number
+        although the evaluation succeeded (a logarithm of a negative figure, say) makes the design failed too.
+        """
+        n = len(X)
+        excess = self.space.excess(X) if excess is None else excess
+        invalid = excess > 0.0
+        lost = failed.any(axis=1) | invalid
+        objectives = np.empty((n, len(self.objectives)))
+        violation = np.zeros(n)
+        with np.errstate(all="ignore"):
+            for j, objective in enumerate(self.objectives):
+                sign = 1.0 if objective.direction == "minimize" else -1.0
+                objectives[:, j] = sign * self._aggregate(objective, figures, n, sign)
+            for constraint in self.constraints:
+                violation = violation + self._violation(constraint, figures, n)
+        lost |= ~np.isfinite(objectives).all(axis=1) | ~np.isfinite(violation)
+        objectives[lost] = np.inf
+        violation = np.where(lost, np.inf, violation)
+        violation = np.where(invalid, excess, violation)
+        return Outcomes(X, objectives, violation, lost, invalid, figures)
+
+    def _aggregate(self, item: Objective | Constraint, figures: Mapping[str, Matrix], n: int, sign: float) -> Matrix:
+        raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(self.scenarios)))
+        if len(self.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
+            return np.array(raw[:, 0])
+        return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
+
+    def _violation(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> Matrix:
+        """How far a limit is passed, relative to the limit's size (absolute for a limit of 0)."""
+        total = np.zeros(n)
+        if c.maximum is not None:
+            total += np.maximum(self._aggregate(c, figures, n, 1.0) - c.maximum, 0.0) / (abs(c.maximum) or 1.0)
+        if c.minimum is not None:
+            total += np.maximum(c.minimum - self._aggregate(c, figures, n, -1.0), 0.0) / (abs(c.minimum) or 1.0)
+        if c.equals is not None:
+            high, low = self._aggregate(c, figures, n, 1.0), self._aggregate(c, figures, n, -1.0)
+            total += np.maximum(np.abs(high - c.equals), np.abs(low - c.equals)) / (abs(c.equals) or 1.0)
+        return total
+
+
+def canonical_json(data: Any) -> str:
+    """One text for equal data: sorted keys, no spaces, shortest exact floats; NaN is refused."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def _canonical_use(use: Use) -> dict[str, Any]:
+    plugin: Plugin = use.plugin
+    return {"use": plugin.name, "version": plugin.version, "settings": _plain(use.settings)}
+
+
+def _plain(value: Any) -> Any:
+    """Settings as JSON data; a file is its digest, -0.0 is 0.0."""
+    if isinstance(value, InputFile):
+        return {"file": value.digest}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value + 0.0
+    return value
+
+
+def _tagged(value: Any) -> bytes:
+    """A choice, integer or fixed value with its type, so that 1, 1.0, "1" and true differ."""
+    if isinstance(value, float):
+        return b"d" + struct.pack("<d", value + 0.0)
+    return f"{type(value).__name__}:{value}".encode() + b"\0"
