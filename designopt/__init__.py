@@ -23,7 +23,7 @@ from designopt.plugin import (
 )
 
 if TYPE_CHECKING:
-    from designopt.api import Run, load, open_store, study
+    from designopt.api import Study, load, open_store, resume, study
 
 __version__ = "0.1.0"
 
@@ -34,13 +34,14 @@ __all__ = [
     "InvalidDesign",
     "InvalidSetting",
     "Quantity",
-    "Run",
+    "Study",
     "aggregation",
     "load",
     "model",
     "objective",
     "open_store",
     "report",
+    "resume",
     "solver",
     "study",
 ]
@@ -48,7 +49,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the running side only when it is used: importing `designopt` in a plugin stays light."""
-    if name in ("Run", "load", "open_store", "study"):
+    if name in ("Study", "load", "open_store", "resume", "study"):
         from designopt import api
 
         return getattr(api, name)

@@ -1,0 +1,99 @@
+"""The Python side of the suite: load or build a study, run it, open what it left.
+
+>>> import designopt
+>>> result = designopt.load("studies/knee_damper.yaml").run()      # doctest: +SKIP
+>>> result.to_pandas(result.front())                               # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from designopt.problem import Problem
+from designopt.study import study as definitions
+from designopt.study.load import load_study, study_from_data
+
+if TYPE_CHECKING:
+    from designopt.run.evaluate import Evaluation
+    from designopt.run.progress import Progress
+    from designopt.run.result import Result
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study, ready to run. `definition` holds everything the file says."""
+
+    definition: definitions.Study
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.definition.name
+
+    @property
+    def problem(self) -> Problem:
+        """Space, model, scenarios, objectives and constraints."""
+        return Problem.of(self.definition)
+
+    @property
+    def default_store(self) -> Path:
+        """Where `run` keeps its results when no place is given: ``results/<file or study name>.study``."""
+        path = self.definition.path
+        return Path("results") / f"{path.stem if path else self.name}.study"
+
+    def run(self, store: str | Path | None = None, *, resume: bool = False, **options: Any) -> Result:
+        """Run all stages and return what is known; every evaluation is durable in the folder `store`.
+
+        `options` are those of `designopt.run.runner.run_study`: ``workers``, ``scheduler``, ``executor``, ``progress``,
+        ``budget``. Raises `StoreError` when the store exists (give ``resume=True`` to continue it), is in use or cannot
+        be written; `FailurePolicyStop`; `Interrupted`.
+        """
+        from designopt.run.runner import run_study
+
+        return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
+
+    def evaluate(
+        self, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+    ) -> Evaluation:
+        """One design, in this process, recorded nowhere: `values` in the study's units, all free parameters.
+
+        The scenario is the first one unless named. Raises `KeyError` for an unknown or missing name.
+        """
+        from designopt.run.evaluate import evaluate_one
+
+        return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
+
+
+def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Sequence[str | Path] = ()) -> Study:
+    """The study in the YAML file `path`; `overrides` are ``"dotted.key=value"`` texts.
+
+    Raises `designopt.study.errors.StudyError` with every mistake of the file, each with its place.
+    """
+    files = tuple((Path(f).name, Path(f).read_bytes()) for f in plugin_files)
+    return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files))
+
+
+def study(*, base: str | Path | None = None, **sections: Any) -> Study:
+    """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
+
+    Files are looked for below `base` (the current folder by default). A decorated model or solver may stand where the
+    file has ``use: name``. Raises `designopt.study.errors.StudyError`.
+    """
+    return Study(study_from_data(sections, base=Path(base) if base else Path.cwd()))
+
+
+def open_store(path: str | Path) -> Result:
+    """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store."""
+    from designopt.run.result import Result
+
+    return Result.open(Path(path))
+
+
+def resume(store: str | Path, *, progress: Progress | None = None, **options: Any) -> Result:
+    """Continue the run that left `store`, from the study file kept in it. Options as for `Study.run`."""
+    from designopt.run.runner import resume_study
+
+    return resume_study(Path(store), progress=progress, **options)

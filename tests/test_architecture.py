@@ -1,0 +1,98 @@
+"""The house stands as DESIGN says: imports point one way, and importing the suite loads nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: Lower layers first; a module may import its own layer and those before it.
+LAYERS = (
+    ("plugin",),
+    ("study",),
+    ("problem", "aggregations"),
+    ("dynamics", "collocation"),
+    ("solvers",),
+    ("run",),
+    ("report",),
+    ("api", "testing"),
+    ("cli",),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+HEAVY = ("scipy", "pymoo", "casadi", "dask", "distributed", "plotly", "pint", "rich", "pandas", "matplotlib")
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every module named in an import statement of `path`, those inside functions included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module)
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer(module: str) -> int | None:
+    parts = module.split(".")
+    return RANK.get(parts[1]) if parts[0] == "designopt" and len(parts) > 1 else None
+
+
+SUITE = sorted((ROOT / "designopt").rglob("*.py"))
+PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SUITE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_imports_only_its_own_layer_and_lower_ones(path: Path) -> None:
+    name = path.relative_to(ROOT / "designopt").parts[0].removesuffix(".py")
+    if name in ("__init__", "__main__"):
+        return  # the public face re-exports from all layers, lazily
+    assert name in RANK, f"{path.name}: give the new module a layer"
+    above = {m for m in imported_modules(path) if (rank := layer(m)) is not None and rank > RANK[name]}
+    assert not above, f"{path.relative_to(ROOT)} reaches up to {sorted(above)}"
+
+
+@pytest.mark.parametrize("path", SUITE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_suite_knows_no_plugin_package(path: Path) -> None:
+    packages = {p.name for p in (ROOT / "plugins").iterdir() if p.is_dir()}
+    assert not {m for m in imported_modules(path) if m.split(".")[0] in packages}
+
+
+@pytest.mark.parametrize("path", PLUGINS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_plugins_do_not_reach_into_the_runner_or_the_command_line(path: Path) -> None:
+    reached = {m for m in imported_modules(path) if m.startswith(("designopt.cli", "designopt.api"))}
+    assert not reached
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import designopt",
+        "import designopt.problem",
+        "import designopt.study.load",
+        "from designopt.cli import main",
+        "import designopt.solvers.sampling, designopt.solvers.evolutionary",
+        "import designopt.report",
+        "import designopt_knee.model",
+    ],
+)
+def test_importing_loads_nothing_heavy(statement: str) -> None:
+    code = f"import sys; {statement}; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_listing_plugins_imports_none_of_them() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from designopt.cli import main\n"
+        "result = CliRunner().invoke(main, ['list'])\n"
+        "assert result.exit_code == 0 and 'four_bar_knee' in result.output, result.output\n"
+        "print([m for m in sys.modules if m.startswith(('designopt_', 'designopt.solvers', 'designopt.aggregations'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
