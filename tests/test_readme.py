@@ -1,0 +1,49 @@
+"""What the README shows works as written."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_model_of_ones_own_runs_as_printed(tmp_path: Path) -> None:
+    (tmp_path / "isolation.py").write_text(blocks("python")[1])
+    done = subprocess.run([sys.executable, "isolation.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results" / "isolation.study" / "journal.db").exists()
+
+
+def test_the_study_file_is_valid_as_printed(tmp_path: Path) -> None:
+    (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
+    command = [sys.executable, "-m", "designopt", "validate", "knee.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path) -> None:
+    (tmp_path / "my_model.py").write_text(blocks("python")[1])
+    (tmp_path / "mine.yaml").write_text(
+        "study: mine\nmodel: {use: isolated_mass, mass: 320 kg}\n"
+        "space:\n  stiffness: {low: 5 kN/m, high: 50 kN/m, unit: N/m}\n  damping: {low: 2e2, high: 5e3, scale: log}\n"
+        "objectives:\n  - {name: comfort, minimize: acceleration}\n  - {name: travel, minimize: travel, unit: mm}\n"
+        "solver: {use: nsga2, population: 10}\nbudget: {evaluations: 40}\n"
+    )
+    command = [sys.executable, "-m", "designopt", "run", "mine.yaml", "--plugin", "my_model.py", "-o", "mine.study"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mine.study" / "report.html").exists()
+
+
+@pytest.mark.parametrize("command", re.findall(r"python3 -m venv .*", README))
+def test_the_two_commands_install_the_pinned_versions(command: str) -> None:
+    assert "-r constraints.txt" in command
+    assert "--no-deps" in command
