@@ -1,0 +1,72 @@
+"""What is wrong with a study file, as data; turning it into text or JSON is a separate, small matter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One mistake. `line` and `column` count from 1 and are None where there is no file to point into.
+
+    `file` is the file's name, the ``--set`` text that caused it, or empty for a study built in Python. `end_column` is
+    the column after the last wrong character on that line; `path` says where in the study (``space.stiffness.low``).
+    """
+
+    file: str
+    line: int | None
+    column: int | None
+    end_column: int | None
+    path: str
+    message: str
+    source_line: str = ""
+
+
+class StudyError(Exception):
+    """The study cannot be used; `issues` says everything that is wrong with it, in file order."""
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        self.issues = tuple(issues)
+        super().__init__(render_text(self.issues))
+
+
+def render_text(issues: Sequence[Issue]) -> str:
+    """The issues for a person at a terminal: position, message, source line and carets, then the count."""
+    lines: list[str] = []
+    for issue in issues:
+        where = issue.file
+        if issue.line is not None:
+            where += f":{issue.line}:{issue.column}"
+        head = f"{where}: error: " if where else "error: "
+        lines.append(head + (f"{issue.path}: " if issue.path else "") + issue.message)
+        lines.extend(_excerpt(issue))
+    count = len(issues)
+    lines.append(f"{count} error{'' if count == 1 else 's'}, nothing was run.")
+    return "\n".join(lines)
+
+
+def render_json(issues: Sequence[Issue]) -> str:
+    """The same for editors and programs: a JSON array of objects with the fields of `Issue`."""
+    return json.dumps([asdict(issue) for issue in issues], ensure_ascii=False, indent=2)
+
+
+#: Longest piece of a source line that is shown; what is wrong always lies within it.
+_WIDTH = 120
+
+
+def _excerpt(issue: Issue) -> list[str]:
+    """Source line moved to an indent of four, and carets below it; tabs are kept so that both lines align."""
+    if issue.line is None or issue.column is None or not issue.source_line.strip():
+        return []
+    text = issue.source_line.rstrip()
+    indent = min(len(text) - len(text.lstrip()), issue.column - 1)
+    start = issue.column - 1
+    stop = max(issue.end_column - 1 if issue.end_column else start + 1, start + 1)
+    if start - indent > _WIDTH - 40:
+        indent = start - 20
+    shown = text[indent : indent + _WIDTH]
+    before = "".join("\t" if c == "\t" else " " for c in text[indent:start].ljust(start - indent))
+    carets = "^" * max(1, min(stop - start, indent + _WIDTH - start))
+    return ["    " + shown, "    " + before + carets]
