@@ -1,0 +1,169 @@
+"""Geometry of the leg: closure of the four-bar knee, positions of the joints, instant centre.
+
+Written once for NumPy arrays and for CasADi symbols: every function takes the module `m` that provides ``sin``,
+``cos``, ``sqrt`` and ``atan2``. A parameter mapping `g` goes by the word names of `designopt_knee.parameters`.
+
+Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, called "the paper"; numbers in
+brackets are its equations. Angles of links are measured from the vertical, lower end forward is positive:
+``u(a) = (sin a, -cos a)``; the foot from the horizontal, toe up is positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Joints in the order of the model's `walk` array.
+JOINTS = ("hip", "E", "A", "B", "C", "D", "F", "ankle", "heel", "toe")
+
+#: Straight lines that draw the leg, as pairs of `JOINTS`.
+LINKS = (
+    ("hip", "E"),
+    ("E", "A"),
+    ("A", "B"),
+    ("A", "D"),
+    ("B", "C"),
+    ("C", "D"),
+    ("D", "F"),
+    ("F", "ankle"),
+    ("heel", "ankle"),
+    ("ankle", "toe"),
+)
+
+Point = tuple[Any, Any]
+
+
+def down(angle: Any, m: Any = np) -> Point:
+    """u(a): the unit vector that points straight down for 0 and forward for a right angle."""
+    return m.sin(angle), -m.cos(angle)
+
+
+def along(origin: Point, length: Any, direction: Point) -> Point:
+    """The point at `length` from `origin` in `direction`."""
+    return origin[0] + length * direction[0], origin[1] + length * direction[1]
+
+
+def fold(g: Mapping[str, Any], eta: Any, m: Any = np) -> Any:
+    """Cosine of the angle at A between AC and AD for the angle `eta` of BC to the thigh, closure (1), (2).
+
+    The linkage exists where it lies inside (-1, 1); at either end AD and CD lie in one line and the linkage folds over.
+    """
+    b, c = _thigh_side(g, eta, m)
+    r = m.sqrt(c[0] ** 2 + c[1] ** 2)
+    return (g["ad_length"] ** 2 + r**2 - g["cd_length"] ** 2) / (2.0 * g["ad_length"] * r)
+
+
+def relative_angles(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Any, Any]:
+    """Angles of AD and of the shank relative to the thigh, for the angle `eta` of BC relative to the thigh.
+
+    The closure (1), (2) solved in the frame of the thigh with A as the origin. `eta` is 0 where the knee is straight and
+    negative in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
+    """
+    _, c = _thigh_side(g, eta, m)
+    r = m.sqrt(c[0] ** 2 + c[1] ** 2)
+    cosine = fold(g, eta, m)
+    sine = m.sqrt(1.0 - cosine**2)
+    d_x = g["ad_length"] * (cosine * c[0] - sine * c[1]) / r
+    d_y = g["ad_length"] * (cosine * c[1] + sine * c[0]) / r
+    ad = m.atan2(d_x, -d_y)
+    shank = m.atan2(d_x - c[0], c[1] - d_y) - g["lower_body_angle"]
+    return ad, shank
+
+
+def _thigh_side(g: Mapping[str, Any], eta: Any, m: Any) -> tuple[Point, Point]:
+    """B and C in the frame of the thigh, A being the origin."""
+    b = along((0.0, 0.0), -g["ab_length"], down(g["upper_body_angle"], m))
+    return b, along(b, g["bc_length"], down(eta, m))
+
+
+def points(
+    g: Mapping[str, Any], hip: Point, thigh: Any, shank: Any, ad: Any, bc: Any, foot: Any, m: Any = np
+) -> dict[str, Point]:
+    """Positions of all `JOINTS` (and the mass centres' end points) from the hip and the angles of the links."""
+    upper, lower = down(thigh + g["upper_body_angle"], m), down(shank + g["lower_body_angle"], m)
+    sole = (m.cos(foot), m.sin(foot))
+    e = along(hip, g["thigh_length"], down(thigh, m))
+    a = along(e, -g["ae_length"], upper)
+    b = along(a, -g["ab_length"], upper)
+    c = along(b, g["bc_length"], down(bc, m))
+    d = along(a, g["ad_length"], down(ad, m))
+    f = along(d, -g["df_length"], lower)
+    ankle = along(f, g["shank_length"], down(shank, m))
+    return {
+        "hip": hip,
+        "E": e,
+        "A": a,
+        "B": b,
+        "C": c,
+        "D": d,
+        "F": f,
+        "ankle": ankle,
+        "heel": along(ankle, -g["heel_fraction"] * g["foot_length"], sole),
+        "toe": along(ankle, (1.0 - g["heel_fraction"]) * g["foot_length"], sole),
+    }
+
+
+def straight_ad_length(g: Mapping[str, float]) -> float:
+    """Length of AD with which the knee is straight (shank in line with the thigh) exactly where eta is 0."""
+    upper, lower = g["upper_body_angle"], g["lower_body_angle"]
+    d_x = -g["ab_length"] * np.sin(upper) + g["cd_length"] * np.sin(lower)
+    d_y = g["ab_length"] * np.cos(upper) - g["bc_length"] - g["cd_length"] * np.cos(lower)
+    return float(np.hypot(d_x, d_y))
+
+
+def flexion_range(g: Mapping[str, float]) -> tuple[float, float]:
+    """Knee angles (rad) that the linkage reaches from the straight position on, lowest and highest.
+
+    Scanned in steps of 0.005 rad of eta until the linkage folds; at most a quarter turn of extension and a half turn of
+    flexion. NaN twice when the linkage does not close at eta = 0.
+    """
+    if not abs(fold(g, 0.0)) < 1.0:
+        return np.nan, np.nan
+    reached = []
+    for eta in (np.arange(0.0, 0.5 * np.pi, 0.005), np.arange(0.0, -np.pi, -0.005)):
+        open_ = np.abs(fold(g, eta)) < 1.0
+        count = len(eta) if open_.all() else int(np.argmin(open_))
+        knee = -np.unwrap(relative_angles(g, eta[:count])[1])
+        reached += [knee.min(), knee.max()]
+    return float(min(reached)), float(max(reached))
+
+
+def eta_of_flexion(g: Mapping[str, float], flexion: float) -> float:
+    """The angle `eta` (rad) at which the knee is bent by `flexion` (rad); raises `ValueError` outside the range."""
+    from scipy.optimize import brentq
+
+    eta = np.arange(0.5, -np.pi, -0.002)
+    eta = eta[np.abs(fold(g, eta)) < 1.0]
+    knee = -relative_angles(g, eta)[1] - flexion
+    crossing = np.flatnonzero((knee[:-1] <= 0.0) & (knee[1:] > 0.0))
+    if len(crossing) == 0:
+        raise ValueError(f"the linkage does not reach {np.degrees(flexion):.1f} deg of flexion")
+    i = int(crossing[0])
+    return float(brentq(lambda s: -float(relative_angles(g, s)[1]) - flexion, eta[i], eta[i + 1], xtol=1e-14))
+
+
+def instant_centre(p: Mapping[str, Point]) -> Point:
+    """Instant centre of the shank relative to the thigh: where lines AD and BC meet, from `points` (3)."""
+    (xa, ya), (xb, yb), (xc, yc), (xd, yd) = p["A"], p["B"], p["C"], p["D"]
+    w = (xa - xd) * (yb - yc) - (ya - yd) * (xb - xc)
+    ad, bc = xa * yd - ya * xd, xb * yc - yb * xc
+    return (ad * (xb - xc) - (xa - xd) * bc) / w, (ad * (yb - yc) - (ya - yd) * bc) / w
+
+
+def damper_length(g: Mapping[str, Any], ad: Any, m: Any = np) -> Any:
+    """Length of the damper for the angle `ad` of AD relative to the thigh (a triangle of levers on AB and AD).
+
+    The source gives the rest length alone; the triangle is a substitute. `damper_phase` comes from `damper_phase`.
+    """
+    a, b = g["damper_upper_lever"], g["damper_lower_lever"]
+    theta1 = 0.5 * np.pi + ad
+    return m.sqrt(a**2 + b**2 - 2.0 * a * b * m.cos(theta1 + g["damper_phase"]))
+
+
+def damper_phase(g: Mapping[str, float]) -> float:
+    """psi_d: with it the damper has its rest length where the knee is straight (eta = 0)."""
+    a, b, rest = g["damper_upper_lever"], g["damper_lower_lever"], g["damper_rest_length"]
+    ad, _ = relative_angles(g, 0.0)
+    return float(np.arccos((a**2 + b**2 - rest**2) / (2.0 * a * b)) - (0.5 * np.pi + ad))
