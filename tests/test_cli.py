@@ -1,0 +1,186 @@
+"""The command line from end to end on a small model of its own: exit codes, messages, files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+MODEL = '''
+import os, time
+from typing import Annotated, TypedDict
+from designopt import Diverged, Quantity as Q, model
+
+class Out(TypedDict):
+    mass: Annotated[float, Q("kg", "mass of the beam")]
+    sag: Annotated[float, Q("mm", "sag under the load")]
+
+@model("beam", version=1)
+def beam(design, scenario, *, load: Annotated[float, Q("N", "load at the tip", gt=0)] = 100.0,
+         pause: Annotated[float, Q("s", "time that an evaluation takes", ge=0)] = 0.0) -> Out:
+    """A cantilever of square section."""
+    time.sleep(pause)
+    side, length = design["side"], 1.0
+    if design.get("broken"):
+        raise RuntimeError("the beam file is missing")
+    if side < 0.004:
+        raise Diverged("the section folds", reason="folded")
+    sag = load * length**3 / (3 * 2.1e11 * side**4 / 12)
+    return {"mass": 7850.0 * side**2 * length, "sag": 1000.0 * sag}
+'''
+
+STUDY = """\
+study: beam
+seed: 3
+model: {use: beam, load: 0.2 kN}
+space:
+  side: {low: 0.002, high: 0.05, scale: log}
+objectives:
+  - {name: mass, minimize: mass, unit: kg}
+  - {name: sag, minimize: sag, unit: mm}
+constraints:
+  - {name: stiff, of: sag, max: 2 cm}
+stages:
+  - {name: look, solver: {use: full_factorial, levels: 12}}
+  - {name: front, start_from: {stage: look, nondominated: all}, solver: {use: nsga2, population: 8}, budget: {evaluations: 40}}
+execution: {executor: serial}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "beam.py").write_text(MODEL)
+    (tmp_path / "beam.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def designopt(folder: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "designopt", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) -> None:
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
+    assert done.returncode == 0, done.stderr
+    assert "results/beam.study/report.html" in done.stdout
+    assert "designopt resume results/beam.study" in done.stdout
+    assert "compromise" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert (folder / "results/beam.study/report.html").stat().st_size > 10_000
+
+
+def test_a_second_run_on_the_same_store_asks_for_resume(folder: Path) -> None:
+    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    again = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study")
+    assert again.returncode == 4
+    assert "designopt resume s.study" in again.stderr
+
+
+def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folder: Path) -> None:
+    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    done = designopt(folder, "resume", "s.study", "--budget", "front=64")
+    assert done.returncode == 0, done.stderr
+    shown = designopt(folder, "show", "s.study")
+    assert shown.returncode == 0
+    straight = designopt(
+        folder,
+        "run",
+        "beam.yaml",
+        "--plugin",
+        "beam.py",
+        "-o",
+        "t.study",
+        "--set",
+        "stages.front.budget.evaluations=64",
+    )
+    assert straight.returncode == 0, straight.stderr
+    from designopt import open_store
+
+    assert (open_store(folder / "s.study").outcomes.X == open_store(folder / "t.study").outcomes.X).all()
+
+
+def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) -> None:
+    text = STUDY.replace("low: 0.002, high: 0.05", "low: 0.2, high: 0.05").replace("use: nsga2", "use: nsga")
+    (folder / "beam.yaml").write_text(text)
+    for command in ("validate", "run"):
+        done = designopt(folder, command, "beam.yaml", "--plugin", "beam.py")
+        assert done.returncode == 2
+        assert "beam.yaml:5:" in done.stderr
+        assert "did you mean 'nsga2'?" in done.stderr
+        assert "2 errors" in done.stderr
+        assert "Traceback" not in done.stderr
+    as_json = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--format", "json")
+    assert [issue["line"] for issue in json.loads(as_json.stdout)] == [5, 13]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("run", "missing.yaml"), 2, "missing.yaml"),
+        (("resume", "missing.study"), 4, "missing.study"),
+        (("report", "missing.study"), 4, "missing.study"),
+        (("show", "missing"), 2, "neither a store nor a plugin"),
+        (("show", "nsga2"), 0, "population"),
+        (("show", "schema"), 0, '"objectives"'),
+        (("list", "solvers"), 0, "full_factorial"),
+        (("list", "widgets"), 2, "widgets"),
+        (("run", "beam.yaml", "--plugin", "beam.py", "--set", "space.side.low=-1"), 2, "--set"),
+        (("run", "beam.yaml", "--plugin", "beam.py", "--dry-run"), 0, "look"),
+        (("resume", "x.study", "--budget", "front"), 2, "STAGE=N"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
+)
+def test_commands_answer_with_the_documented_exit_code(
+    folder: Path, arguments: tuple[str, ...], code: int, text: str
+) -> None:
+    done = designopt(folder, *arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert text in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_validate_can_try_designs(folder: Path) -> None:
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "3")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.strip().splitlines()) == 4
+
+
+def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--set", "constraints.stiff.max=1e-9 mm")
+    assert done.returncode == 1, done.stderr
+    assert "No feasible design" in done.stderr
+
+
+def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None:
+    (folder / "beam.yaml").write_text(STUDY.replace("  side:", "  broken: {value: 1}\n  side:"))
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "the beam file is missing" in done.stderr
+
+
+def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None:
+    command = [sys.executable, "-m", "designopt", "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study"]
+    process = subprocess.Popen(
+        [*command, "--set", "model.pause=0.2"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    journal = folder / "s.study" / "journal.db"
+    deadline = time.monotonic() + 30
+    while not journal.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.7)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "designopt resume s.study" in errors
+    done = designopt(folder, "resume", "s.study")
+    assert done.returncode == 0, done.stderr
