@@ -39,9 +39,11 @@ def quantile(values: Values, *, level: Level = 0.9) -> Values:
 
 @aggregation("cvar", version=1)
 def cvar(values: Values, *, level: Level = 0.9) -> Values:
-    """Conditional value at risk: the average of the worst share ``1 - level`` of the scenarios, at least one.
+    """Conditional value at risk: the average of the worst share ``1 - level`` of the scenarios.
 
-    Rockafellar & Uryasev (2000), discrete case with equal weights.
+    A scenario that lies partly in that share counts with its part, as in Rockafellar & Uryasev (2002), proposition 8,
+    for equal probabilities; a share smaller than one scenario is the worst one.
     """
-    count = max(1, int(np.ceil((1.0 - level) * values.shape[1] - 1e-9)))
-    return np.asarray(np.sort(values, axis=1)[:, -count:].mean(axis=1))
+    share = max(1.0, round((1.0 - level) * values.shape[1], 9))  # in scenarios, without the noise of 1 - 0.9
+    weights = np.clip(share - np.arange(values.shape[1]), 0.0, 1.0) / share
+    return np.asarray((-np.sort(-values, axis=1) * weights).sum(axis=1))

@@ -229,7 +229,9 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
         hints = typing.get_type_hints(target, include_extras=True)
         quantity = _quantity(hints.get("return"))
         if quantity is None:
-            raise PluginError(f"objective '{name}': annotate what it returns: Annotated[float, Quantity(unit, meaning)]")
+            raise PluginError(
+                f"objective '{name}': annotate what it returns: Annotated[float, Quantity(unit, meaning)]"
+            )
         _register(
             target,
             Plugin(
@@ -250,12 +252,23 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
 
 
 def solver(name: str, *, version: int) -> Callable[[T], T]:
-    """Declare a solver: a class with ``solve(problem, evaluate, rng, start)``; its annotated fields are settings."""
-    return _plain("solver", name, version)
+    """Declare a solver: a class with ``solve(problem, evaluate, rng, start)``; its annotated fields are settings.
+
+    It may have ``check(problem)``, which raises `InvalidSetting` for settings that do not fit the problem;
+    ``minimum_budget(problem)``, the evaluations below which it cannot work; and the class attributes ``needs_budget``
+    (it never ends by itself) and ``uses_start`` (it makes use of designs of an earlier stage), both False when absent.
+    """
+
+    def declare(target: T) -> T:
+        if not inspect.isclass(target) or not callable(getattr(target, "solve", None)):
+            raise PluginError(f"solver '{name}': a solver is a class with solve(problem, evaluate, rng, start)")
+        return _plain("solver", name, version)(target)
+
+    return declare
 
 
 def aggregation(name: str, *, version: int) -> Callable[[T], T]:
-    """Declare an aggregation: ``f(values, *, settings...)`` from (designs, scenarios) to (designs,); larger is worse."""
+    """Declare an aggregation: ``f(values, *, settings...)`` (designs, scenarios) to (designs,); larger is worse."""
     return _plain("aggregation", name, version)
 
 
@@ -277,7 +290,7 @@ def _shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Fi
     """The callable that does the work, and the settings, of a function or a class (made a frozen dataclass)."""
     if not inspect.isclass(target):
         return target, _keyword_settings(target)
-    if not dataclasses.is_dataclass(target):
+    if "__dataclass_fields__" not in vars(target):  # a base class that is one does not make this class one
         dataclass(kw_only=True)(target)
     hints = typing.get_type_hints(target, include_extras=True)
     settings = {}
@@ -308,13 +321,23 @@ def _typed_dict(hint: Any) -> dict[str, Field] | None:
     if not typing.is_typeddict(hint):
         return None
     hints = typing.get_type_hints(hint, include_extras=True)
-    required = hint.__required_keys__
-    return {name: Field(name, h, _quantity(h), name in required) for name, h in hints.items()}
+    fields = {}
+    for name, h in hints.items():
+        required = name in hint.__required_keys__
+        if typing.get_origin(h) in (typing.Required, typing.NotRequired):
+            # `__required_keys__` does not know them where annotations are kept as text (PEP 563).
+            required = typing.get_origin(h) is typing.Required
+            h = typing.get_args(h)[0]
+        fields[name] = Field(name, h, _quantity(h), required)
+    return fields
 
 
 def _quantity(hint: Any) -> Quantity | None:
+    """The `Quantity` of an annotation; that of ``Annotated[...] | None`` counts too."""
     if typing.get_origin(hint) is Annotated:
         return next((m for m in typing.get_args(hint)[1:] if isinstance(m, Quantity)), None)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next((q for q in map(_quantity, typing.get_args(hint)) if q), None)
     return None
 
 
@@ -388,9 +411,8 @@ def find(kind: Kind, name: str) -> Plugin:
     found = entries[0]
     try:
         plugin = getattr(found.entry.load(), "__designopt__", None)
-    except Exception as error:
-        where = f"{found.name} ({found.distribution} {found.version})"
-        raise PluginError(f"{where}: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{found.name} ({found.distribution} {found.version}): {_one_line(error)}") from error
     if not isinstance(plugin, Plugin) or plugin.kind != kind:
         raise PluginError(f"{found.name} ({found.distribution}): entry point does not lead to a {kind} plugin")
     if plugin.name != found.name:
@@ -409,6 +431,10 @@ def load_file(name: str, content: bytes) -> None:
     sys.modules[module_name] = module
     try:
         exec(compile(content, name, "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module_name]
-        raise PluginError(f"{name}: {type(error).__name__}: {error}") from error
+        raise PluginError(f"{name}: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -60,12 +60,13 @@ class Space:
         A real parameter on a linear scale is searched as itself, on a log scale as its natural logarithm; integers and
         choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds.
         """
-        X = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
+        X: Matrix = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
         for j, p in enumerate(self.free):
             if p.kind in ("int", "choice"):
-                X[:, j] = np.clip(np.rint(X[:, j]), *_range(p))
+                X[:, j] = np.clip(np.rint(X[:, j]), *_range(p)) + 0.0  # no -0.0
             elif p.scale == "log":
-                X[:, j] = np.clip(np.exp(X[:, j]), p.low, p.high)
+                inside = np.clip(np.exp(X[:, j]), p.low, p.high)  # exp(log(bound)) is seldom exactly the bound
+                X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
         return X
 
     def to_search(self, X: Matrix) -> Matrix:
@@ -84,16 +85,14 @@ class Space:
     def design(self, x: Sequence[float]) -> dict[str, Any]:
         """One design as the model receives it: in the model's units."""
         values = self.values(x)
-        for p in self.parameters:
-            if (p.factor, p.offset) != (1.0, 0.0):
-                values[p.name] = p.factor * values[p.name] + p.offset
-        return values
+        return {p.name: _in_model_unit(p, values[p.name]) for p in self.parameters}
 
     def excess(self, X: Matrix) -> Matrix:
-        """By how much each design breaks the relations (n,); 0 where all hold, infinite where one cannot be computed."""
+        """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known."""
         total = np.zeros(len(X))
-        columns: dict[str, Any] = {p.name: X[:, j] for j, p in enumerate(self.free)}
-        columns |= {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
+        columns: dict[str, Any] = {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
+        for j, p in enumerate(self.free):
+            columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]
         for relation in self.relations:
             with np.errstate(all="ignore"):
                 broken = np.broadcast_to(relation.excess(columns), total.shape)
@@ -116,6 +115,10 @@ def _value(p: Parameter, x: float) -> Any:
     if p.kind == "choice":
         return p.values[int(x)]
     return int(x) if p.kind == "int" else x
+
+
+def _in_model_unit(p: Parameter, value: Any) -> Any:
+    return value if (p.factor, p.offset) == (1.0, 0.0) else p.factor * value + p.offset
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ class Outcomes:
     def rank_violation(self) -> Matrix:
         """Violation mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2 failed."""
         finite = np.where(np.isfinite(self.violation), self.violation, 0.0)
-        squeezed = finite / (1.0 + finite)
+        squeezed = np.minimum(finite / (1.0 + finite), np.nextafter(1.0, 0.0))
         squeezed = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), squeezed, 1.0), squeezed)
         return np.where(self.failed & ~self.invalid, 2.0, np.minimum(squeezed, np.nextafter(2.0, 1.0)))
 
@@ -181,11 +184,7 @@ class Problem:
     scenarios: tuple[Scenario, ...]
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...] = ()
-    figures: Mapping[str, Use] = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.figures is None:
-            object.__setattr__(self, "figures", {})
+    figures: Mapping[str, Use] = field(default_factory=dict)
 
     @classmethod
     def of(cls, study: Study) -> Problem:
@@ -249,7 +248,7 @@ class Problem:
     @cached_property
     def _key_prefixes(self) -> list[Any]:
         """One started hash per scenario: model, its version, settings, computed figures and scenario."""
-        figures = [_canonical_use(use) for _, use in sorted(self.figures.items())]
+        figures = {name: _canonical_use(use) for name, use in self.figures.items()}
         return [
             hashlib.blake2b(
                 canonical_json([_canonical_use(self.model), figures, _plain(s.values)]).encode(), digest_size=16
@@ -265,25 +264,13 @@ class Problem:
         """
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
-        order = sorted(range(len(self.space.parameters)), key=lambda i: self.space.parameters[i].name)
-        parts: list[bytes | tuple[int, float, float]] = []
         column = {p.name: j for j, p in enumerate(self.space.free)}
-        for i in order:
-            p = self.space.parameters[i]
-            parts.append(p.name.encode() + b"\0")
-            if p.kind == "fixed":
-                value = p.values[0]
-                if isinstance(value, float):
-                    value = p.factor * value + p.offset
-                parts.append(_tagged(value))
-            elif p.kind == "real" or (p.factor, p.offset) != (1.0, 0.0):
-                parts.append((column[p.name], p.factor, p.offset))
-            else:
-                parts.append((column[p.name], 0.0, 0.0))
+        parts = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self.space.parameters]
+        parts.sort(key=lambda part: part[0])
         rows = []
         for x in X.tolist():
             body = b"".join(
-                part if isinstance(part, bytes) else self._encoded(x[part[0]], part) for part in parts
+                name + _tagged(_in_model_unit(p, p.values[0] if j is None else _value(p, x[j]))) for name, p, j in parts
             )
             row = []
             for prefix in self._key_prefixes:
@@ -292,12 +279,6 @@ class Problem:
                 row.append(started.digest())
             rows.append(row)
         return rows
-
-    def _encoded(self, value: float, part: tuple[int, float, float]) -> bytes:
-        column, factor, offset = part
-        if factor == 0.0:
-            return _tagged(_value(self.space.free[column], value))
-        return b"d" + struct.pack("<d", factor * value + offset + 0.0)
 
     def judge(
         self, X: Matrix, figures: Mapping[str, Matrix], failed: NDArray[np.bool_], excess: Matrix | None = None
@@ -351,25 +332,32 @@ def canonical_json(data: Any) -> str:
 
 
 def _canonical_use(use: Use) -> dict[str, Any]:
+    """A plugin with all its settings: one that is left at its default counts like the same value written out."""
     plugin: Plugin = use.plugin
-    return {"use": plugin.name, "version": plugin.version, "settings": _plain(use.settings)}
+    defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
+    return {"use": plugin.name, "version": plugin.version, "settings": _plain({**defaults, **use.settings})}
 
 
 def _plain(value: Any) -> Any:
-    """Settings as JSON data; a file is its digest, -0.0 is 0.0."""
+    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none)."""
     if isinstance(value, InputFile):
         return {"file": value.digest}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain(value.tolist())
     if isinstance(value, float):
-        return value + 0.0
+        return str(value) if np.isinf(value) else value + 0.0
     return value
 
 
 def _tagged(value: Any) -> bytes:
-    """A choice, integer or fixed value with its type, so that 1, 1.0, "1" and true differ."""
+    """A value with its type, so that 1, 1.0, "1" and true differ, and its length, so that no text reads as two."""
     if isinstance(value, float):
         return b"d" + struct.pack("<d", value + 0.0)
-    return f"{type(value).__name__}:{value}".encode() + b"\0"
+    text = f"{type(value).__name__}:{value}".encode()
+    return b"t" + struct.pack("<I", len(text)) + text
