@@ -1,0 +1,186 @@
+"""Samplers: solvers that know all their designs beforehand and ask for them in one batch.
+
+Every sampler fills the whole box of the free parameters, evenly in search coordinates (a log-scale parameter evenly in
+its logarithm). Points that break a relation are proposed like the others: they are recorded as `invalid` and cost
+no budget, and the sample keeps the structure (grid, strata, net) for which it was chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, Quantity, solver
+from designopt.problem import Evaluate, Matrix, Outcomes, Problem, Space
+from designopt.study.study import Parameter
+
+#: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.
+MOST_POINTS = 20_000_000
+
+Samples = Annotated[int, Quantity("", "number of designs", ge=1, le=MOST_POINTS)]
+Scramble = Annotated[bool, Quantity("", "randomise the points within their strata")]
+
+
+@solver("full_factorial", version=1)
+class FullFactorial:
+    """Every combination of the parameters' levels, the last parameter varying fastest.
+
+    A real parameter has evenly spaced levels (geometrically on a log scale) with the exact bounds as first and last;
+    a single level is the middle. Integers have all their values, or as many evenly spaced ones as a mapping says;
+    choices always have all their values.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    levels: Annotated[
+        int | dict[str, int],
+        Quantity("", "levels of every real parameter, or {parameter: levels}; not given: all values"),
+    ] = field(default_factory=dict)
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when `levels` and the parameters do not fit."""
+        count = math.prod(len(values) for values in self._axes(problem.space))
+        if count > MOST_POINTS:
+            raise InvalidSetting("levels", f"the grid has {count:.3g} points; at most {MOST_POINTS} are possible")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole grid at once; `rng` is not used."""
+        _refuse_start(start)
+        self.check(problem)
+        axes = self._axes(problem.space)
+        X = np.empty((math.prod(len(values) for values in axes), len(axes)))
+        repeat = len(X)
+        for j, values in enumerate(axes):
+            repeat //= len(values)
+            X[:, j] = np.tile(np.repeat(values, repeat), len(X) // (repeat * len(values)))
+        evaluate(X)
+
+    def _axes(self, space: Space) -> list[Matrix]:
+        if isinstance(self.levels, Mapping):
+            unknown = sorted(self.levels.keys() - set(space.names))
+            if unknown:
+                known = ", ".join(space.names)
+                raise InvalidSetting("levels", f"there is no free parameter '{unknown[0]}' (free: {known})")
+        return [_levels(p, self._count(p)) for p in space.free]
+
+    def _count(self, p: Parameter) -> int | None:
+        if isinstance(self.levels, Mapping):
+            return self.levels.get(p.name)
+        return self.levels if p.kind == "real" else None
+
+
+def _levels(p: Parameter, count: int | None) -> Matrix:
+    """The levels of one parameter as column values; all of them for None."""
+    if count is not None and count < 1:
+        raise InvalidSetting("levels", f"'{p.name}' needs at least 1 level, not {count}")
+    if p.kind == "choice":
+        if count not in (None, len(p.values)):
+            raise InvalidSetting("levels", f"'{p.name}' is a choice and has all its {len(p.values)} values as levels")
+        return np.arange(len(p.values), dtype=float)
+    if p.kind == "int":
+        whole = round(p.high - p.low) + 1
+        if count is None:
+            return p.low + np.arange(whole, dtype=float)
+        if count > whole:
+            raise InvalidSetting("levels", f"'{p.name}' has {whole} values, not {count}")
+        return np.asarray(np.rint(_evenly(p.low, p.high, count)))
+    if count is None:
+        raise InvalidSetting("levels", f"say how many levels the real parameter '{p.name}' has")
+    if p.scale == "log":
+        return np.geomspace(p.low, p.high, count) if count > 1 else np.array([math.sqrt(p.low) * math.sqrt(p.high)])
+    return _evenly(p.low, p.high, count)
+
+
+def _evenly(low: float, high: float, count: int) -> Matrix:
+    return np.linspace(low, high, count) if count > 1 else np.array([low + (high - low) / 2.0])
+
+
+@solver("latin_hypercube", version=1)
+class LatinHypercube:
+    """Latin hypercube sample: each parameter's range is cut into `samples` equal strata with one design in each.
+
+    McKay, Beckman & Conover (1979), through ``scipy.stats.qmc``. `optimization` improves the spread in more than one
+    dimension: ``random-cd`` exchanges coordinates to lower the centred discrepancy and keeps the strata; ``lloyd``
+    moves the designs apart and gives the strata up.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    samples: Samples
+    optimization: Annotated[
+        Literal["none", "random-cd", "lloyd"], Quantity("", "how the spread in all dimensions is improved")
+    ] = "none"
+    scramble: Scramble = True
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when the sample cannot be optimized."""
+        if self.optimization == "lloyd" and len(problem.space.free) < 2:
+            raise InvalidSetting("optimization", "'lloyd' needs two free parameters; use 'random-cd' or 'none'")
+        if self.optimization != "none" and self.samples < 2:
+            raise InvalidSetting("optimization", "a single design cannot be spread; use 'none'")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        from scipy.stats import qmc
+
+        _refuse_start(start)
+        self.check(problem)
+        engine = qmc.LatinHypercube(
+            len(problem.space.free),
+            scramble=self.scramble,
+            optimization=None if self.optimization == "none" else self.optimization,
+            rng=_child(rng),
+        )
+        evaluate(_from_unit(problem.space, engine.random(self.samples)))
+
+
+@solver("sobol", version=1)
+class Sobol:
+    """The first `samples` points of the Sobol' sequence, a low-discrepancy sequence for integrals and surrogates.
+
+    Sobol' (1967) with the directions of Joe & Kuo (2008) and Owen's scrambling, through ``scipy.stats.qmc``. The
+    sequence is balanced (equally many points in all halves, quarters, ... of the box) at powers of two; any other
+    number is accepted and is the beginning of the next larger balanced set: well spread, but not balanced.
+    Not scrambled, the first point is the corner of lower bounds.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    samples: Samples
+    scramble: Scramble = True
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when the sequence has too few dimensions."""
+        from scipy.stats import qmc
+
+        if len(problem.space.free) > qmc.Sobol.MAXDIM:
+            raise InvalidSetting("use", f"the Sobol' sequence is known for {qmc.Sobol.MAXDIM} parameters at most")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        from scipy.stats import qmc
+
+        _refuse_start(start)
+        self.check(problem)
+        engine = qmc.Sobol(len(problem.space.free), scramble=self.scramble, rng=_child(rng))
+        # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
+        points = engine.random_base2(math.ceil(math.log2(self.samples)))
+        evaluate(_from_unit(problem.space, points[: self.samples]))
+
+
+def _from_unit(space: Space, U: Matrix) -> Matrix:
+    return space.from_search(space.lower + (space.upper - space.lower) * U)
+
+
+def _child(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that depends on the state of `rng` alone (SciPy would spawn from its seed and ignore the state)."""
+    return np.random.default_rng(rng.integers(0, 2**63, size=2))
+
+
+def _refuse_start(start: Outcomes) -> None:
+    if len(start):
+        raise InvalidSetting("start_from", "a sampler does not learn from designs of an earlier stage; leave it out")
