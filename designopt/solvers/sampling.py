@@ -105,7 +105,7 @@ class LatinHypercube:
 
     McKay, Beckman & Conover (1979), through ``scipy.stats.qmc``. `optimization` improves the spread in more than one
     dimension: ``random-cd`` exchanges coordinates to lower the centred discrepancy and keeps the strata; ``lloyd``
-    moves the designs apart and gives the strata up.
+    moves the designs apart (few parameters only: it draws their Voronoi cells) and gives the strata up.
     """
 
     uses_start: ClassVar[bool] = False
@@ -118,10 +118,14 @@ class LatinHypercube:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when the sample cannot be optimized."""
-        if self.optimization == "lloyd" and len(problem.space.free) < 2:
+        d = len(problem.space.free)
+        if self.optimization == "lloyd" and d < 2:
             raise InvalidSetting("optimization", "'lloyd' needs two free parameters; use 'random-cd' or 'none'")
-        if self.optimization != "none" and self.samples < 2:
-            raise InvalidSetting("optimization", "a single design cannot be spread; use 'none'")
+        least = d + 2 if self.optimization == "lloyd" else 2
+        if self.optimization != "none" and self.samples < least:
+            raise InvalidSetting(
+                "optimization", f"'{self.optimization}' needs {least} samples here, not {self.samples}"
+            )
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Ask for the whole sample at once."""
