@@ -46,7 +46,10 @@ constraints:
   - {name: stiff, of: sag, max: 2 cm}
 stages:
   - {name: look, solver: {use: full_factorial, levels: 12}}
-  - {name: front, start_from: {stage: look, nondominated: all}, solver: {use: nsga2, population: 8}, budget: {evaluations: 40}}
+  - name: front
+    start_from: {stage: look, nondominated: all}
+    solver: {use: nsga2, population: 8}
+    budget: {evaluations: 40}
 execution: {executor: serial}
 """
 
@@ -120,7 +123,7 @@ def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) ->
         assert "2 errors" in done.stderr
         assert "Traceback" not in done.stderr
     as_json = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--format", "json")
-    assert [issue["line"] for issue in json.loads(as_json.stdout)] == [5, 13]
+    assert [issue["line"] for issue in json.loads(as_json.stdout)] == [5, 15]
 
 
 @pytest.mark.parametrize(
