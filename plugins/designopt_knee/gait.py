@@ -37,6 +37,7 @@ _COLUMN_OF = {
 DEFAULT_HARMONICS = 8
 _LEAST_SAMPLES = 20
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
+_INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _HIP_HEIGHT = (0.3, 1.3)  # m
 _RADIANS_SUSPECTED = 3.2  # a column in deg that stays below this in size was probably written in rad
 
@@ -189,9 +190,16 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
     for name, values in angles.items():
         if np.abs(values).max() > 180.0:
             raise _refused(f"column '{name}': an angle of more than 180 deg")
+    warnings = []
     if all(np.abs(values).max() < _RADIANS_SUSPECTED for values in angles.values()):
-        return ("gait: all angles are below 3.2 although the columns are in degrees; were they written in radians?",)
-    return ()
+        warnings.append("gait: all angles are below 3.2 although they are read as degrees; were they written in radians?")
+    for name, upper, lower in (("knee", "thigh", "shank"), ("ankle", "foot", "shank")):
+        apart = np.abs(angles[f"{name}_deg"] - angles[f"{upper}_deg"] + angles[f"{lower}_deg"]).max()
+        if apart > _INCONSISTENT_ANGLE:
+            warnings.append(
+                f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign turned?"
+            )
+    return tuple(warnings)
 
 
 def _check_closed(column: str, values: Vector) -> None:

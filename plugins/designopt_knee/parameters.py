@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -140,7 +141,7 @@ def check_ranges(values: Mapping[str, float]) -> None:
         if name not in quantities():
             raise InvalidDesign(f"{name}: the four-bar knee has no such parameter")
         q = quantities()[name]
-        if isinstance(value, (bool, str)) or not np.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value):
             raise InvalidDesign(f"{name}: {value!r} is not a finite number")
         for limit, broken, word in (
             (q.gt, q.gt is not None and value <= q.gt, "greater than"),

@@ -1,0 +1,311 @@
+"""The model ``four_bar_knee``: a damper's stiffness and damping in, the walk of the prosthetic leg out.
+
+Importing this module is light; what is heavy is imported by `FourBarKnee.prepare`, once per worker process.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
+from designopt_knee import figures, linkage
+from designopt_knee.gait import Gait, bundled_text, read_gait
+from designopt_knee.parameters import (
+    EQUATION_PARAMETERS,
+    PARAMETER_SETS,
+    KneeDesign,
+    KneeParameters,
+    check_geometry,
+    check_ranges,
+    complete,
+)
+
+if TYPE_CHECKING:
+    from designopt.dynamics import Simulator
+
+Q = Quantity
+Vector = NDArray[np.float64]
+
+_FRAMES_PER_CYCLE = 60
+_WALK_CYCLES = 2
+_CONTACT_FORCE = 1.0  # N, heel and toe together, from which the foot counts as on the ground
+
+
+class KneeOutputs(TypedDict):
+    """Figures of one response; with several starts those of the start with the lowest rho."""
+
+    rho: Annotated[float, Q("", "correlation of simulated and recorded knee angle over the analysis window")]
+    rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
+    peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]
+    peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak")]
+    rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
+    period_n: Annotated[float, Q("", "cycles after which the knee angle repeats, 1 to 4; 0 is longer or irregular")]
+    section_n: Annotated[float, Q("", "cycles after which the state at phase 0 repeats, 1 to 4; 0 is none")]
+    subharmonic: Annotated[float, Q("deg", "largest amplitude below 1, and between 1 and 2, per cycle")]
+    subharmonic_half: Annotated[float, Q("deg", "amplitude at 1/2 per cycle")]
+    subharmonic_third: Annotated[float, Q("deg", "amplitude at 1/3 per cycle")]
+    toe_clearance: Annotated[float, Q("m", "lowest toe above the ground in the recorded swing")]
+    mean_normal_force: Annotated[float, Q("N", "heel and toe together, mean")]
+    contact_duty: Annotated[float, Q("", "share of the time with the foot on the ground")]
+    max_stop_force: Annotated[float, Q("N", "largest force of the stop of the straight knee")]
+    min_phi: Annotated[float, Q("deg", "smallest knee angle; negative is hyperextension")]
+    settled_cycles: Annotated[float, Q("", "cycles before the response repeats; all of them when it never does")]
+    cycles_simulated: Annotated[float, Q("", "fewer than the setting when stopped early as periodic")]
+    gait_angle_residual: Annotated[float, Q("deg", "largest root mean square misfit of a gait angle's series")]
+    gait_hip_residual: Annotated[float, Q("m", "largest root mean square misfit of the hip path's series")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "analysis window, end point included"),
+    "phase": Array(("time",), "", "time in gait cycles"),
+    "knee_angle": Array(("time",), "deg", "simulated, flexion positive"),
+    "knee_angle_recorded": Array(("time",), "deg", "of the recorded gait"),
+    "knee_peaks": Array(("cycle",), "deg", "largest knee angle of each trailing cycle"),
+    "spectrum_frequency": Array(("frequency",), "", "per gait cycle"),
+    "spectrum_amplitude": Array(("frequency",), "deg", "of the knee angle over the trailing cycles"),
+    "walk": Array(("frame", "joint", "axis"), "m", "joints of the last two cycles, ground-fixed frame"),
+    "heel_force": Array(("time",), "N", "normal force of the ground"),
+    "toe_force": Array(("time",), "N", "normal force of the ground"),
+    "damper_force": Array(("time",), "N", "tension positive"),
+}
+
+
+@dataclass(frozen=True)
+class Response:
+    """A simulated walk: times (n,), states (n, 4) and outputs of the equations by name (n,)."""
+
+    t: Vector
+    x: Vector
+    y: Mapping[str, Vector]
+    cycles: int
+
+
+@model("four_bar_knee", version=1, arrays=ARRAYS)
+class FourBarKnee:
+    """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
+
+    Equations: Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, with the
+    corrected mass of the shank. Geometry and masses that the paper's text does not give are substitutes
+    (``substitute_v1``): results are of the same class and pattern, not the paper's numbers. Forces of the ground are
+    no predictions: the hip is driven, nothing makes the leg carry the body. A response may depend on its initial state
+    (attractors coexist near the critical stiffness), so figures are discontinuous in the design.
+    """
+
+    gait: InputFile | None = None
+    period: Annotated[float | None, Q("s", "gait period; replaces what the gait file says", gt=0)] = None
+    belt_speed: Annotated[float | None, Q("m/s", "treadmill's speed; replaces what the gait file says", ge=0)] = None
+    harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = None
+    parameter_set: Literal["substitute_v1"] = "substitute_v1"
+    parameters: KneeParameters = field(default_factory=dict)  # type: ignore[assignment]
+    allow_low_instant_centre: bool = False
+    smoothing: Literal["tanh", "atan"] = "tanh"
+    shank_mass_terms: Literal["full", "as_printed"] = "full"
+    cycles: Annotated[int, Q("", "gait cycles simulated", ge=1)] = 20
+    analysis_cycles: Annotated[int, Q("", "last cycles from which the figures are taken", ge=1)] = 5
+    spectrum_cycles: Annotated[int, Q("", "last cycles of which the spectrum is taken", ge=1)] = 12
+    samples_per_cycle: Annotated[int, Q("", "samples of the response", ge=40)] = 200
+    starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
+    stop_when_periodic: bool = False
+    swing_window: tuple[float, float] = (0.62, 0.93)
+    method: Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"] = "auto"
+    relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 1e-5
+    absolute_tolerance: Annotated[float, Q("", "of the integration, rad and rad/s", gt=0, le=1e-2)] = 1e-7
+    max_steps: Annotated[int, Q("", "steps of the integrator before it gives up", ge=1)] = 400_000
+    compiled: Literal["auto", "always", "never"] = "auto"
+
+    _gait: Gait = field(init=False, repr=False, compare=False)
+    _simulator: Simulator = field(init=False, repr=False, compare=False)
+
+    def check(self) -> None:
+        """Raise `InvalidSetting` for what cannot be used; warn about what is suspicious. Nothing is integrated."""
+        for name in ("analysis_cycles", "spectrum_cycles"):
+            if getattr(self, name) > self.cycles:
+                raise InvalidSetting(name, f"{getattr(self, name)} is more than the {self.cycles} cycles simulated")
+        first, last = self.swing_window
+        if not 0.0 <= first < last <= 1.0:
+            raise InvalidSetting("swing_window", f"({first:g}, {last:g}) is not an interval within a cycle (0 to 1)")
+        try:
+            base = self._base()
+            check_ranges(base)
+            check_geometry(
+                {"ad_length": linkage.straight_ad_length(base), **base},
+                allow_low_instant_centre=self.allow_low_instant_centre,
+            )
+        except InvalidDesign as error:
+            raise InvalidSetting("parameters", str(error)) from None
+        for text in self._read_gait().warnings:
+            warnings.warn(text, stacklevel=2)
+
+    def prepare(self) -> None:
+        """Read the gait, state the equations, compile them when a compiler exists."""
+        from designopt_knee.simulation import simulator
+
+        self._gait = self._read_gait()
+        self._simulator = simulator(self, self._gait.harmonics)
+
+    def evaluate(
+        self, design: KneeDesign, scenario: KneeParameters, arrays: Set[str]
+    ) -> tuple[KneeOutputs, dict[str, Vector]]:
+        """Figures of one damper under one set of conditions, and the wanted `arrays`.
+
+        Raises `InvalidDesign` for values that are out of range or make no knee, `Diverged` where the response ends
+        (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or says nothing (``no_contact``, ``degenerate``).
+        """
+        g = complete(
+            self._base(), scenario, design, allow_low_instant_centre=self.allow_low_instant_centre
+        )  # fmt: skip
+        p = np.array([g[name] for name in EQUATION_PARAMETERS])
+        judged = []
+        for start in initial_states(self.starts):
+            response = self._walk(start, p)
+            judged.append((self._figures(response), response))
+        outputs, response = min(judged, key=lambda pair: pair[0]["rho"])
+        outputs["rho_best"] = max(figures_["rho"] for figures_, _ in judged)
+        return outputs, self._arrays(response, g, arrays)
+
+    def _base(self) -> dict[str, float]:
+        named = {name: given.value for name, given in PARAMETER_SETS[self.parameter_set].items()}
+        return {**named, **self.parameters}  # type: ignore[dict-item]
+
+    def _read_gait(self) -> Gait:
+        try:
+            text = bundled_text() if self.gait is None else self.gait.text()
+        except UnicodeDecodeError:
+            raise InvalidSetting("gait", "the file is not UTF-8 text") from None
+        return read_gait(text, harmonics=self.harmonics, period=self.period, belt_speed=self.belt_speed)
+
+    def _walk(self, start: Vector, p: Vector) -> Response:
+        """Simulate all cycles at once or, with `stop_when_periodic`, one by one until the response has settled."""
+        from designopt_knee.simulation import simulate, simulate_until_periodic
+
+        step = self._gait.period / self.samples_per_cycle
+        times = np.arange(self.cycles * self.samples_per_cycle + 1) * step
+        run = simulate_until_periodic if self.stop_when_periodic else simulate
+        t, x, y = run(self._simulator, start, times, p, self._gait.data(), self.samples_per_cycle, self.analysis_cycles)
+        names = [v.name for v in self._simulator.system.outputs]
+        return Response(t, x, dict(zip(names, y.T, strict=True)), (len(t) - 1) // self.samples_per_cycle)
+
+    def _recorded(self, cycles: int) -> Vector:
+        """Recorded knee angle (deg) at the samples of so many cycles, end point included."""
+        phase = np.arange(cycles * self.samples_per_cycle + 1) / self.samples_per_cycle
+        return np.degrees(self._gait.series("knee", phase))
+
+    def _trailing(self, knee: Vector, cycles: int) -> Vector:
+        """Cycles for the spectrum: the last ones; of a run that was stopped early only those that are settled."""
+        per_cycle = figures.whole_cycles(knee, self.samples_per_cycle)
+        count = self.spectrum_cycles
+        if cycles < self.cycles:
+            count = min(count, cycles - figures.settled_cycles(per_cycle))
+        return per_cycle[-count:]
+
+    def _figures(self, response: Response) -> KneeOutputs:
+        samples, window = self.samples_per_cycle, self.analysis_cycles
+        knee = np.degrees(response.y["knee"])
+        cycles = figures.whole_cycles(knee, samples)
+        last = slice(-1 - window * samples, -1)
+        recorded = self._recorded(window)[:-1]
+        force = (response.y["heel_force"] + response.y["toe_force"])[last]
+        if not (force > _CONTACT_FORCE).any():
+            raise Diverged("the foot does not touch the ground in the analysis window", reason="no_contact")
+        rho = figures.correlation(knee[last], recorded)
+        if not np.isfinite(rho):
+            raise Diverged("the knee angle does not vary in the analysis window", reason="degenerate")
+        trailing = self._trailing(knee, response.cycles)
+        phase = np.arange(samples) / samples
+        swing = (phase >= self.swing_window[0]) & (phase <= self.swing_window[1])
+        toe = figures.whole_cycles(response.y["toe_height"], samples)[-window:, swing]
+        peak = float(cycles[-window:].max(axis=1).mean())
+        residuals = self._gait.residuals
+        return {
+            "rho": rho,
+            "rho_best": rho,
+            "peak_flexion": peak,
+            "peak_error": peak - float(recorded.max()),
+            "rms_error": float(np.sqrt(np.mean((knee[last] - recorded) ** 2))),
+            "period_n": float(figures.period_n(cycles, window)),
+            "section_n": float(figures.section_n(self._sections(response), window)),
+            "subharmonic": figures.subharmonic(*figures.spectrum(trailing)),
+            "subharmonic_half": figures.line(trailing, 2),
+            "subharmonic_third": figures.line(trailing, 3),
+            "toe_clearance": float(toe.min()),
+            "mean_normal_force": float(force.mean()),
+            "contact_duty": float(np.mean(force > _CONTACT_FORCE)),
+            "max_stop_force": float(response.y["stop_force"][last].max()),
+            "min_phi": float(knee[last].min()),
+            "settled_cycles": float(figures.settled_cycles(cycles)),
+            "cycles_simulated": float(response.cycles),
+            "gait_angle_residual": float(np.degrees(max(residuals[s] for s in ("thigh", "knee", "ankle")))),
+            "gait_hip_residual": max(residuals["hip_x"], residuals["hip_y"]),
+        }
+
+    def _sections(self, response: Response) -> Vector:
+        """The state at phase 0 of every cycle: angles in deg, rates in deg per radian of phase."""
+        per_radian = self._gait.period / (2.0 * np.pi)
+        return np.degrees(response.x[:: self.samples_per_cycle]) * np.array([1.0, 1.0, per_radian, per_radian])
+
+    def _arrays(self, response: Response, g: Mapping[str, float], wanted: Set[str]) -> dict[str, Vector]:
+        """The `wanted` arrays (see `ARRAYS`)."""
+        last = slice(-1 - self.analysis_cycles * self.samples_per_cycle, None)
+        knee = np.degrees(response.y["knee"])
+        trailing = self._trailing(knee, response.cycles)
+        frequency, amplitude = figures.spectrum(trailing)
+        made = {
+            "time": lambda: response.t[last],
+            "phase": lambda: response.t[last] / self._gait.period,
+            "knee_angle": lambda: knee[last],
+            "knee_angle_recorded": lambda: self._recorded(self.analysis_cycles),
+            "knee_peaks": lambda: trailing.max(axis=1),
+            "spectrum_frequency": lambda: frequency,
+            "spectrum_amplitude": lambda: amplitude,
+            "walk": lambda: self._joints(response, g),
+            "heel_force": lambda: response.y["heel_force"][last],
+            "toe_force": lambda: response.y["toe_force"][last],
+            "damper_force": lambda: response.y["damper_force"][last],
+        }
+        return {name: make() for name, make in made.items() if name in wanted}
+
+    def _joints(self, response: Response, g: Mapping[str, float]) -> Vector:
+        """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (or all, when fewer)."""
+        samples = self.samples_per_cycle
+        span = min(_WALK_CYCLES, response.cycles) * samples
+        rows = slice(-1 - span, None, max(1, round(samples / _FRAMES_PER_CYCLE)))
+        t, (eta, foot) = response.t[rows], response.x[rows, :2].T
+        phase = t / self._gait.period
+        thigh = self._gait.series("thigh", phase)
+        hip_x = self._gait.belt_speed * (t - t[0]) + self._gait.series("hip_x", phase)
+        hip = (hip_x, g["hip_hike"] * self._gait.series("hip_y", phase))
+        ad, shank = linkage.relative_angles(g, eta)
+        places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, foot)
+        return np.stack([np.stack(places[name], axis=1) for name in linkage.JOINTS], axis=1)
+
+
+def initial_states(count: int) -> Iterator[Vector]:
+    """Initial states (eta, beta1, rates 0): the customary one first, then an even spread around it.
+
+    The others follow the additive sequence of the plastic number (Roberts 2018) over eta -0.45 to -0.02 rad and beta1
+    0 to 0.5 rad.
+    """
+    yield np.array([-0.15, 0.25, 0.0, 0.0])
+    plastic = 1.324717957244746
+    for i in range(1, count):
+        a, b = (0.5 + i / plastic) % 1.0, (0.5 + i / plastic**2) % 1.0
+        yield np.array([-0.45 + 0.43 * a, 0.5 * b, 0.0, 0.0])
+
+
+def settings_of(knee: FourBarKnee) -> dict[str, Any]:
+    """What the simulator needs of the model's settings."""
+    return {
+        "smoothing": knee.smoothing,
+        "shank_mass_terms": knee.shank_mass_terms,
+        "method": knee.method,
+        "rtol": knee.relative_tolerance,
+        "atol": knee.absolute_tolerance,
+        "max_steps": knee.max_steps,
+        "compiled": {"auto": "auto", "always": True, "never": False}[knee.compiled],
+    }

@@ -1,0 +1,81 @@
+"""One walk integrated: all cycles in one go, or cycle by cycle until the response has settled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics import Simulator, Trajectory
+from designopt.plugin import Diverged
+from designopt_knee import figures
+from designopt_knee.equations import FOLD_MARGIN, knee_system
+
+if TYPE_CHECKING:
+    from designopt_knee.model import FourBarKnee
+
+Vector = NDArray[np.float64]
+
+#: A run that broke down with this little left of the linkage was at its end, whatever the integrator says of it.
+_NEAR_FOLD = 1e-2
+
+
+def simulator(knee: FourBarKnee, harmonics: int) -> Simulator:
+    """The integrator that the settings of `knee` ask for, compiled when that is wanted and possible."""
+    return Simulator(
+        knee_system(harmonics, knee.smoothing, knee.shank_mass_terms),
+        method=knee.method,
+        rtol=knee.relative_tolerance,
+        atol=knee.absolute_tolerance,
+        max_steps=knee.max_steps,
+        compiled={"auto": "auto", "always": True, "never": False}[knee.compiled],
+    )
+
+
+def simulate(
+    simulator: Simulator, start: Vector, times: Vector, p: Vector, q: Vector, samples: int, window: int
+) -> tuple[Vector, Vector, Vector]:
+    """Times (n,), states (n, 4) and outputs (n, 6) at all `times`; raises `Diverged`."""
+    run = simulator.run(start, times, p=p, q=q)
+    _check(simulator, run, p, q)
+    return run.t, run.x, run.y
+
+
+def simulate_until_periodic(
+    simulator: Simulator, start: Vector, times: Vector, p: Vector, q: Vector, samples: int, window: int
+) -> tuple[Vector, Vector, Vector]:
+    """As `simulate`, but ends `window` cycles after two successive cycles of the knee angle have repeated.
+
+    The cycles after that must repeat as well, or the run goes on.
+    """
+    cycles = (len(times) - 1) // samples
+    t, x, y = [times[:1]], [start[None, :]], []
+    first_step = None
+    settled = 0
+    for k in range(cycles):
+        run = simulator.run(x[-1][-1], times[k * samples : (k + 1) * samples + 1], p=p, q=q, first_step=first_step)
+        _check(simulator, run, p, q)
+        first_step = run.last_step
+        t.append(run.t[1:])
+        x.append(run.x[1:])
+        y.append(run.y if k == 0 else run.y[1:])
+        knee = np.degrees(np.concatenate(y)[:, 0])
+        settled = figures.settled_cycles(figures.whole_cycles(knee, samples))
+        # `settled` counts the cycles before the first of those that repeat: two differences make three cycles.
+        if k + 1 >= settled + 2 + window:
+            break
+    return np.concatenate(t), np.concatenate(x), np.concatenate(y)
+
+
+def _check(simulator: Simulator, run: Trajectory, p: Vector, q: Vector) -> None:
+    """Raise `Diverged` with the reason unless the run reached its end."""
+    if run.status.name == "DONE":
+        return
+    margin = float(simulator.system.guard(run.x[-1], [], [], p, q, run.t[-1])) + FOLD_MARGIN
+    if run.guard == "linkage_limit" or not margin > _NEAR_FOLD:
+        raise Diverged(
+            f"the stop of the straight knee was driven through at {run.t[-1]:.3f} s: AD and CD fold over",
+            reason="linkage_limit",
+        )
+    raise Diverged(run.message, reason=run.status.name.lower())

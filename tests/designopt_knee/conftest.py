@@ -1,0 +1,41 @@
+"""What the tests of the knee share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from designopt_knee.gait import bundled_text, read_gait
+from designopt_knee.parameters import SUBSTITUTE_V1, complete
+
+sys.path.insert(0, str(Path(__file__).parent))  # seven_coordinate.py
+
+GAIT_FOLDER = Path(__file__).parents[3] / "shared" / "data" / "gait"
+
+
+@pytest.fixture(scope="session")
+def base() -> dict[str, float]:
+    """The parameter set substitute_v1."""
+    return {name: given.value for name, given in SUBSTITUTE_V1.items()}
+
+
+@pytest.fixture(scope="session")
+def leg(base):
+    """All parameters of the equations with a damper in the middle of the range."""
+    return complete(base, {}, {"stiffness": 1.6e4, "damping_ratio": 0.05})
+
+
+@pytest.fixture(scope="session")
+def gait():
+    """The bundled gait."""
+    return read_gait(bundled_text())
+
+
+@pytest.fixture(scope="session")
+def gait_folder() -> Path:
+    """The folder with the recorded cycles, beside the repository."""
+    if not GAIT_FOLDER.is_dir():
+        pytest.skip("the recorded gait cycles (../shared/data/gait) are not there")
+    return GAIT_FOLDER

@@ -1,0 +1,219 @@
+"""Reading of recorded gait: both formats, the fit, and every refusal of section 9 of the specification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from designopt.plugin import InvalidSetting
+from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, bundled_text, read_gait
+
+PERIOD, SPEED = 1.232, 1.015
+
+
+def cycle(gait, samples=101, **changed):
+    """Columns of a cycle file made from the bundled series; `changed` replaces columns."""
+    phase = np.linspace(0.0, 1.0, samples)
+    thigh, knee, ankle = (np.degrees(gait.series(s, phase)) for s in ("thigh", "knee", "ankle"))
+    columns = {
+        "phase": phase,
+        "time_s": phase * PERIOD,
+        "hip_x_m": gait.series("hip_x", phase),
+        "hip_y_m": gait.series("hip_y", phase),
+        "thigh_deg": thigh,
+        "shank_deg": thigh - knee,
+        "foot_deg": ankle + thigh - knee,
+        "knee_deg": knee,
+        "ankle_deg": ankle,
+    }
+    return {**columns, **changed}
+
+
+def text_of(columns, comment=f"# period_s={PERIOD} belt_speed_m_s={SPEED}"):
+    rows = [comment, ",".join(columns)]
+    rows += [",".join(repr(float(v)) for v in row) for row in zip(*columns.values(), strict=True)]
+    return "\n".join(rows) + "\n"
+
+
+def test_bundled_gait_names_its_source_and_licence():
+    text = bundled_text()
+    assert "Creative Commons Attribution 3.0" in text
+    assert "Delp, Loan, Hoy, Zajac" in text
+    assert "Changes:" in text
+
+
+def test_bundled_gait_has_the_recorded_peak_and_hip_height(gait):
+    phase = np.arange(200) / 200
+    assert np.degrees(gait.series("knee", phase)).max() == pytest.approx(68.6, abs=0.05)
+    height = gait.series("hip_y", phase)
+    assert (height.min(), height.max()) == pytest.approx((0.932, 0.969), abs=1e-3)
+    assert (gait.period, gait.belt_speed, gait.harmonics) == (PERIOD, SPEED, 8)
+
+
+def test_bundled_gait_is_the_recorded_coefficient_file(gait, gait_folder):
+    text = (gait_folder / "treadmill_1p0_fourier.csv").read_text(encoding="utf-8")
+    other = read_gait(text, period=PERIOD, belt_speed=SPEED)
+    for signal in SIGNALS:
+        assert np.array_equal(other.coefficients[signal], gait.coefficients[signal])
+
+
+def test_fit_of_the_recorded_cycle_gives_the_recorded_coefficients(gait, gait_folder):
+    fitted = read_gait((gait_folder / "treadmill_1p0_cycle.csv").read_text(encoding="utf-8"))
+    assert (fitted.period, fitted.belt_speed) == (PERIOD, SPEED)
+    assert fitted.warnings == ()
+    for signal in SIGNALS:  # the file is rounded to 1e-5 m and 1e-3 deg
+        assert np.abs(fitted.coefficients[signal] - gait.coefficients[signal]).max() < 1e-5
+        assert fitted.residuals[signal] < 1e-5
+
+
+def test_fit_of_exact_samples_is_exact_and_its_residual_vanishes(gait):
+    fitted = read_gait(text_of(cycle(gait)))
+    for signal in SIGNALS:
+        assert fitted.coefficients[signal] == pytest.approx(gait.coefficients[signal], abs=1e-12)
+        assert fitted.residuals[signal] < 1e-12
+
+
+def test_residual_tells_what_too_few_harmonics_leave_out(gait):
+    fitted = read_gait(text_of(cycle(gait)), harmonics=3)
+    left = gait.coefficients["knee"][7:]
+    # The end point counts twice, hence the tolerance.
+    assert fitted.residuals["knee"] == pytest.approx(np.sqrt(0.5 * np.sum(left**2)), rel=0.02)
+    assert fitted.harmonics == 3
+
+
+def test_uneven_phase_is_fitted_too(gait):
+    phase = np.linspace(0.0, 1.0, 101)
+    phase = phase + 0.004 * np.sin(2 * np.pi * phase)
+    thigh, knee, ankle = (np.degrees(gait.series(s, phase)) for s in ("thigh", "knee", "ankle"))
+    columns = {
+        "phase": phase, "time_s": phase * PERIOD, "hip_x_m": gait.series("hip_x", phase),
+        "hip_y_m": gait.series("hip_y", phase), "thigh_deg": thigh, "shank_deg": thigh - knee,
+        "foot_deg": ankle + thigh - knee, "knee_deg": knee, "ankle_deg": ankle,
+    }  # fmt: skip
+    fitted = read_gait(text_of(columns))
+    assert fitted.coefficients["knee"] == pytest.approx(gait.coefficients["knee"], abs=1e-10)
+
+
+def test_trend_over_ground_is_removed_and_becomes_the_speed(gait):
+    columns = cycle(gait)
+    columns["hip_x_m"] = columns["hip_x_m"] + 1.3 * columns["time_s"]
+    fitted = read_gait(text_of(columns, comment="# walked over ground"))
+    assert fitted.belt_speed == pytest.approx(1.3, rel=1e-9)
+    assert fitted.period == pytest.approx(PERIOD, rel=1e-12)
+    assert fitted.coefficients["hip_x"] == pytest.approx(gait.coefficients["hip_x"], abs=1e-9)
+
+
+def test_settings_supply_what_the_file_lacks_and_replace_what_it_says(gait):
+    silent = text_of(cycle(gait), comment="# a treadmill")
+    assert read_gait(silent, belt_speed=0.9).belt_speed == 0.9
+    assert read_gait(text_of(cycle(gait)), period=1.1, belt_speed=1.2).period == 1.1
+    with pytest.raises(InvalidSetting, match="belt_speed"):
+        read_gait(silent)
+
+
+def test_coefficient_file_without_period_or_speed_asks_for_them():
+    text = "\n".join(line for line in bundled_text().splitlines() if "period_s" not in line)
+    with pytest.raises(InvalidSetting, match="period"):
+        read_gait(text, belt_speed=SPEED)
+    with pytest.raises(InvalidSetting, match="belt_speed"):
+        read_gait(text, period=PERIOD)
+    assert read_gait(text, period=PERIOD, belt_speed=SPEED, harmonics=4).harmonics == 4
+
+
+def without(columns, name):
+    return {k: v for k, v in columns.items() if k != name}
+
+
+def bad(gait, name, index, value):
+    columns = cycle(gait)
+    columns[name] = columns[name].copy()
+    columns[name][index] = value
+    return columns
+
+
+REFUSED = {
+    "missing column": (lambda g: without(cycle(g), "foot_deg"), "column 'foot_deg' is missing"),
+    "extra column": (lambda g: cycle(g, emg=np.zeros(101)), "column 'emg' is unknown"),
+    "NaN": (lambda g: bad(g, "knee_deg", 7, np.nan), "sample 8: a value is NaN"),
+    "too few samples": (lambda g: cycle(g, samples=19), "19 samples; at least 20"),
+    "phase not from 0": (lambda g: bad(g, "phase", 0, 0.005), "phase must increase"),
+    "phase not to 1": (lambda g: bad(g, "phase", -1, 0.999), "phase must increase"),
+    "phase not increasing": (lambda g: bad(g, "phase", 5, 0.03), "phase must increase"),
+    "time not increasing": (lambda g: bad(g, "time_s", 5, 0.0), "time_s must increase"),
+    "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
+    "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
+    "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),
+    "angle too large": (lambda g: bad(g, "shank_deg", 9, 190.0), "column 'shank_deg': an angle of more than 180"),
+    "hip too high": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] + 0.4), "hip height 1.3"),
+    "hip too low": (lambda g: cycle(g, hip_y_m=cycle(g)["hip_y_m"] - 0.7), "hip height 0.2"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_cycle_file_is_refused_by_name(gait, case):
+    columns, message = REFUSED[case]
+    with pytest.raises(InvalidSetting, match=message) as caught:
+        read_gait(text_of(columns(gait)))
+    assert caught.value.name == "gait"
+
+
+def test_backward_walk_is_refused(gait):
+    columns = cycle(gait)
+    columns["hip_x_m"] = columns["hip_x_m"] - columns["time_s"]
+    with pytest.raises(InvalidSetting, match="backward"):
+        read_gait(text_of(columns, comment="#"))
+
+
+@pytest.mark.parametrize(("harmonics", "samples"), [(10, 21), (50, 101)])
+def test_too_many_harmonics_for_the_samples_are_refused(gait, harmonics, samples):
+    with pytest.raises(InvalidSetting, match=f"harmonics: {harmonics} are too many for {samples} samples"):
+        read_gait(text_of(cycle(gait, samples=samples)), harmonics=harmonics)
+
+
+def test_more_harmonics_than_the_coefficient_file_holds_are_refused():
+    with pytest.raises(InvalidSetting, match="the gait file holds 8"):
+        read_gait(bundled_text(), harmonics=9)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("signal,unit,c0,c1", "signal,unit,c0,c2", "the columns of a coefficient file"),
+        ("knee,rad,", "knee,grad,", "row 'knee': unit 'grad'"),
+        ("knee,rad,", "elbow,rad,", "row 'elbow' is unknown"),
+        ("knee,rad,", "thigh,rad,", "row 'thigh' is unknown or there twice"),
+        ("3.77281866e-01", "nan", "row 'knee': a value is NaN"),
+        ("3.77281866e-01", "much", "row 'knee': could not convert"),
+        ("3.77281866e-01,", "", "row 'knee': 16 values where 17 are due"),
+        ("3.77281866e-01", "21.6", "more than 180 deg"),
+        ("9.50855959e-01", "950.855959", "hip height"),
+        ("period_s=1.232", "period_s=-1", "period: -1.0 must be greater than 0"),
+        ("period_s=1.232", "period_s=fast", "comment 'period_s'"),
+        ("belt_speed_m_s=1.015", "belt_speed_m_s=-1", "belt_speed"),
+    ],
+)
+def test_coefficient_file_is_refused_by_name(old, new, message):
+    assert old in bundled_text()
+    with pytest.raises(InvalidSetting, match=message):
+        read_gait(bundled_text().replace(old, new))
+
+
+def test_missing_row_and_empty_file_are_refused():
+    with pytest.raises(InvalidSetting, match="row 'knee' is missing"):
+        read_gait("\n".join(line for line in bundled_text().splitlines() if not line.startswith("knee")))
+    with pytest.raises(InvalidSetting, match="no samples"):
+        read_gait("# nothing here\n")
+
+
+def test_radians_and_turned_signs_are_suspected_but_read(gait):
+    columns = cycle(gait)
+    radians = {k: np.radians(v) if k.endswith("_deg") else v for k, v in columns.items()}
+    assert "radians" in read_gait(text_of(radians)).warnings[0]
+    turned = {**columns, "knee_deg": -columns["knee_deg"]}
+    assert "knee_deg differs from thigh_deg - shank_deg" in read_gait(text_of(turned)).warnings[0]
+
+
+def test_columns_may_come_in_any_order(gait):
+    columns = cycle(gait)
+    shuffled = {name: columns[name] for name in reversed(CYCLE_COLUMNS)}
+    assert read_gait(text_of(shuffled)).coefficients["thigh"] == pytest.approx(gait.coefficients["thigh"], abs=1e-12)
