@@ -1,0 +1,57 @@
+"""Report part `best`: the chosen designs side by side."""
+
+from __future__ import annotations
+
+from designopt.plugin import report
+from designopt.report.labels import design_rows, listed, number, objective_values
+from designopt.report.section import Section, Table
+from designopt.run.result import Result
+
+
+@report("best", version=1)
+def best(result: Result) -> Section:
+    """The chosen designs (best of each objective, compromise) side by side with all they gave."""
+    chosen = result.chosen()
+    if not chosen:
+        return Section("Best designs", introduction=without_feasible(result))
+    rows = tuple((name, *values) for name, values in design_rows(result, chosen))
+    introduction = "The designs to look at first: the best one of each objective"
+    compromise = result.compromise()
+    findings = []
+    if compromise is not None and len(result.problem.objectives) > 1:
+        introduction += (
+            ", and the compromise: the design of the front that lies nearest to the ideal point, which has the best "
+            "value of each objective at once, when every objective is scaled to its range over the front"
+        )
+        findings.append(f"Compromise: {describe(result, compromise)}.")
+    return Section(
+        "Best designs",
+        introduction=introduction + ".",
+        findings=tuple(findings),
+        tables=(Table("Chosen designs", ("", *chosen), rows, shown=200),),
+    )
+
+
+def without_feasible(result: Result) -> str:
+    """Why there is nothing to choose from."""
+    outcomes = result.outcomes
+    if not len(outcomes):
+        return "Nothing has been evaluated yet, so there is no design to choose."
+    if outcomes.failed.all():
+        return "No evaluation gave a result, so there is no design to choose; the failures tell why."
+    return "No design keeps all limits, so there is no design to choose."
+
+
+def describe(result: Result, row: int) -> str:
+    """A design in words: its parameters, and the objectives they give."""
+    problem = result.problem
+    values = problem.space.values(result.outcomes.X[row].tolist())
+    units = {p.name: p.unit for p in problem.space.parameters}
+    free = [f"{p.name} {_quantity(values[p.name], units[p.name])}" for p in problem.space.free]
+    given = objective_values(result)[row]
+    aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
+    return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
+
+
+def _quantity(value: object, unit: str) -> str:
+    return f"{number(value)} {unit}".strip()

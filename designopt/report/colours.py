@@ -1,0 +1,52 @@
+"""Colours and the skeleton of figures. Told apart by colour-blind readers too: Okabe & Ito (2008) for categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Names that the page replaces by a colour of its light or dark theme: (light, dark).
+THEMED: Mapping[str, tuple[str, str]] = {
+    "@ink": ("#1b2430", "#e8ecf1"),
+    "@muted": ("#5b6776", "#9aa7b5"),
+    "@faint": ("#b9c2cc", "#4a5663"),
+    "@dim": ("#8b98a6", "#76838f"),
+    "@grid": ("#e4e8ed", "#2a323c"),
+    "@surface": ("#ffffff", "#161b22"),
+    "@accent": ("#0072b2", "#56b4e9"),
+    "@mark": ("#d55e00", "#ff8c42"),
+    "@good": ("#009e73", "#2fc79b"),
+    "@band": ("rgba(0,158,115,0.18)", "rgba(47,199,155,0.20)"),
+    "@veil": ("rgba(255,255,255,0.82)", "rgba(22,27,34,0.82)"),
+}
+
+#: Colours of categories, in the order of use; readable on light and on dark ground.
+CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#a6761d")
+
+#: Colour scale of ordered values: even in lightness, so that it also reads in grey and for colour-blind readers.
+ORDERED = "Viridis"
+
+
+def category(i: int) -> str:
+    """Colour of category number `i`."""
+    return CATEGORIES[i % len(CATEGORIES)]
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """A Plotly axis with `title`; further Plotly attributes by keyword."""
+    return {"title": {"text": title}, "automargin": True, **more}
+
+
+def layout(**more: Any) -> dict[str, Any]:
+    """A Plotly layout with the margins and the legend that all figures share."""
+    base: dict[str, Any] = {
+        "margin": {"l": 64, "r": 24, "t": 36, "b": 56},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
+    }
+    return base | more
+
+
+def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+    """A Plotly colour bar on the right with its title along it."""
+    return {"title": {"text": title, "side": "right"}, "thickness": 14, "outlinewidth": 0, "len": 1.0, **more}

@@ -1,0 +1,168 @@
+"""Report part `convergence`: how the best designs came about over the evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number, plain, with_unit
+from designopt.report.section import Figure, Section
+from designopt.run.result import Result
+
+Matrix = NDArray[np.float64]
+
+#: Hypervolume is computed at this many places along the run, and for at most this many objectives.
+PLACES = 60
+OBJECTIVES = 5
+
+
+@report("convergence", version=1)
+def convergence(result: Result) -> Section | None:
+    """The best value of each objective, and the hypervolume with a fixed reference point, over the evaluations."""
+    outcomes, problem = result.outcomes, result.problem
+    if not outcomes.feasible.any():
+        return None
+    figures, notes = [], []
+    m = len(problem.objectives)
+    if 1 < m <= OBJECTIVES and len(result.front()) > 1:
+        reference, places, volume = hypervolume_course(result)
+        figures.append(_volume(result, places, volume))
+        signs = [1.0 if o.direction == "minimize" else -1.0 for o in problem.objectives]
+        at = ", ".join(
+            f"{o.name} {number(s * r)} {o.unit}".strip()
+            for o, s, r in zip(problem.objectives, signs, reference, strict=True)
+        )
+        notes.append(f"Reference point of the hypervolume: {at}: a tenth of the final front's range beyond its worst.")
+    figures.append(_best(result))
+    return Section(
+        "Convergence",
+        introduction="What had been found after how many designs, in the order in which they were asked for. Dotted "
+        "lines are the beginnings of stages.",
+        figures=tuple(figures),
+        notes=tuple(notes),
+    )
+
+
+def hypervolume_course(result: Result) -> tuple[Matrix, NDArray[np.intp], Matrix]:
+    """Reference point (m,), numbers of designs (k,), and the hypervolume after them as a share of the final one (k,).
+
+    The reference is fixed: the worst of the final front in each objective and a tenth of its range more (Ishibuchi et
+    al. 2018 discuss the choice). Computed on objectives to be minimised by `moocore.hypervolume`.
+    """
+    import moocore
+
+    outcomes = result.outcomes
+    final = outcomes.objectives[result.front()]
+    worst, span = final.max(axis=0), np.ptp(final, axis=0)
+    span = np.where(span > 0, span, np.maximum(np.abs(worst), 1.0))
+    reference = worst + 0.1 * span
+    places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.intp))
+    archive = np.empty((0, final.shape[1]))
+    course, done = [], 0
+    for place in places.tolist():
+        new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
+        new = new[(new < reference).all(axis=1)]
+        done = place
+        if len(new):
+            archive = np.concatenate([archive, new])
+            archive = archive[moocore.is_nondominated(archive)]
+        scaled = (archive - reference) / span
+        course.append(moocore.hypervolume(scaled, ref=np.zeros(final.shape[1])) if len(archive) else 0.0)
+    volume = np.array(course)
+    return reference, places, volume / volume[-1]
+
+
+def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": places,
+        "y": volume,
+        "line": {"color": "@accent", "width": 2},
+        "marker": {"size": 4},
+        "hovertemplate": "after %{x} designs: <b>%{y:.2%}</b><extra></extra>",
+    }
+    axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
+    return Figure(
+        "Hypervolume of the front", {"data": [trace], "layout": layout(**axes, **_stages(result))}, height=340
+    )
+
+
+def _best(result: Result) -> Figure:
+    """Best feasible value of each objective so far, as steps, one above the other."""
+    outcomes, objectives = result.outcomes, result.problem.objectives
+    m = len(objectives)
+    gap = 0.06 if m > 1 else 0.0
+    size = (1.0 - gap * (m - 1)) / m
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {"xaxis": axis("designs asked for", anchor=f"y{m}" if m > 1 else "y")}
+    for j, objective in enumerate(objectives):
+        values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
+        running = np.minimum.accumulate(values)
+        steps = np.flatnonzero(
+            np.diff(np.where(np.isfinite(running), running, np.finfo(float).max), prepend=np.inf) < 0
+        )
+        steps = steps[np.isfinite(running[steps])]
+        sign = 1.0 if objective.direction == "minimize" else -1.0
+        suffix = "" if j == 0 else str(j + 1)
+        top = 1.0 - j * (size + gap)
+        title = plain(with_unit(objective.name, objective.unit))
+        axes[f"yaxis{suffix}"] = axis(title, domain=[max(top - size, 0.0), top], nticks=5)
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(objective.name),
+                "x": np.append(steps + 1, len(outcomes)),
+                "y": sign * np.append(running[steps], running[-1]),
+                "yaxis": f"y{suffix}",
+                "line": {"shape": "hv", "color": category(j), "width": 2},
+                "marker": {"size": 4},
+                "hovertemplate": "after %{x} designs: <b>%{y:.5~g}</b><extra></extra>",
+            }
+        )
+    return Figure(
+        "Best of each objective so far",
+        {"data": data, "layout": layout(**axes, **_stages(result), showlegend=False)},
+        height=130 * m + 130,
+    )
+
+
+def _stages(result: Result) -> dict[str, Any]:
+    """Dotted lines where a stage begins, with its name."""
+    names = result.stage
+    if not len(names):
+        return {}
+    starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    if len(starts) < 2 or len(starts) > 12:
+        return {}
+    shapes = [
+        {
+            "type": "line",
+            "x0": float(s) + 0.5,
+            "x1": float(s) + 0.5,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": "@faint", "width": 1, "dash": "dot"},
+        }
+        for s in starts[1:]
+    ]
+    annotations = [
+        {
+            "text": plain(str(names[s])),
+            "x": float(s) + 0.5,
+            "y": 1,
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": 11, "color": "@muted"},
+        }
+        for s in starts
+    ]
+    return {"shapes": shapes, "annotations": annotations}

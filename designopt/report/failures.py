@@ -1,0 +1,125 @@
+"""Report part `failures`: evaluations without a result, by class and reason, and where in the space they lie."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.problem import STATUSES
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import count, hover, parameter_label, plain, plural, thinned
+from designopt.report.map import scale_of
+from designopt.report.section import Figure, Section, Table
+from designopt.run.result import Result
+
+#: At most this many designs of each class are drawn.
+DRAWN = 1500
+
+
+@report("failures", version=1)
+def failures(result: Result) -> Section | None:
+    """Evaluations without a result, by class and reason, and where in the space they lie."""
+    outcomes = result.outcomes
+    if not len(outcomes):
+        return None
+    lost = result.status != "ok"
+    if not lost.any():
+        return Section("Failures", introduction="Every evaluation gave a result.")
+    designs = int(lost.any(axis=1).sum())
+    facts = []
+    for status in STATUSES[1:]:
+        evaluations = int(np.sum(result.status == status))
+        if evaluations:
+            facts.append((status, count(evaluations)))
+    figure = _where(result, lost)
+    return Section(
+        "Failures",
+        introduction=(
+            f"{count(designs)} of {plural(len(outcomes), 'design')} "
+            f"({designs / len(outcomes):.1%}) gave no result in at least one scenario. A failed design ranks below "
+            "every computed one and is never on the front."
+        ),
+        facts=tuple(facts),
+        figures=(figure,) if figure else (),
+        tables=(_by_reason(result, lost),),
+    )
+
+
+def _by_reason(result: Result, lost: NDArray[np.bool_]) -> Table:
+    """Counts by class and reason, with the first message of each."""
+    rows: dict[tuple[str, str], list[Any]] = {}
+    for i, s in np.argwhere(lost).tolist():
+        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
+        if key not in rows:
+            message = str(result.message(i, s) or "").strip().splitlines()
+            rows[key] = [0, message[-1] if message else ""]
+        rows[key][0] += 1
+    order = sorted(rows.items(), key=lambda item: -item[1][0])
+    return Table(
+        "By class and reason",
+        ("class", "reason", "evaluations", "first message"),
+        tuple((status, reason, number, message) for (status, reason), (number, message) in order),
+    )
+
+
+def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
+    """Failed and computed designs over the two parameters in which they differ most."""
+    free, X = result.problem.space.free, result.outcomes.X
+    if not free:
+        return None
+    failed = np.asarray(lost.any(axis=1))
+    x, y = _telling(result, failed)
+    groups: list[tuple[str, NDArray[np.intp], dict[str, Any]]] = [
+        ("ok", np.flatnonzero(~failed), {"color": "@dim", "size": 5, "opacity": 0.6})
+    ]
+    # Shapes as well as colours tell the classes apart.
+    symbols = ("x", "cross", "diamond", "triangle-up", "square", "star-triangle-down", "circle")
+    for k, status in enumerate(STATUSES[1:]):
+        rows = np.flatnonzero((result.status == status).any(axis=1))
+        groups.append((status, rows, {"color": category(k + 1), "size": 7, "symbol": symbols[k]}))
+    data = []
+    thin = False
+    for name, every, marker in groups:
+        rows = thinned(every, DRAWN)
+        thin |= len(rows) < len(every)
+        if len(rows):
+            custom, template = hover(result, rows, figures=False)
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": f"{name} ({len(every)})",
+                    "x": X[rows, x],
+                    "y": X[rows, y] if y != x else failed[rows].astype(float),
+                    "marker": marker,
+                    "customdata": custom,
+                    "hovertemplate": f"<b>{name}</b><br>" + template,
+                }
+            )
+    up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
+    if x == y:
+        up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])
+    note = "The two parameters in which failed designs differ most from the others." if len(free) > 2 else ""
+    if thin:
+        note += f" At most {DRAWN} designs of each class are drawn, evenly taken over the order of evaluation."
+    axes = {"xaxis": axis(plain(parameter_label(free[x])), **scale_of(free[x])), "yaxis": up}
+    return Figure("Where they lie", {"data": data, "layout": layout(**axes)}, note=note.strip(), height=440)
+
+
+def _telling(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:
+    """The two columns whose distributions differ most between failed and other designs (Kolmogorov-Smirnov)."""
+    d = len(result.problem.space.free)
+    if d < 3 or failed.all():
+        return 0, min(1, d - 1)
+    X = result.outcomes.X
+    distance = []
+    for j in range(d):
+        a, b = np.sort(X[failed, j]), np.sort(X[~failed, j])
+        at = np.concatenate([a, b])
+        shares = [np.searchsorted(c, at, side="right") / len(c) for c in (a, b)]
+        distance.append(float(np.abs(shares[0] - shares[1]).max()))
+    return max(combinations(range(d), 2), key=lambda pair: distance[pair[0]] + distance[pair[1]])

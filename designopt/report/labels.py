@@ -1,0 +1,158 @@
+"""Names with units, numbers and hover texts as a report shows them."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from designopt.problem import Problem
+    from designopt.run.result import Result
+    from designopt.study.study import Constraint, Parameter
+
+Matrix = NDArray[np.float64]
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """`value` with `digits` significant digits, without an exponent where that stays readable; "–" for no number."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    size = abs(float(value))
+    if size == 0.0:
+        return "0"
+    if not 1e-4 <= size < 1e7:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{_trim(mantissa)}e{int(exponent)}"
+    return _trim(f"{value:.{max(0, digits - 1 - math.floor(math.log10(size)))}f}")
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def with_unit(name: str, unit: str) -> str:
+    """``name [unit]``, or the name alone for a plain number."""
+    return f"{name} [{unit}]" if unit else name
+
+
+def plain(text: str) -> str:
+    """`text` for a Plotly title, legend or hover: its markup and its templates have no effect."""
+    return html.escape(text, quote=False).replace("%{", "% {")
+
+
+def count(number: int) -> str:
+    """A count with its thousands set apart."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 design``, ``12 designs``."""
+    return f"{count(number)} {noun if number == 1 else noun + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def parameter_label(p: Parameter) -> str:
+    """A parameter's name with its unit in the study."""
+    return with_unit(p.name, p.unit)
+
+
+def figure_unit(problem: Problem, name: str) -> str:
+    """Unit of an output of the model, or of a figure computed by an objective plugin."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.unit
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.unit if output is not None and output.quantity is not None else ""
+
+
+def figure_meaning(problem: Problem, name: str) -> str:
+    """What a figure is, in the words of the plugin that gives it; empty when it does not say."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.description.partition("\n")[0]
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.description if output is not None and output.quantity is not None else ""
+
+
+def objective_labels(problem: Problem) -> list[str]:
+    """Axis titles of the objectives: name, unit and direction."""
+    return [f"{with_unit(o.name, o.unit)} ({o.direction})" for o in problem.objectives]
+
+
+def objective_values(result: Result) -> Matrix:
+    """Objectives (n, m) as the study writes them (a maximised one has its own sign); NaN where there is none."""
+    signs = np.array([1.0 if o.direction == "minimize" else -1.0 for o in result.problem.objectives])
+    values = result.outcomes.objectives * signs
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def constraint_values(result: Result, constraint: Constraint) -> tuple[Matrix, Matrix]:
+    """Smallest and largest value (n,) of a constrained expression as its aggregation sees the scenarios."""
+    shape = result.status.shape
+    with np.errstate(all="ignore"):
+        raw = np.broadcast_to(constraint.expression.evaluate(result.outcomes.figures), shape)
+        aggregate = constraint.over.build()
+        return -np.asarray(aggregate(-raw), dtype=float), np.asarray(aggregate(raw), dtype=float)
+
+
+def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
+    """Parameters, objectives and figures of designs, as (name, values in the order of `rows`)."""
+    problem, outcomes = result.problem, result.outcomes
+    designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
+    table: list[tuple[str, list[Any]]] = [
+        (parameter_label(p), [d[p.name] for d in designs]) for p in problem.space.parameters
+    ]
+    values = objective_values(result)
+    for j, label in enumerate(objective_labels(problem)):
+        table.append((label, [float(values[i, j]) for i in rows.values()]))
+    for name, figure in outcomes.figures.items():
+        if len(problem.scenarios) == 1 and any(str(o.expression) == name for o in problem.objectives):
+            continue  # shown as an objective already
+        for s, scenario in enumerate(problem.scenarios):
+            where = f" · {scenario.name}" if len(problem.scenarios) > 1 else ""
+            label = with_unit(name, figure_unit(problem, name)) + where
+            table.append((label, [float(figure[i, s]) for i in rows.values()]))
+    return table
+
+
+def hover(result: Result, rows: NDArray[np.intp], *, figures: bool = True) -> tuple[list[list[Any]], str]:
+    """Plotly ``customdata`` and ``hovertemplate`` that show a design's parameters, objectives and, with one scenario
+    and `figures`, its figures."""
+    problem, outcomes = result.problem, result.outcomes
+    columns: list[tuple[str, list[Any]]] = []
+    for j, p in enumerate(problem.space.free):
+        x = outcomes.X[rows, j]
+        shown = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else _rounded(x)
+        columns.append((parameter_label(p), shown))
+    for label, column in zip(objective_labels(problem), objective_values(result)[rows].T, strict=True):
+        columns.append((label, _rounded(column)))
+    if figures and len(problem.scenarios) == 1:
+        for name, values in outcomes.figures.items():
+            columns.append((with_unit(name, figure_unit(problem, name)), _rounded(values[rows, 0])))
+    lines = [f"{plain(label)}: <b>%{{customdata[{k}]}}</b>" for k, (label, _) in enumerate(columns)]
+    data = [list(row) for row in zip(*(c for _, c in columns), strict=True)]
+    return data, "<br>".join(lines) + "<extra></extra>"
+
+
+def _rounded(values: Matrix) -> list[Any]:
+    return [float(f"{v:.5g}") if math.isfinite(v) else None for v in values.tolist()]
+
+
+def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
+    """At most `limit` of `rows`, evenly spread over the order in which they were asked; always the same ones."""
+    if len(rows) <= limit:
+        return rows
+    return rows[np.unique(np.linspace(0, len(rows) - 1, limit).astype(np.intp))]

@@ -1,0 +1,119 @@
+"""Report part `limits`: bounds that the front has reached and limits that decide it, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.labels import constraint_values, number, with_unit
+from designopt.report.section import Section, Table
+from designopt.run.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Constraint
+
+#: A value this share of its range away from a bound has reached it.
+NEAR = 0.01
+#: Shares of the front below this are not worth a sentence.
+TOLD = 0.05
+
+
+@report("limits", version=1)
+def limits(result: Result) -> Section | None:
+    """Bounds that the front has reached, and limits that decide it, in words and numbers."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    if not len(front):
+        return None
+    findings = [*attained_bounds(result, front), *active_limits(result, front)]
+    if not findings:
+        findings = ["The front stays away from every bound of the space and from every limit."]
+    rows = [_row(result, c, front) for c in result.problem.constraints]
+    tables: tuple[Table, ...] = ()
+    if rows:
+        head = ("limit", "broken by", "share of results", "smallest on front", "largest on front")
+        tables = (Table("Limits", head, tuple(rows)),)
+    return Section(
+        "Bounds and limits",
+        introduction=(
+            "Where the front lies on a bound of the space, better designs may lie beyond it; where it lies on a limit, "
+            f"the limit decides. A value within {_share(NEAR)} of the range counts as reaching it."
+        ),
+        findings=tuple(findings),
+        tables=tables,
+    )
+
+
+def attained_bounds(result: Result, front: NDArray[np.intp]) -> list[str]:
+    """Sentences about free parameters whose bound is reached by a share of the front's designs."""
+    space = result.problem.space
+    S = space.to_search(result.outcomes.X[front])
+    sentences = []
+    for j, p in enumerate(space.free):
+        if p.kind == "choice":
+            for k, value in enumerate(p.values):
+                share = float(np.mean(result.outcomes.X[front, j] == k))
+                if share == 1.0 and len(p.values) > 1:
+                    sentences.append(f"{p.name} is {number(value)} in every design of the front.")
+            continue
+        width = space.upper[j] - space.lower[j]
+        slack = 0.5 if p.kind == "int" else 0.0
+        for side, bound, gap in (
+            ("lower", p.low, S[:, j] - space.lower[j] - slack),
+            ("upper", p.high, space.upper[j] - slack - S[:, j]),
+        ):
+            share = float(np.mean(gap <= NEAR * width))
+            if share >= TOLD:
+                sentences.append(
+                    f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(share)} of the front."
+                )
+    return sentences
+
+
+def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
+    """Sentences about limits that a share of the front's designs touches."""
+    sentences = []
+    for c in result.problem.constraints:
+        low, high = constraint_values(result, c)
+        for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
+            if limit is None:
+                continue
+            share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _range(values, limit)))
+            if share >= TOLD:
+                sentences.append(
+                    f"The {kind} limit of {c.name} ({_amount(limit, c.unit)}) is active in {_share(share)} of the "
+                    "front."
+                )
+    return sentences
+
+
+def _range(values: NDArray[np.float64], limit: float) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.ptp(finite)) if len(finite) > 1 and np.ptp(finite) > 0 else abs(limit) or 1.0
+
+
+def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:
+    low, high = constraint_values(result, c)
+    known = np.isfinite(low) & np.isfinite(high)
+    broken = np.zeros(len(known), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        if c.minimum is not None:
+            broken |= low < c.minimum
+        if c.maximum is not None:
+            broken |= high > c.maximum
+        if c.equals is not None:
+            broken |= (low != c.equals) | (high != c.equals)
+    broken &= known
+    count = int(known.sum())
+    share = f"{broken.sum() / count:.1%}" if count else "–"
+    return (with_unit(c.name, c.unit), int(broken.sum()), share, float(low[front].min()), float(high[front].max()))
+
+
+def _share(share: float) -> str:
+    return "more than 99 %" if 0.99 < share < 1.0 else f"{share:.0%}".replace("%", " %")
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{number(value)} {unit}".strip()

@@ -1,0 +1,266 @@
+"""Report part `map`: every figure over the space."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import ORDERED, axis, colour_bar, layout
+from designopt.report.grid import Grid, grid_over
+from designopt.report.labels import (
+    figure_unit,
+    hover,
+    listed,
+    objective_labels,
+    objective_values,
+    parameter_label,
+    plain,
+    plural,
+    thinned,
+    with_unit,
+)
+from designopt.report.section import Choice, Figure, Section
+from designopt.run.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Parameter
+
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: At most this many designs are drawn where they do not lie on a grid.
+DRAWN = 3000
+#: Pairs of at most this many parameters are drawn.
+PAIRED = 5
+
+
+@report("map", version=1)
+def map_figures(result: Result) -> Section | None:
+    """Every figure over the space: a heat map on a grid, coloured points otherwise, by pairs of parameters."""
+    free = result.problem.space.free
+    rows = np.flatnonzero(~result.outcomes.failed)
+    if not free:
+        return None
+    if not len(rows):
+        return Section("Maps", introduction="No evaluation gave a result, so there is nothing to map.")
+    shown, notes = thinned(rows, DRAWN), []
+    d = min(len(free), PAIRED)
+    grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
+    if grid is not None:
+        figure = _heat_map(result, grid)
+        introduction = (
+            f"Each figure over {listed([p.name for p in free])} on the grid of {len(grid.x)} × {len(grid.y)} designs; "
+            "cells without a result are left blank."
+        )
+    else:
+        figure = _points(result, shown, d)
+        introduction = "Each figure over the parameters, as the colour of the evaluated designs."
+        if len(shown) < len(rows):
+            notes.append(
+                f"{plural(len(shown), 'design')} of {plural(len(rows), 'design')} are drawn, evenly taken over the "
+                "order in which they were evaluated."
+            )
+    if len(free) > d:
+        notes.append(f"The first {d} of {len(free)} parameters are drawn: {listed([p.name for p in free[:d]])}.")
+    return Section("Maps", introduction=introduction, figures=(figure,), notes=tuple(notes))
+
+
+def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
+    """What can be mapped: objectives (the same for every scenario), then figures by scenario: names and values (n,)."""
+    scenarios = len(result.problem.scenarios)
+    names, values = [], []
+    objectives = objective_values(result)
+    for j, label in enumerate(objective_labels(result.problem)):
+        names.append(label)
+        values.append([objectives[:, j]] * scenarios)
+    for name, figure in result.outcomes.figures.items():
+        if np.isfinite(figure).any():
+            names.append(with_unit(name, figure_unit(result.problem, name)))
+            values.append([figure[:, s] for s in range(scenarios)])
+    return names, values
+
+
+def _choices(result: Result, names: list[str]) -> tuple[Choice, ...]:
+    scenarios = result.problem.scenarios
+    several = (Choice("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else ()
+    return (Choice("Figure", tuple(names)), *several)
+
+
+def scale_of(p: Parameter) -> dict[str, Any]:
+    """Axis type and ticks that suit a parameter."""
+    if p.kind == "choice":
+        return {
+            "tickvals": list(range(len(p.values))),
+            "ticktext": [plain(str(v)) for v in p.values],
+            "range": [-0.5, len(p.values) - 0.5],
+        }
+    if p.kind == "real" and p.scale == "log":
+        if p.high < 30 * p.low:
+            return {"type": "log", "tickvals": _nice_ticks(p.low, p.high)}
+        return {"type": "log"}
+    return {}
+
+
+def _nice_ticks(low: float, high: float) -> list[float]:
+    """About six round values over less than one and a half decades, where a log axis would show one or two."""
+    step = 10 ** np.floor(np.log10((high - low) / 4))
+    step *= next((f for f in (1, 2, 5) if (high - low) / (step * f) <= 7), 10)
+    return [float(v) for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step if v > 0]
+
+
+def _heat_map(result: Result, grid: Grid) -> Figure:
+    names, values = _layers(result)
+    x, y = result.problem.space.free
+    several = len(result.problem.scenarios) > 1
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
+        for s, column in enumerate(by_scenario):
+            update = {"z": grid.take(column), "colorbar": {"title": {"text": plain(name)}}}
+            variants[(k, s) if several else (k,)] = {"data": {"0": update}}
+    first = next(iter(variants.values()))["data"]["0"]
+    hovertemplate = (
+        f"{plain(parameter_label(x))}: %{{x:.5~g}}<br>{plain(parameter_label(y))}: %{{y:.5~g}}"
+        "<br><b>%{z:.5~g}</b><extra></extra>"
+    )
+    data: list[dict[str, Any]] = [
+        {
+            "type": "heatmap",
+            "x": _edges(grid.x, x),
+            "y": _edges(grid.y, y),
+            "z": first["z"],
+            "colorscale": ORDERED,
+            "colorbar": colour_bar(first["colorbar"]["title"]["text"]),
+            "hovertemplate": hovertemplate,
+            "hoverongaps": False,
+        },
+        *_overlay(result, (0, 1), ""),
+    ]
+    axes = {
+        "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
+        "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
+    }
+    return Figure(
+        "Figures over the grid",
+        {"data": data, "layout": layout(**axes)},
+        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        height=500,
+        choices=_choices(result, names),
+        variants=variants,
+    )
+
+
+def _edges(nodes: Matrix, p: Parameter) -> Matrix:
+    """Cell borders halfway between nodes, on the parameter's scale (a heat map on a log axis needs them)."""
+    log = p.kind == "real" and p.scale == "log"
+    t = np.log(nodes) if log else nodes
+    middle = (t[1:] + t[:-1]) / 2
+    edges = np.concatenate([[2 * t[0] - middle[0]], middle, [2 * t[-1] - middle[-1]]])
+    return np.exp(edges) if log else edges
+
+
+def _overlay(result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True) -> list[dict[str, Any]]:
+    """The front and the compromise as marks over a map."""
+    front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
+    compromise = result.compromise()
+    marks = [("Pareto front", front, {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}})]
+    if compromise is not None:
+        star = {"symbol": "star", "size": 15, "color": "@mark", "line": {"color": "#ffffff", "width": 1}}
+        marks.append(("compromise", np.array([compromise]), star))
+    traces = []
+    for name, rows, marker in marks:
+        if not len(rows):
+            continue
+        custom, template = hover(result, rows)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": name,
+                "legendgroup": name,
+                "showlegend": legend,
+                "x": result.outcomes.X[rows, pair[0]],
+                "y": result.outcomes.X[rows, pair[1]],
+                "xaxis": f"x{suffix}",
+                "yaxis": f"y{suffix}",
+                "marker": marker,
+                "customdata": custom,
+                "hovertemplate": template,
+            }
+        )
+    return traces
+
+
+def _points(result: Result, rows: Rows, d: int) -> Figure:
+    """Designs over every pair of the first `d` parameters (over the figure itself when there is one), coloured."""
+    free = result.problem.space.free
+    names, values = _layers(result)
+    several = len(result.problem.scenarios) > 1
+    pairs = list(combinations(range(d), 2))
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    gap = 0.07 if d > 2 else 0.0
+    size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
+    custom, template = hover(result, rows)
+    for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
+        suffix = "" if k == 1 else str(k)
+        left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
+        bottom = max(y, 1) == max(d - 1, 1)
+        axes[f"xaxis{suffix}"] = axis(
+            plain(parameter_label(free[x])) if bottom else "",
+            domain=[left, left + size],
+            anchor=f"y{suffix}",
+            showticklabels=bottom,
+            **scale_of(free[x]),
+        )
+        up = (
+            {"title": plain(parameter_label(free[y])) if x == 0 else "", **scale_of(free[y])}
+            if pairs
+            else {"title": ""}
+        )
+        axes[f"yaxis{suffix}"] = axis(
+            up.pop("title"),
+            domain=[max(top - size, 0.0), top],
+            anchor=f"x{suffix}",
+            showticklabels=x == 0,
+            **up,
+        )
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "showlegend": False,
+                "x": result.outcomes.X[rows, x],
+                "y": result.outcomes.X[rows, y] if pairs else values[0][0][rows],
+                "xaxis": f"x{suffix}",
+                "yaxis": f"y{suffix}",
+                "marker": {"size": 6 if d < 3 else 4, "coloraxis": "coloraxis"},
+                "customdata": custom,
+                "hovertemplate": template,
+            }
+        )
+    coloured = ",".join(str(k) for k in range(len(data)))
+    if pairs:
+        for k, pair in enumerate(pairs, start=1):
+            data += _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1)
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
+        for s, column in enumerate(by_scenario):
+            update: dict[str, Any] = {"marker": {"color": column[rows]}}
+            if not pairs:
+                update["y"] = column[rows]
+            title = {"text": plain(name)}
+            change = {"coloraxis": {"colorbar": {"title": title}}} if pairs else {"yaxis": {"title": title}}
+            variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
+    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(plain(names[0])), "showscale": bool(pairs)}
+    return Figure(
+        "Figures over the parameters",
+        {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
+        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        height=500 if d < 3 else 200 * (d - 1) + 140,
+        choices=_choices(result, names),
+        variants=variants,
+    )

@@ -1,0 +1,194 @@
+"""Report part `overview`: the question, the problem in tables, what was spent, and by which versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.plugin import InputFile, Use, report
+from designopt.report.labels import count, figure_meaning, figure_unit, listed, number, plural, with_unit
+from designopt.report.section import Section, Table
+from designopt.run.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Constraint, Parameter, Stage
+
+
+@report("overview", version=1)
+def overview(result: Result) -> Section:
+    """The question, the problem in tables, what was spent, and by which versions."""
+    study, problem = result.study, result.problem
+    done = result.outcomes
+    evaluated = int(np.sum(~done.invalid))
+    failed = int(np.sum(done.failed & ~done.invalid))
+    front = result.front()
+    facts = [
+        ("distinct designs", count(len(done))),
+        ("evaluations", count(result.counts["evaluations"])),
+        ("feasible designs", count(int(np.sum(done.feasible)))),
+        ("on the Pareto front" if len(problem.objectives) > 1 else "best designs", count(len(front))),
+        ("failed designs", count(failed)),
+        ("computing time", duration(float(np.nansum(result.wall)))),
+    ]
+    findings = []
+    if not len(done):
+        findings.append("Nothing has been evaluated yet.")
+    elif not evaluated:
+        findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
+    elif not done.feasible.any():
+        findings.append("No feasible design was found.")
+    return Section(
+        title="Overview",
+        introduction="\n\n".join(filter(None, [study.description, _question(result)])),
+        facts=tuple(facts),
+        findings=tuple(findings),
+        tables=(
+            Table(
+                "Parameters",
+                ("parameter", "range or value", "unit", "scale"),
+                tuple((p.name, _range(p), p.unit, _scale(p)) for p in problem.space.parameters),
+                note="Relations: " + "; ".join(str(r) for r in problem.space.relations)
+                if problem.space.relations
+                else "",
+            ),
+            Table(
+                "Objectives and limits",
+                ("name", "what", "unit", "over scenarios"),
+                tuple(
+                    [(o.name, f"{o.direction} {o.expression}", o.unit, _use(o.over)) for o in problem.objectives]
+                    + [(c.name, _limit(c), c.unit, _use(c.over)) for c in problem.constraints]
+                ),
+            ),
+            Table(
+                "Stages",
+                ("stage", "solver", "starts from", "budget", "new designs"),
+                tuple((s.name, _use(s.solver), _start(s), _budget(s), _count(result, s.name)) for s in study.stages),
+                note="A design that several stages asked for counts where it was asked for first.",
+            ),
+            *_scenarios(result),
+            Table(
+                "Figures recorded for every evaluation",
+                ("figure", "unit", "meaning"),
+                tuple((n, figure_unit(problem, n), figure_meaning(problem, n)) for n in problem.output_names),
+            ),
+            *_sessions(result),
+        ),
+        details=(("The study file", study.text),) if study.text else (),
+        notes=(f"Model {_use(problem.model)}, version {problem.model.plugin.version}; seed {study.seed}.",),
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time span in the unit that suits it."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{number(seconds / size, 3)} {unit}"
+    return f"{number(seconds, 3)} s"
+
+
+def _question(result: Result) -> str:
+    problem = result.problem
+    aims = [f"{o.direction} {o.name}" for o in problem.objectives]
+    held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
+    where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
+    free = listed([p.name for p in problem.space.free])
+    return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"
+
+
+def _range(p: Parameter) -> str:
+    if p.kind == "fixed":
+        return f"{number(p.values[0])} (fixed)"
+    if p.kind == "choice":
+        return ", ".join(number(v) for v in p.values)
+    return f"{number(p.low)} … {number(p.high)}"
+
+
+def _scale(p: Parameter) -> str:
+    return p.scale if p.kind == "real" else {"int": "whole numbers", "choice": "choice", "fixed": ""}[p.kind]
+
+
+def _limit(c: Constraint) -> str:
+    if c.equals is not None:
+        return f"{c.expression} = {number(c.equals)}"
+    low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""
+    high = f" ≤ {number(c.maximum)}" if c.maximum is not None else ""
+    return f"{low}{c.expression}{high}"
+
+
+def _use(use: Use) -> str:
+    settings = ", ".join(f"{k}: {_value(v)}" for k, v in use.settings.items())
+    return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, InputFile):
+        return value.name
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    return number(value)
+
+
+def _start(stage: Stage) -> str:
+    start = stage.start_from
+    if start is None:
+        return ""
+    return f"{start.stage}, {start.select} {'all' if start.count is None else start.count}"
+
+
+def _budget(stage: Stage) -> str:
+    limits = []
+    if stage.budget.evaluations is not None:
+        limits.append(plural(stage.budget.evaluations, "design"))
+    if stage.budget.wall is not None:
+        limits.append(duration(stage.budget.wall))
+    return ", ".join(limits) or "as many as the solver asks for"
+
+
+def _count(result: Result, stage: str) -> int:
+    return int(np.sum(result.stage == stage))
+
+
+def _scenarios(result: Result) -> tuple[Table, ...]:
+    scenarios = result.problem.scenarios
+    if len(scenarios) < 2:
+        return ()
+    names = sorted({name for s in scenarios for name in s.values})
+    fields = result.problem.model.plugin.conditions or {}
+    units = {n: f.quantity.unit for n, f in fields.items() if f.quantity is not None}
+    rows = tuple((s.name, *(_value(s.values.get(n, "")) for n in names)) for s in scenarios)
+    return (Table("Scenarios", ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows),)
+
+
+def _sessions(result: Result) -> tuple[Table, ...]:
+    """The processes that worked on the store, and the versions of the packages they used."""
+    sessions = result.sessions
+    if not sessions:
+        return ()
+    rows = []
+    versions: dict[str, list[str]] = {}
+    for k, session in enumerate(sessions):
+        started, ended = session.get("started"), session.get("ended")
+        revision = str(session.get("revision") or "")[:12] + (" with changes" if session.get("dirty") else "")
+        rows.append(
+            (
+                datetime.fromtimestamp(started).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if started else "",
+                duration(ended - started) if started and ended else "not ended",
+                str(session.get("reason") or ""),
+                str(session.get("host") or ""),
+                f"{session.get('executor') or ''}, {plural(int(session.get('workers') or 1), 'worker')}",
+                revision.strip(),
+            )
+        )
+        for package, version in (session.get("versions") or {}).items():
+            versions.setdefault(str(package), [""] * len(sessions))[k] = str(version)
+    head = ("started", "took", "ended because", "host", "executor", "source revision")
+    numbered = ("version",) if len(sessions) == 1 else tuple(f"session {k}" for k in range(1, len(sessions) + 1))
+    return (
+        Table("Sessions", head, tuple(rows)),
+        Table("Versions", ("package", *numbered), tuple((name, *v) for name, v in sorted(versions.items()))),
+    )

@@ -1,0 +1,88 @@
+"""Report part `parallel`: parallel coordinates of the designs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import ORDERED, colour_bar
+from designopt.report.labels import count, objective_labels, objective_values, parameter_label, plain, plural, thinned
+from designopt.report.section import Figure, Section
+from designopt.run.result import Result
+
+#: At most this many designs are drawn, those of the front first.
+DRAWN = 2000
+
+
+@report("parallel", version=1)
+def parallel(result: Result) -> Section | None:
+    """Parallel coordinates: one line per feasible design through its parameters and objectives."""
+    outcomes, space = result.outcomes, result.problem.space
+    feasible = np.flatnonzero(outcomes.feasible)
+    if len(feasible) < 2:
+        return None
+    front = np.asarray(result.front(), dtype=np.intp)
+    kept = thinned(front, DRAWN // 2)
+    rest = thinned(np.setdiff1d(feasible, front), DRAWN - len(kept))
+    rows = np.concatenate([rest, kept])
+    values, labels = objective_values(result), objective_labels(result.problem)
+    on_front = np.isin(rows, front)
+    dimensions: list[dict[str, Any]] = []
+    for j, p in enumerate(space.free):
+        log = p.kind == "real" and p.scale == "log"
+        x = outcomes.X[rows, j]
+        dimension: dict[str, Any] = {"label": plain(_short(parameter_label(p))), "values": np.log10(x) if log else x}
+        if p.kind == "choice":
+            dimension |= {"tickvals": list(range(len(p.values))), "ticktext": [plain(str(v)) for v in p.values]}
+        if p.kind in ("real", "int"):
+            dimension["range"] = [np.log10(p.low), np.log10(p.high)] if log else [p.low, p.high]
+        if log:
+            ticks = np.linspace(np.log10(p.low), np.log10(p.high), 5)
+            dimension |= {"tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
+        dimensions.append(dimension)
+    dimensions += [
+        {"label": plain(_short(label)), "values": values[rows, j], "tickformat": ".4~g"}
+        for j, label in enumerate(labels)
+    ]
+    if len(labels) > 1:
+        yes_no = {"tickvals": [0, 1], "ticktext": ["no", "yes"], "range": [0, 1]}
+        brush = {"constraintrange": [0.5, 1.0]} if len(kept) > 1 else {}
+        dimensions.append({"label": "on the front", "values": on_front.astype(float), **yes_no, **brush})
+    trace = {
+        "type": "parcoords",
+        "dimensions": dimensions,
+        "line": {
+            "color": values[rows, 0],
+            "colorscale": ORDERED,
+            "showscale": True,
+            "colorbar": colour_bar(plain(labels[0])),
+        },
+        "unselected": {"line": {"opacity": 0.06}},
+        "labelside": "top",
+    }
+    note = "Drag along an axis to keep only the designs within; drag its name to move the axis."
+    thin = (
+        f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are drawn, evenly taken over the order in "
+        "which they were evaluated."
+    )
+    return Section(
+        "Parallel coordinates",
+        introduction="Every line is one feasible design, coloured by the first objective."
+        + (" At first the designs of the front are selected." if len(labels) > 1 and len(kept) > 1 else ""),
+        figures=(
+            Figure(
+                "Parameters and objectives",
+                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
+                note=note,
+                height=440,
+            ),
+        ),
+        notes=(thin,) if len(rows) < len(feasible) else (),
+    )
+
+
+def _short(label: str) -> str:
+    """Without the direction of an objective: there is little room above an axis."""
+    return label.removesuffix(" (minimize)").removesuffix(" (maximize)")

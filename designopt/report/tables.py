@@ -1,0 +1,35 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from designopt.report.best import without_feasible
+from designopt.report.labels import number, objective_values, with_unit
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+
+def summary_table(result: Result) -> str:
+    """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline."""
+    chosen = result.chosen()
+    if not chosen:
+        return without_feasible(result)
+    problem = result.problem
+    head = ["design"]
+    head += [with_unit(p.name, p.unit) for p in problem.space.free]
+    head += [with_unit(o.name, o.unit) for o in problem.objectives]
+    values = objective_values(result)
+    lines = [head]
+    for label, row in chosen.items():
+        design = problem.space.values(result.outcomes.X[row].tolist())
+        cells = [number(design[p.name]) for p in problem.space.free] + [number(float(v)) for v in values[row]]
+        lines.append([label, *cells])
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
