@@ -150,8 +150,13 @@ class Expression:
         comparisons, min and max need one dimension and are computed in the unit of their first member that has one.
         Raises `ExpressionError` at the part whose unit does not fit.
         """
+        bound, unit = self.bound(of)
+        return bound, unit or ""
+
+    def bound(self, of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
+        """`bind`, but with the unit None for an expression of bare numbers only."""
         term, unit = _bind(self.root, of)
-        return Expression(term), unit or ""
+        return Expression(term), unit
 
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""

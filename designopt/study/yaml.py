@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import yaml as pyyaml
 
@@ -48,8 +48,7 @@ class Source:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Where something stands; lines and columns from 0, the end exclusive."""
 
     source: Source
@@ -151,8 +150,8 @@ def _syntax(error: pyyaml.MarkedYAMLError) -> str:
         hint = "; a text that contains ': ' needs quotes"
     elif "cannot start any token" in problem and "\\t" in repr(problem):
         hint = "; indent with spaces, not tabs"
-    elif "undefined alias" in problem:
-        hint = "; define it with & before it is used"
+    elif "did not find expected ','" in problem:
+        hint = "; a text with brackets or commas needs quotes there"
     context = f" {error.context}" if error.context else ""
     return f"not valid YAML: {problem}{context}{hint}"
 
@@ -195,7 +194,6 @@ class _Builder:
             kind = type(event)
             if kind is pyyaml.ScalarEvent:
                 node = self._scalar(event)
-                node = self._plain(event, node, bool(stack) and stack[-1].node.entries is not None)
             elif kind is pyyaml.AliasEvent:
                 node = self._alias(event, len(stack))
             elif kind in (pyyaml.MappingStartEvent, pyyaml.SequenceStartEvent):
@@ -219,7 +217,7 @@ class _Builder:
                 done = stack.pop()
                 node = done.node
                 end = event.end_mark if node.style else event.start_mark
-                node.span = replace(node.span, end_line=end.line, end_column=end.column)
+                node.span = node.span._replace(end_line=end.line, end_column=end.column)
                 if done.anchor:
                     self.unfinished.discard(done.anchor)
                     self.anchors[done.anchor] = node
@@ -270,14 +268,12 @@ class _Builder:
     def _scalar(self, event: Any) -> Node:
         self._refuse_tag(event)
         self._count(1, event)
-        style = "" if event.style in (None, "") or event.implicit[0] else event.style
-        return Node(self._span(event), style=style)
-
-    def _plain(self, event: Any, node: Node, may_be_key: bool) -> Node:
+        plain = not event.style
         try:
-            node.scalar = event.value if node.style else _core(event.value)
+            value = _core(event.value) if plain else event.value
         except ValueError:
             raise self._fail(event, "a number with too many digits") from None
+        node = Node(self._span(event), value, style="" if plain else event.style)
         if event.anchor:
             self.anchors[event.anchor] = node
             self.unfinished.discard(event.anchor)
@@ -331,13 +327,18 @@ def _core(text: str) -> Any:
     return text
 
 
-def node_of(value: Any, source: Source) -> Node:
-    """A node without a position of its own, for values that come from Python or from ``--set``."""
+def node_of(value: Any, source: Source, depth: int = 0) -> Node:
+    """A node without a position of its own, for values that come from Python or from ``--set``.
+
+    Raises `StudyError` for data nested too deeply (or within itself).
+    """
+    if depth > MAX_DEPTH:
+        raise StudyError([Issue(source.name, None, None, None, "", f"nested deeper than {MAX_DEPTH} levels")])
     span = Span(source, 0, 0, 0, 0)
     if isinstance(value, Mapping):
-        return Node(span, entries={str(k): (span, node_of(v, source)) for k, v in value.items()})
+        return Node(span, entries={str(k): (span, node_of(v, source, depth + 1)) for k, v in value.items()})
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return Node(span, items=[node_of(v, source) for v in value])
+        return Node(span, items=[node_of(v, source, depth + 1) for v in value])
     return Node(span, scalar=value)
 
 

@@ -1,0 +1,137 @@
+"""Both passes over the data of a study file, and the `Study` that comes out when nothing is wrong.
+
+The first pass looks at each section (and each member of a list or mapping) by itself: keys, types, units, ranges. The
+second asks the plugins about the members that survived, so that one mistake never hides another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from designopt.study import figures as figures_
+from designopt.study import space as space_
+from designopt.study import stages as stages_
+from designopt.study.context import Context
+from designopt.study.findings import Finding, Path, nearest_or_all
+from designopt.study.schema import SECTIONS, Section, section_type
+from designopt.study.study import Study
+from designopt.study.values import Reader, check, shown
+
+
+@dataclass
+class _Given:
+    """The sections as far as they are valid: an invalid member is None, an invalid section is left out of `values`.
+
+    `present` also names the sections that were given but cannot be used at all.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    present: set[str] = field(default_factory=set)
+
+    def members(self, name: str) -> list[Any]:
+        return list(self.values.get(name) or [])
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        return dict(self.values.get(name) or {})
+
+
+def check_study(
+    data: Any, read: Reader, problem_of: Callable[[Study], Any] | None = None
+) -> tuple[Study | None, list[Finding]]:
+    """The study that `data` describes (without its text), or None and everything that is wrong with it."""
+    ctx = Context(read)
+    if not isinstance(data, Mapping):
+        return None, [Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {shown(data)}")]
+    given = _first_pass(ctx, data)
+    study, placed = _second_pass(ctx, given)
+    if study is not None and problem_of is not None and not ctx.findings:
+        stages_.enough_budget(ctx, placed, problem_of(study))
+    return (None if ctx.findings else study), ctx.findings
+
+
+def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
+    given = _Given()
+    for name, value in data.items():
+        section = SECTIONS.get(name)
+        if section is None:
+            hint = nearest_or_all(str(name), [known for known in SECTIONS if known not in data])
+            ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
+            continue
+        given.present.add(name)
+        members = _members(ctx, name, section, value)
+        if members is not None:
+            given.values[name] = members
+    for name, section in SECTIONS.items():
+        if section.required and name not in data:
+            ctx.add((), f"'{name}' is missing ({section.meaning})")
+    return given
+
+
+def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
+    """The checked section; for lists and mappings with None in place of each invalid member."""
+
+    def checked(path: Path, item: Any) -> Any:
+        result, found = check(section_type(name), item, ctx.read)
+        ctx.findings.extend(finding.below(path) for finding in found)
+        return result
+
+    if section.shape == "one":
+        return checked((name,), value)
+    if section.shape == "mapping":
+        if not isinstance(value, Mapping):
+            ctx.add((name,), f"expected a mapping, not {shown(value)}")
+            return None
+        return {str(key): checked((name, str(key)), item) for key, item in value.items()}
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        ctx.add((name,), f"expected a list, not {shown(value)}")
+        return None
+    return [checked((name, position), item) for position, item in enumerate(value)]
+
+
+def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
+    values = given.values
+    part = values.get("model")
+    plugin = None if part is None else ctx.plugin("model", part, ("model",))
+    model = None if plugin is None else ctx.settings(plugin, part, ("model",))
+    names = given.mapping("space")
+    if values.get("space") == {}:
+        ctx.add(("space",), "at least one parameter is needed")
+    if values.get("objectives") == []:
+        ctx.add(("objectives",), "at least one objective is needed")
+    space_known = "space" in values
+    parameters = space_.parameters(ctx, names, plugin) if space_known else []
+    relations = space_.relations(ctx, given.members("relations"), parameters, names) if space_known else []
+    if "scenarios" in values or "scenarios" not in given.present:
+        scenarios = space_.scenarios(ctx, values.get("scenarios"), plugin)
+        count = len(values.get("scenarios") or [None])
+    else:
+        scenarios, count = [], 1
+    space = figures_.namespace(ctx, given.mapping("figures"), plugin, names)
+    objectives = figures_.objectives(ctx, given.members("objectives"), space, count)
+    constraints = figures_.constraints(ctx, given.members("constraints"), space, count)
+    placed = stages_.stages(ctx, {name: values.get(name) for name in given.present})
+    execution = stages_.execution(ctx, values.get("execution"), plugin)
+    plots = stages_.plots(ctx, values.get("report"))
+    if all(p.kind == "fixed" for p in parameters) and len(parameters) == len(names) > 0:
+        ctx.add(("space",), "nothing varies: every parameter is fixed")
+    if ctx.findings or model is None:
+        return None, placed
+    study = Study(
+        name=values["study"],
+        model=model,
+        space=tuple(parameters),
+        objectives=tuple(objectives),
+        stages=tuple(item.stage for item in placed),
+        title=values.get("title", ""),
+        description=values.get("description", ""),
+        seed=values.get("seed", 0),
+        scenarios=tuple(scenarios),
+        relations=tuple(relations),
+        figures=space.figures,
+        constraints=tuple(constraints),
+        execution=execution,
+        plots=tuple(plots),
+    )
+    return study, placed

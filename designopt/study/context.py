@@ -1,0 +1,95 @@
+"""What the second pass shares: the findings so far, the reader of files, and how a plugin section is resolved."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find
+from designopt.study.expression import Expression, ExpressionError
+from designopt.study.findings import Finding, Path
+from designopt.study.schema import Part
+from designopt.study.settings import validate
+from designopt.study.values import Reader
+
+
+@dataclass
+class Context:
+    """State of one check."""
+
+    read: Reader
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(
+        self,
+        path: Path,
+        message: str,
+        *,
+        key: str | None = None,
+        part: tuple[int, int] | None = None,
+        at: str | None = None,
+    ) -> None:
+        """Note a mistake."""
+        self.findings.append(Finding(path, message, key, part, at))
+
+    def plugin(self, kind: Kind, part: Part, path: Path) -> Plugin | None:
+        """The plugin that the section at `path` names."""
+        if isinstance(part.use, Plugin):
+            if part.use.kind == kind:
+                return part.use
+            self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind}")
+            return None
+        try:
+            return find(kind, part.use)
+        except PluginError as error:
+            message = " ".join(str(error).split())
+            self.findings.append(Finding(path, message, at=None if part.bare else "use"))
+        return None
+
+    def use(self, kind: Kind, part: Part, path: Path) -> Use | None:
+        """The plugin of the section at `path` with checked settings, its own `check()` included."""
+        plugin = self.plugin(kind, part, path)
+        return None if plugin is None else self.settings(plugin, part, path)
+
+    def settings(self, plugin: Plugin, part: Part, path: Path) -> Use | None:
+        """`plugin` with the settings of the section at `path`."""
+        use, findings = validate(plugin, part.settings, self.read)
+        self.findings.extend(finding.below(path) for finding in findings)
+        if use is None or plugin.kind != "model" or not inspect.isclass(plugin.target):
+            return use
+        try:
+            built = use.build()
+            if callable(getattr(built, "check", None)):
+                built.check()
+        except InvalidSetting as error:
+            known = error.name in plugin.settings
+            self.add((*path, error.name) if known else path, error.message if known else str(error))
+        except Exception as error:
+            self.findings.append(Finding(path, f"{plugin.name}: {type(error).__name__}: {error}", at="use"))
+        else:
+            return use
+        return None
+
+    def formula(self, text: str, path: Path) -> Expression | None:
+        """The expression in the text at `path`."""
+        try:
+            return Expression.parse(text)
+        except ExpressionError as error:
+            self.add(path, error.message, part=(error.offset, error.length))
+            return None
+
+    def bound(
+        self, expression: Expression, units: Mapping[str, str | None], path: Path
+    ) -> tuple[Expression, str | None] | None:
+        """The expression with units resolved; None when they do not fit."""
+        try:
+            return expression.bound(units)
+        except ExpressionError as error:
+            self.add(path, error.message, part=(error.offset, error.length))
+            return None
+
+
+def unit_of(item: Field) -> str | None:
+    """The declared unit; None when nothing was declared."""
+    return item.quantity.unit if item.quantity else None

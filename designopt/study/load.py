@@ -1,0 +1,250 @@
+"""Study files read and checked: the way from text (or Python values) to a `Study`, or to everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from designopt.plugin import InputFile, PluginError, load_file
+from designopt.study.check import check_study
+from designopt.study.errors import Issue, StudyError
+from designopt.study.findings import issues, nearest
+from designopt.study.schema import as_part
+from designopt.study.settings import no_files
+from designopt.study.study import Study
+from designopt.study.values import Reader
+from designopt.study.yaml import MAX_DEPTH, Node, Source, Span, node_of, parse, parse_bytes
+
+#: A file given with ``--plugin``: its name and content.
+PluginFile = tuple[str, bytes]
+
+#: Makes the problem that a solver's `minimum_budget` is asked about; ``designopt.problem.Problem.of`` in practice.
+ProblemOf = Callable[[Study], Any]
+
+
+def load_study(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    plugin_files: Sequence[PluginFile] = (),
+    problem_of: ProblemOf | None = None,
+) -> Study:
+    """The study in the file at `path`.
+
+    `overrides` are ``key=value`` texts (``space.stiffness.low=1e4``; list elements by position or name) that replace or
+    add values. `problem_of` makes the problem for the solvers' `minimum_budget`; without it budgets are not compared.
+    Raises `StudyError` with everything that is wrong. Nothing is run, but the plugins it names are imported.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
+        raise StudyError([Issue(str(path), None, None, None, "", reason)]) from None
+    except ValueError as error:  # a NUL in the name
+        raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
+    root = parse_bytes(content, str(path))
+    study = _study(root, folder_reader(path.parent), overrides, plugin_files, problem_of)
+    text = content.decode("utf-8-sig") if not overrides else study.text
+    return replace(study, text=text, path=path)
+
+
+def load_text(
+    text: str,
+    name: str,
+    base: Path | None = None,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    overrides: Sequence[str] = (),
+    plugin_files: Sequence[PluginFile] = (),
+    problem_of: ProblemOf | None = None,
+) -> Study:
+    """The study in `text`, called `name` in messages: what a store uses for the file it keeps.
+
+    Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`.
+    Raises `StudyError`.
+    """
+    read = no_files if base is None else folder_reader(base)
+    if files is not None:
+        read = _mapping_reader(files)
+    study = _study(parse(text, name), read, overrides, plugin_files, problem_of)
+    return study if overrides else replace(study, text=text)
+
+
+def study_from_data(
+    data: Mapping[str, Any],
+    *,
+    base: Path | None = None,
+    text: str = "",
+    path: Path | None = None,
+    plugin_files: Sequence[PluginFile] = (),
+    problem_of: ProblemOf | None = None,
+) -> Study:
+    """The study with the same keys and values as a file, built in Python.
+
+    A decorated model, solver, objective ... (or an instance of a decorated class) may stand for ``{use: name}`` or for
+    the name in it. Its `text` is an equivalent file unless one is given. Raises `StudyError` without positions.
+    """
+    read = no_files if base is None else folder_reader(base)
+    study = _study(node_of(_python(data), Source("")), read, (), plugin_files, problem_of)
+    return replace(study, text=text or study.text, path=path)
+
+
+def _study(
+    root: Node, read: Reader, overrides: Sequence[str], plugin_files: Sequence[PluginFile], problem_of: ProblemOf | None
+) -> Study:
+    wrong: list[Issue] = []
+    for name, content in plugin_files:
+        try:
+            load_file(name, content)
+        except PluginError as error:
+            wrong.append(Issue("", None, None, None, "", str(error)))
+    for override in overrides:
+        try:
+            root = _overridden(root, override)
+        except StudyError as error:
+            wrong.extend(error.issues)
+    data = root.data()
+    study, findings = check_study(data, read, problem_of)
+    wrong = [*issues(findings, root), *wrong]
+    if wrong or study is None:
+        raise StudyError(wrong)
+    return replace(study, text=as_text(data), plugin_files=tuple(plugin_files))
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def folder_reader(base: Path) -> Reader:
+    """Reads files named relative to the folder `base`, and refuses names that lead out of it."""
+
+    def read(name: str) -> bytes:
+        if not name or "\0" in name or "\\" in name or Path(name).is_absolute() or re.match(r"^[A-Za-z]:", name):
+            raise ValueError(f"{name!r} is not a file name relative to the study file")
+        folder = base.resolve()
+        try:
+            target = (folder / name).resolve()
+            if not target.is_relative_to(folder):
+                raise ValueError(f"'{name}' leads out of the study's folder")
+            return target.read_bytes()
+        except FileNotFoundError:
+            here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
+            raise ValueError(f"file '{name}' does not exist{nearest(target.name, here)}") from None
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ValueError(f"file '{name[:80]}' cannot be read: {reason}") from None
+
+    return read
+
+
+def _mapping_reader(files: Mapping[str, bytes]) -> Reader:
+    def read(name: str) -> bytes:
+        if name not in files:
+            raise ValueError(f"file '{name}' is not among the files of this study{nearest(name, files)}")
+        return files[name]
+
+    return read
+
+
+# ------------------------------------------------------------------------------------------------------- overrides
+
+
+def _overridden(root: Node, override: str) -> Node:
+    """`root` with one ``--set key=value`` applied; nodes that several aliases share are replaced, never changed."""
+    label = f"--set {override}"
+
+    def fail(message: str) -> StudyError:
+        return StudyError([Issue(label, None, None, None, "", message)])
+
+    key, equals, value = override.partition("=")
+    key = key.strip()
+    if not equals or not key or any(not step for step in key.split(".")):
+        raise fail("write it as key=value, the key as in space.stiffness.low")
+    try:
+        parsed = parse(value, label) if value.strip() else node_of(None, Source(label))
+    except StudyError as error:
+        raise fail(error.issues[0].message) from None
+    steps = key.split(".")
+    if len(steps) > MAX_DEPTH:
+        raise fail(f"nested deeper than {MAX_DEPTH} levels")
+    return _with_value(root, steps, node_of(parsed.data(), Source(label)), fail)
+
+
+def _with_value(node: Node, steps: Sequence[str], value: Node, fail: Callable[[str], StudyError]) -> Node:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    new_key = Span(value.span.source, 0, 0, 0, 0)
+    if node.entries is not None or (node.items is None and node.scalar is None):
+        entries = dict(node.entries or {})
+        span, child = entries.get(step, (new_key, Node(new_key)))
+        entries[step] = (span, _with_value(child, rest, value, fail))
+        return Node(node.span, entries=entries, style=node.style)
+    if node.items is not None:
+        items = list(node.items)
+        index = _index(items, step, fail)
+        items[index] = _with_value(items[index], rest, value, fail)
+        return Node(node.span, items=items, style=node.style)
+    raise fail(f"'{step}' cannot be set: there is a plain value, not a section")
+
+
+def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) -> int:
+    """Position of the list element that `step` means: a number from 0, or the element's `name` (or `use`)."""
+    if re.fullmatch(r"[0-9]{1,6}", step):
+        if int(step) < len(items):
+            return int(step)
+        raise fail(f"there is no element {step}: the list has {len(items)}, counted from 0")
+    names = []
+    for item in items:
+        named = (item.entries or {}).get("name") or (item.entries or {}).get("use")
+        names.append(str(named[1].scalar) if named else str(item.scalar))
+    if step in names:
+        return names.index(step)
+    raise fail(f"there is no element named '{step}'{nearest(step, names)}")
+
+
+# ---------------------------------------------------------------------------------------------------- Python values
+
+
+def _python(value: Any, depth: int = 0) -> Any:
+    """Python data with NumPy's scalars and arrays as plain ones."""
+    if depth > MAX_DEPTH or as_part(value) is not None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _python(v, depth + 1) for key, v in value.items()}
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_python(v, depth + 1) for v in value]
+    return value
+
+
+def as_text(data: Any) -> str:
+    """`data` as a study file (JSON, which is YAML too); a plugin object becomes its section, a file its name."""
+    return json.dumps(_plain(data), indent=2, ensure_ascii=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    part = as_part(value)
+    if part is not None:
+        assert not isinstance(part.use, str)
+        return {"use": part.use.name, **{k: _plain(v) for k, v in part.settings.items() if v is not None}}
+    if isinstance(value, Mapping):
+        declared = as_part(value.get("use"))
+        if declared is not None:
+            return {**_plain(value["use"]), **{str(k): _plain(v) for k, v in value.items() if k != "use"}}
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, InputFile):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
+    return value

@@ -1,0 +1,124 @@
+"""A plugin's settings: their check, their table for ``designopt show``, their JSON Schema.
+
+All three come from the annotations the plugin was declared with.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
+from designopt.study.findings import Finding
+from designopt.study.values import Checked, Entry, Reader, adapted, check, table, type_words
+
+
+def no_files(name: str) -> bytes:
+    """The reader of a study that has no folder."""
+    raise ValueError(f"'{name}' cannot be read: the study has no folder")
+
+
+def settings_type(plugin: Plugin) -> Checked:
+    """The check for the settings of `plugin`; raises `PluginError` for a setting that no study file can give."""
+    return fields_type(plugin.name, plugin.settings)
+
+
+def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
+    """The check for a mapping with the keys `fields`."""
+    for field in fields.values():
+        try:
+            adapted(field.annotation)
+        except PluginError as error:
+            raise PluginError(f"{name}: '{field.name}': {error}") from None
+    return Checked(table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in fields.items()}))
+
+
+def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use | None, list[Finding]]:
+    """`plugin` with the settings `data`, defaults filled in; or None and what is wrong (paths within `data`).
+
+    Defaults are written out so that a study means the same whether it repeats a default or not.
+    """
+    try:
+        against = settings_type(plugin)
+    except PluginError as error:
+        return None, [Finding((), str(error))]
+    values, findings = check(against, data, read)
+    if findings:
+        return None, findings
+    return Use(plugin, _complete(plugin, against, data, values, read)), []
+
+
+def _complete(
+    plugin: Plugin, against: Checked, data: Mapping[str, Any], values: Mapping[str, Any], read: Reader
+) -> dict[str, Any]:
+    """All settings in declared order; defaults take the form that they would have if the study repeated them."""
+    defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
+    shaped, findings = check(against, {**defaults, **data}, read)
+    if findings:  # a default that a study could not give, None for a file say, stays as it is
+        odd = {finding.path[0] for finding in findings if finding.path}
+        shaped, _ = check(against, {**{n: v for n, v in defaults.items() if n not in odd}, **data}, read)
+    known = {**defaults, **(shaped or {}), **values}
+    return {name: known[name] for name in plugin.settings}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a settings table, all in words."""
+
+    name: str
+    type: str
+    unit: str
+    default: str
+    range: str
+    meaning: str
+
+
+def settings_table(plugin: Plugin) -> list[Row]:
+    """One row for each setting of `plugin`, in the order of declaration."""
+    return rows(plugin.settings)
+
+
+def rows(fields: Mapping[str, Field]) -> list[Row]:
+    """One row for each field: settings, but also a model's inputs, conditions and outputs."""
+    return [
+        Row(
+            name=field.name,
+            type=type_words(field.annotation),
+            unit=field.quantity.unit if field.quantity else "",
+            default="required" if field.required else _default(field.default),
+            range=_range(field.quantity),
+            meaning=field.quantity.description if field.quantity else "",
+        )
+        for field in fields.values()
+    ]
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _range(quantity: Quantity | None) -> str:
+    if quantity is None:
+        return ""
+    words = [
+        f"{sign} {bound:g}"
+        for sign, bound in ((">", quantity.gt), (">=", quantity.ge), ("<", quantity.lt), ("<=", quantity.le))
+        if bound is not None
+    ]
+    return ", ".join(words)
+
+
+def json_schema(plugin: Plugin) -> dict[str, Any]:
+    """JSON Schema of the section ``{use: name, ...}`` of `plugin`."""
+    schema = settings_type(plugin).json_schema()
+    schema["title"] = plugin.name
+    schema["description"] = plugin.description.split("\n", 1)[0]
+    schema["properties"] = {"use": {"const": plugin.name}, **schema.get("properties", {})}
+    schema["required"] = ["use", *schema.get("required", [])]
+    return schema

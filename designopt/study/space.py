@@ -1,0 +1,282 @@
+"""Second pass over `space`, `relations` and `scenarios`: what the model and the rules of numbers say about them."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Literal, Union
+
+from designopt.plugin import Field, Plugin, PluginError
+from designopt.study import units
+from designopt.study.context import Context, unit_of
+from designopt.study.expression import Expression
+from designopt.study.findings import Path, nearest_or_all
+from designopt.study.schema import ScenarioSection
+from designopt.study.settings import fields_type
+from designopt.study.study import Parameter, Scenario
+from designopt.study.units import Amount, UnitError
+from designopt.study.values import check, checker, out_of_range, type_words
+
+Kind = Literal["real", "int", "choice", "fixed"]
+
+_GIVEN_BY: dict[str, tuple[str, ...]] = {
+    "real": ("low", "high"),
+    "int": ("low", "high"),
+    "choice": ("values",),
+    "fixed": ("value",),
+}
+
+
+def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) -> list[Parameter]:
+    """The parameters that can be made of the valid `sections` (None stands for an invalid one)."""
+    inputs = model.inputs if model else None
+    made = []
+    for name, section in sections.items():
+        path: Path = ("space", name)
+        if not name.isidentifier():
+            ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+        elif inputs is not None and name not in inputs:
+            assert model is not None
+            free = [n for n in inputs if n not in sections]
+            hint = nearest_or_all(name, free)
+            ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
+        if section is not None:
+            before = len(ctx.findings)
+            parameter = _parameter(ctx, name, section, inputs.get(name) if inputs else None, path)
+            if parameter is not None and len(ctx.findings) == before:
+                made.append(parameter)
+    if model and inputs:
+        lacking = [n for n, item in inputs.items() if item.required and n not in sections]
+        for name in lacking:
+            ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
+    return made
+
+
+def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path) -> Parameter | None:
+    kind = _kind(ctx, section, path)
+    unit = _unit(ctx, section, item, path)
+    if kind is None or unit is None:
+        return None
+    model_unit = unit_of(item) if item else None
+    try:
+        factor, offset = units.factor_offset(unit, model_unit if model_unit is not None else unit)
+    except UnitError as error:
+        ctx.add(path, f"units do not fit: {error}", at="unit" if "unit" in section else None)
+        return None
+    if kind in ("choice", "fixed"):
+        return _listed(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+    return _ranged(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+
+
+def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
+    """The kind as given, or as the keys tell it; checks that these keys and no others are there."""
+    told: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
+    kind: Kind = section.get("type", told)
+    wanted = _GIVEN_BY[kind]
+    for key in (k for k in ("low", "high", "values", "value") if k in section and k not in wanted):
+        ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
+        return None
+    missing = [key for key in wanted if key not in section]
+    if len(missing) == 2 and "type" not in section:
+        ctx.add(path, "give 'low' and 'high', 'values' or 'value'")
+    else:
+        for key in missing:
+            ctx.add(path, f"'{key}' is missing")
+    if section.get("scale") == "log" and kind != "real":
+        ctx.add((*path, "scale"), f"a log scale needs a parameter of type real, this is {kind}")
+        return None
+    return None if missing else kind
+
+
+def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> str | None:
+    """The study's unit of the parameter: as given, else the model's, else the unit of its bounds."""
+    unit = section.get("unit")
+    if unit is None and item is not None:
+        unit = unit_of(item)
+    if unit is None:
+        amounts = [section[key] for key in ("low", "high") if isinstance(section.get(key), Amount)]
+        unit = next((a.unit for a in amounts if a.unit), "")
+    try:
+        units.check(unit)
+    except UnitError as error:
+        ctx.add((*path, "unit"), str(error))
+        return None
+    return str(unit)
+
+
+def _ranged(
+    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
+) -> Parameter | None:
+    bounds: list[float] = []
+    for key in ("low", "high"):
+        value = _in_unit(ctx, section[key], made.unit, (*path, key))
+        if value is None:
+            return None
+        if made.kind == "int" and value != round(value):
+            ctx.add((*path, key), f"must be a whole number, is {value:g}")
+            return None
+        bounds.append(value)
+    low, high = bounds
+    if not low < high:
+        ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+        return None
+    if section.get("scale") == "log" and low <= 0.0:
+        ctx.add((*path, "low"), f"a log scale needs low above 0, is {low:g}")
+    if item is not None:
+        declared = _number_type(item.annotation)
+        if declared is None:
+            ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
+            return None
+        if declared is int and (made.kind == "real" or made.factor != 1.0):
+            ctx.add(path, "the model takes a whole number here; use type: int")
+            return None
+        for key, value in (("low", low), ("high", high)):
+            reason = out_of_range(made.factor * value + made.offset, item.quantity)
+            if reason:
+                ctx.add((*path, key), f"outside of what the model admits: {reason}")
+    scale = section.get("scale", "linear")
+    return Parameter(made.name, made.kind, low, high, (), made.unit, scale, made.factor, made.offset)
+
+
+def _in_unit(ctx: Context, amount: Amount, unit: str, path: Path) -> float | None:
+    if amount.unit is None or amount.unit == unit:
+        return amount.value
+    try:
+        return units.convert(amount.value, amount.unit, unit)
+    except UnitError as error:
+        ctx.add(path, f"units do not fit: {error}")
+        return None
+
+
+def _listed(
+    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
+) -> Parameter | None:
+    """A choice or a fixed parameter. Values are checked against the model's annotation where there is one."""
+    single = made.kind == "fixed"
+    given = [section["value"]] if single else section["values"]
+    if not given:
+        ctx.add((*path, "values"), "at least one value is needed")
+        return None
+    values = []
+    for position, value in enumerate(given):
+        here: Path = (*path, "value") if single else (*path, "values", position)
+        checked = _value(ctx, value, made, item, "unit" in section, here)
+        if checked is not None:
+            values.append(checked)
+    for position, value in enumerate(values):
+        if any(type(value) is type(other) and value == other for other in values[:position]):
+            ctx.add((*path, "values", position), f"value {value} is given twice")
+    if len(values) < len(given):
+        return None
+    if any(isinstance(value, (str, bool)) for value in values):
+        return Parameter(made.name, made.kind, values=tuple(values))
+    return Parameter(made.name, made.kind, values=tuple(values), unit=made.unit, factor=made.factor, offset=made.offset)
+
+
+def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_unit: bool, path: Path) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    numeric = item is not None and _number_type(item.annotation) is not None
+    if isinstance(value, str) and (numeric or has_unit):
+        try:
+            value = _in_unit(ctx, units.parse_amount(value), made.unit, path)
+        except UnitError as error:
+            ctx.add(path, str(error))
+            return None
+        if value is None:
+            return None
+        number = True
+    if has_unit and not number:
+        ctx.add(path, f"a unit is given, so this must be a number, is {value}")
+        return None
+    if item is None:
+        return float(value) if number and made.factor != 1.0 else value
+    in_model = made.factor * value + made.offset if number and (made.factor, made.offset) != (1.0, 0.0) else value
+    try:
+        checked, findings = check(checker(item.annotation), in_model, ctx.read)
+    except PluginError as error:
+        ctx.add(path, str(error))
+        return None
+    ctx.findings.extend(finding.below(path) for finding in findings)
+    if findings:
+        return None
+    return checked if in_model is value else float(value)
+
+
+def _number_type(annotation: Any) -> type | None:
+    """float or int for an annotation that admits a number, None for one that does not."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated or origin in (typing.Required, typing.NotRequired):
+        return _number_type(args[0])
+    if origin in (Union, types.UnionType):
+        found = [t for t in map(_number_type, args) if t]
+        return float if float in found else (int if found else None)
+    if annotation in (Any, object):
+        return float
+    return annotation if annotation in (float, int) else None
+
+
+def relations(
+    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any]
+) -> list[Expression]:
+    """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
+    of = {p.name: p for p in made}
+    bare = {p.name: p.unit or None for p in made}
+    result = []
+    for position, text in enumerate(texts):
+        path: Path = ("relations", position)
+        relation = None if text is None else ctx.formula(text, path)
+        if relation is None:
+            continue
+        if not relation.is_relation:
+            ctx.add(path, "a relation compares two sides with <=, <, >=, > or ==")
+            continue
+        usable = True
+        for name, at, length in relation.uses():
+            parameter = of.get(name)
+            usable = usable and parameter is not None
+            if name not in known:
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, known)}", part=(at, length))
+            elif parameter and any(isinstance(v, (str, bool)) for v in parameter.values):
+                ctx.add(path, f"'{name}' has words as values and cannot be compared", part=(at, length))
+                usable = False
+        if not relation.names:
+            ctx.add(path, "a relation needs a parameter")
+        bound = ctx.bound(relation, bare, path) if usable and relation.names else None
+        if bound:
+            result.append(bound[0])
+    return result
+
+
+def scenarios(ctx: Context, sections: list[Any] | None, model: Plugin | None) -> list[Scenario]:
+    """The scenarios, conditions in the model's units; a single one named 'nominal' when none are given."""
+    conditions = model.conditions if model else None
+    required = [n for n, item in (conditions or {}).items() if item.required]
+    if sections is None:
+        if required and model:
+            ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
+        return [Scenario("nominal")]
+    if not sections:
+        ctx.add(("scenarios",), "at least one scenario is needed; without this key there is one named 'nominal'")
+    try:
+        against = fields_type("scenario", conditions) if conditions is not None else None
+    except PluginError as error:
+        ctx.add(("scenarios",), str(error))
+        against = None
+    made: list[Scenario] = []
+    for position, section in enumerate(sections):
+        path: Path = ("scenarios", position)
+        if section is None:
+            continue
+        name, found = check(checker(ScenarioSection), {k: v for k, v in section.items() if k == "name"}, ctx.read)
+        ctx.findings.extend(finding.below(path) for finding in found)
+        values = {k: v for k, v in section.items() if k != "name"}
+        if against is not None:
+            values, wrong = check(against, values, ctx.read)
+            ctx.findings.extend(finding.below(path) for finding in wrong)
+        if found:
+            continue
+        if any(name["name"] == s.name for s in made):
+            ctx.add((*path, "name"), f"there is another scenario named '{name['name']}'")
+        made.append(Scenario(name["name"], values or {}))
+    return made

@@ -1,0 +1,498 @@
+"""Checks of values by their type annotation: what a study file may give for ``Annotated[float, Quantity("N/m")]``.
+
+Annotations are rewritten for pydantic, which walks the data and makes the JSON Schema; the sentences are ours, and
+the places in them are places in the user's data, never pydantic's own tags.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, Union
+
+import typing_extensions
+from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
+from pydantic_core import PydanticCustomError
+
+from designopt.plugin import InputFile, PluginError, Quantity
+from designopt.study import units
+from designopt.study.findings import Finding, Path, nearest, nearest_or_all
+
+#: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
+Reader = Callable[[str], bytes]
+
+_MISSING = dataclasses.MISSING
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One key of a mapping: its annotation, whether it must be given, and what stands for it otherwise."""
+
+    annotation: Any
+    required: bool = True
+    default: Any = None
+    quantity: Quantity | None = None
+
+
+class Checked(TypeAdapter[Any]):
+    """A type that data can be checked against."""
+
+
+def checker(annotation: Any) -> Checked:
+    """The check for values of type `annotation`; raises `PluginError` for a type that no study can give."""
+    return Checked(adapted(annotation))
+
+
+def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:
+    """The checked value, or None and what is wrong with `data`."""
+    try:
+        return against.validate_python(data, context={"read": read}), []
+    except ValidationError as error:
+        return None, _flat(error)
+
+
+def _flat(error: ValidationError) -> list[Finding]:
+    found: list[Finding] = []
+    for item in error.errors(include_url=False, include_input=False):
+        path = typing.cast(Path, item["loc"])
+        context = item.get("ctx", {})
+        if "findings" in context:
+            found.extend(finding.below(path) for finding in context["findings"])
+        else:
+            found.append(Finding(path, item["msg"]))
+    return found
+
+
+class WrongKind(PydanticCustomError):
+    """A number where a word is needed and the like; `expected` lets unions join their members in one sentence."""
+
+
+def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
+    """``expected a number, not the word 'x'``."""
+    finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
+    return PydanticCustomError("kind", "{expected}", {"findings": [finding], "expected": expected})
+
+
+def refused(message: str) -> PydanticCustomError:
+    """The right kind of value, but not an acceptable one."""
+    return PydanticCustomError("value", "{text}", {"findings": [Finding((), message)], "text": message})
+
+
+def several(findings: list[Finding]) -> PydanticCustomError:
+    """Several findings at once."""
+    return PydanticCustomError("value", "several", {"findings": findings})
+
+
+def shown(value: Any) -> str:
+    """The value in a sentence."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        short = value if len(value) <= 40 else value[:37] + "..."
+        return f"the word '{short}'" if short.isprintable() and " " not in short else f"the text {short!r}"
+    if isinstance(value, (int, float)):
+        return f"the number {value}" if abs(value) < 1e30 else "a huge number"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, Sequence):
+        return "a list"
+    return f"a value of type {type(value).__name__}"
+
+
+# ------------------------------------------------------------------------------------------------------ annotations
+
+
+def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
+    """`hint` rewritten for pydantic; `quantity` is what an enclosing ``Annotated`` said about the numbers in it."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        own = next((m for m in args[1:] if isinstance(m, Quantity)), None)
+        return adapted(args[0], own or quantity)
+    if hasattr(hint, "__study_type__"):
+        return hint.__study_type__()
+    if origin in (Union, types.UnionType):
+        return _union(args, quantity)
+    if origin is Literal:
+        return _plain(_word_of(args), {"enum": list(args)})
+    if hint in _LEAVES:
+        return _LEAVES[hint](quantity)
+    if typing.is_typeddict(hint) or (dataclasses.is_dataclass(hint) and isinstance(hint, type)):
+        return _record(hint)
+    if origin in (list, Sequence) or hint in (list, Sequence):
+        return _list_of(list[adapted(args[0] if args else Any, quantity)])  # type: ignore[misc]
+    if origin is tuple:
+        return _tuple_of(args, quantity)
+    if origin in (dict, Mapping) or hint in (dict, Mapping):
+        return _mapping_of(dict[str, adapted(args[1] if args else Any, quantity)])  # type: ignore[misc]
+    if hint in (Any, object):
+        return Any
+    raise PluginError(f"a study file cannot give a value of type {_type_name(hint)}")
+
+
+def _plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
+    return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
+
+
+def _number(quantity: Quantity | None) -> Any:
+    def validate(value: Any) -> float:
+        return in_range(amount_in(value, quantity), quantity)
+
+    return _plain(validate, {"anyOf": [{"type": "number", **_bounds(quantity)}, {"type": "string"}]})
+
+
+def _integer(quantity: Quantity | None) -> Any:
+    def validate(value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            whole = value
+        else:
+            number = amount_in(value, quantity, "a whole number")
+            if number != round(number):
+                raise refused(f"must be a whole number, is {number:g}")
+            whole = round(number)
+        if abs(whole) >= 2**63:
+            raise refused("the number is too large")
+        return typing.cast(int, in_range(whole, quantity))
+
+    return _plain(validate, {"type": "integer", **_bounds(quantity)})
+
+
+def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
+    """The number `value` in the declared unit; a text may carry a unit of its own (``12 kN/m``)."""
+    unit = quantity.unit if quantity else ""
+    amount = to_amount(value, expected + (f" in '{unit}'" if unit else ""))
+    if amount.unit is None or amount.unit == unit:
+        return amount.value
+    if quantity is None:
+        raise refused(f"must be a plain number, without the unit '{amount.unit}'")
+    try:
+        return units.convert(amount.value, amount.unit, unit)
+    except units.UnitError as error:
+        raise refused(f"units do not fit: {error}") from None
+
+
+def to_amount(value: Any, expected: str = "a number") -> units.Amount:
+    """A finite number with the unit it was given in."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise wrong_kind(expected, value)
+    if isinstance(value, str):
+        try:
+            amount = units.parse_amount(value)
+        except units.UnitError as error:
+            if str(error).endswith("is not a number"):
+                raise wrong_kind(expected, value) from None
+            raise refused(str(error)) from None
+    else:
+        try:
+            amount = units.Amount(float(value))
+        except OverflowError:
+            raise refused("the number is too large") from None
+    if not math.isfinite(amount.value):
+        raise refused(f"must be a finite number, is {amount.value}")
+    return amount
+
+
+def in_range(value: float, quantity: Quantity | None) -> float:
+    """`value` when the declared range admits it."""
+    message = out_of_range(value, quantity)
+    if message:
+        raise refused(message)
+    return value
+
+
+def out_of_range(value: float, quantity: Quantity | None) -> str:
+    """Why `value`, in the declared unit, is outside the declared range; empty when it is not."""
+    if quantity is None:
+        return ""
+    unit = f" {quantity.unit}" if quantity.unit else ""
+    for bound, broken, words in (
+        (quantity.gt, lambda b: value <= b, "above"),
+        (quantity.ge, lambda b: value < b, "at least"),
+        (quantity.lt, lambda b: value >= b, "below"),
+        (quantity.le, lambda b: value > b, "at most"),
+    ):
+        if bound is not None and broken(bound):
+            return f"must be {words} {bound:g}{unit}, is {value:g}"
+    return ""
+
+
+def _bounds(quantity: Quantity | None) -> dict[str, float]:
+    if quantity is None:
+        return {}
+    pairs = {
+        "exclusiveMinimum": quantity.gt,
+        "minimum": quantity.ge,
+        "exclusiveMaximum": quantity.lt,
+        "maximum": quantity.le,
+    }
+    return {word: bound for word, bound in pairs.items() if bound is not None}
+
+
+def _word(_: Quantity | None) -> Any:
+    def validate(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        number = isinstance(value, (int, float))
+        raise wrong_kind("a word", value, "; put quotes around it" if number else "")
+
+    return _plain(validate, {"type": "string"})
+
+
+def _flag(_: Quantity | None) -> Any:
+    def validate(value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise wrong_kind("true or false", value)
+
+    return _plain(validate, {"type": "boolean"})
+
+
+def _nothing(_: Quantity | None) -> Any:
+    def validate(value: Any) -> None:
+        if value is not None:
+            raise wrong_kind("nothing", value)
+
+    return _plain(validate, {"type": "null"})
+
+
+def _amount(_: Quantity | None) -> Any:
+    return _plain(to_amount, {"anyOf": [{"type": "number"}, {"type": "string"}]})
+
+
+def _file(_: Quantity | None) -> Any:
+    def validate(value: Any, info: Any) -> InputFile:
+        if isinstance(value, InputFile):
+            return value
+        if not isinstance(value, str):
+            raise wrong_kind("the name of a file", value)
+        try:
+            return InputFile(value, info.context["read"](value))
+        except ValueError as error:
+            raise refused(str(error)) from None
+
+    return _plain(validate, {"type": "string", "description": "a file name relative to the study file"})
+
+
+_LEAVES: dict[Any, Callable[[Quantity | None], Any]] = {
+    float: _number,
+    int: _integer,
+    str: _word,
+    bool: _flag,
+    None: _nothing,
+    type(None): _nothing,
+    InputFile: _file,
+    units.Amount: _amount,
+}
+
+
+def _word_of(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
+    def validate(value: Any) -> Any:
+        for choice in choices:
+            if type(choice) is type(value) and choice == value:
+                return choice
+        words = ", ".join(str(c) for c in choices)
+        if isinstance(value, str):
+            raise refused(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
+        raise wrong_kind(f"one of {words}" if len(choices) > 1 else f"'{words}'", value)
+
+    return validate
+
+
+def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
+    parts = [adapted(member, quantity) for member in members]
+    adapters = [TypeAdapter(part) for part in parts]
+
+    def validate(value: Any, _: Any, info: Any) -> Any:
+        if value is None and type(None) in members:
+            return None
+        errors = []
+        for member, adapter in zip(members, adapters, strict=True):
+            if member is type(None):
+                continue
+            try:
+                return adapter.validate_python(value, context=info.context)
+            except ValidationError as error:
+                errors.append(error)
+        raise _most_telling(errors, value)
+
+    return Annotated[Union[tuple(parts)], WrapValidator(validate)]  # noqa: UP007
+
+
+def _most_telling(errors: list[ValidationError], value: Any) -> PydanticCustomError:
+    """The complaint of the member that the value was meant for: the right kind, wrong in its content."""
+    expected = []
+    for error in errors:
+        items = error.errors(include_url=False, include_input=False)
+        if len(items) > 1 or items[0]["loc"] or items[0]["type"] != "kind":
+            return several(_flat(error))
+        expected.append(items[0]["ctx"]["expected"])
+    return wrong_kind(" or ".join(expected), value)
+
+
+def _list_of(inner: Any) -> Any:
+    def validate(value: Any, handler: Any) -> Any:
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+            raise wrong_kind("a list", value)
+        return handler(list(value))
+
+    return Annotated[inner, WrapValidator(validate)]
+
+
+def _tuple_of(args: tuple[Any, ...], quantity: Quantity | None) -> Any:
+    if len(args) == 2 and args[1] is Ellipsis:
+        inner: Any = tuple[adapted(args[0], quantity), ...]  # type: ignore[misc]
+        count = None
+    else:
+        inner = tuple[tuple(adapted(a, quantity) for a in args)]  # type: ignore[misc]
+        count = len(args)
+
+    def validate(value: Any, handler: Any) -> Any:
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+            raise wrong_kind("a list", value)
+        if count is not None and len(value) != count:
+            raise refused(f"needs {count} values, has {len(value)}")
+        return handler(tuple(value))
+
+    return Annotated[inner, WrapValidator(validate)]
+
+
+def _mapping_of(inner: Any) -> Any:
+    def validate(value: Any, handler: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise wrong_kind("a mapping", value)
+        return handler({str(k): v for k, v in value.items()})
+
+    return Annotated[inner, WrapValidator(validate)]
+
+
+def _record(hint: Any) -> Any:
+    """A TypedDict or a dataclass, whose instance is made from the checked values."""
+    hints = typing.get_type_hints(hint, include_extras=True)
+    if typing.is_typeddict(hint):
+        required = hint.__required_keys__
+        entries = {name: Entry(_bare(h), name in required, quantity=_said(h)) for name, h in hints.items()}
+        return table(hint.__name__, entries)
+    entries = {
+        f.name: Entry(
+            hints[f.name], f.default is _MISSING and f.default_factory is _MISSING, f.default, _said(hints[f.name])
+        )
+        for f in dataclasses.fields(hint)
+        if f.init
+    }
+
+    def build(values: dict[str, Any]) -> Any:
+        try:
+            return hint(**values)
+        except ValueError as error:
+            raise refused(str(error)) from None
+
+    return table(hint.__name__, entries, build)
+
+
+def _bare(hint: Any) -> Any:
+    """Without Required and NotRequired."""
+    while typing.get_origin(hint) in (typing.Required, typing.NotRequired):
+        hint = typing.get_args(hint)[0]
+    return hint
+
+
+def _said(hint: Any) -> Quantity | None:
+    hint = _bare(hint)
+    if typing.get_origin(hint) is Annotated:
+        return next((m for m in typing.get_args(hint)[1:] if isinstance(m, Quantity)), None)
+    return None
+
+
+def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+    """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
+    fields = {key: _table_field(entry) for key, entry in entries.items()}
+    record = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]
+    record.__pydantic_config__ = ConfigDict(extra="forbid")
+
+    def validate(value: Any, handler: Any) -> Any:
+        if dataclasses.is_dataclass(value) and build is not None and type(value).__name__ == name:
+            return value
+        if not isinstance(value, Mapping):
+            raise wrong_kind("a mapping", value)
+        findings = [
+            Finding(
+                (), f"unknown key '{key}'{nearest_or_all(str(key), [k for k in entries if k not in value])}", str(key)
+            )
+            for key in value
+            if key not in entries
+        ]
+        findings.extend(
+            Finding((), _missing(key, entry)) for key, entry in entries.items() if entry.required and key not in value
+        )
+        known = {key: value[key] for key in entries if key in value}
+        partial = known if not findings else {**_stand_ins(entries), **known}
+        try:
+            result = handler(partial)
+        except ValidationError as error:
+            findings.extend(f for f in _flat(error) if f.path[:1] and f.path[0] in known)
+        if findings:
+            raise several(findings)
+        return build(result) if build else result
+
+    return Annotated[record, WrapValidator(validate)]
+
+
+def _stand_ins(entries: Mapping[str, Entry]) -> dict[str, Any]:
+    return {key: None for key, entry in entries.items() if entry.required}
+
+
+def _missing(key: str, entry: Entry) -> str:
+    about = entry.quantity
+    words = [w for w in (about.description, f"in {about.unit}" if about.unit else "") if w] if about else []
+    return f"'{key}' is missing" + (f" ({', '.join(words)})" if words else "")
+
+
+def _table_field(entry: Entry) -> Any:
+    inner = adapted(entry.annotation, entry.quantity)
+    extra: dict[str, Any] = {}
+    if not entry.required and isinstance(entry.default, (str, int, float)):
+        extra["default"] = entry.default
+    if entry.quantity and entry.quantity.unit:
+        extra["x-unit"] = entry.quantity.unit
+    about = entry.quantity.description if entry.quantity else None
+    described = Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
+    return described if entry.required else typing_extensions.NotRequired[described]  # type: ignore[valid-type]
+
+
+def _type_name(hint: Any) -> str:
+    return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
+
+
+def type_words(hint: Any) -> str:
+    """The type in a table: ``number``, ``whole number``, ``one of a, b``, ``list of number``."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return type_words(args[0])
+    if hint in _NAMES:
+        return _NAMES[hint]
+    if origin in (Union, types.UnionType):
+        return " or ".join(type_words(a) for a in args if a is not type(None))
+    if origin is Literal:
+        return "one of " + ", ".join(str(a) for a in args)
+    if origin in (list, Sequence):
+        return f"list of {type_words(args[0])}"
+    if origin is tuple:
+        inner = args[:1] if args[-1] is Ellipsis else args
+        return ("list of " if args[-1] is Ellipsis else "list: ") + ", ".join(type_words(a) for a in inner)
+    if origin in (dict, Mapping):
+        return f"mapping to {type_words(args[1])}"
+    return "mapping" if typing.is_typeddict(hint) or dataclasses.is_dataclass(hint) else _type_name(hint)
+
+
+_NAMES: dict[Any, str] = {
+    float: "number",
+    int: "whole number",
+    str: "word",
+    bool: "true or false",
+    InputFile: "file",
+    Any: "anything",
+}
