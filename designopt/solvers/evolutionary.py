@@ -38,8 +38,9 @@ class NSGA2:
     by dominance and crowding. With one objective dominance is its order, and the algorithm an elitist genetic one.
 
     Designs given by ``start_from`` enter the first population as they are known, the best of them by rank and crowding
-    when there are more than `population`; random designs fill it up. No design is asked for twice in a stage; when
-    a hundred rounds of mating find no new one, the stage ends before its budget (small discrete spaces only).
+    when there are more than `population`; random designs fill it up. No design is asked for twice in a stage: where
+    mating finds no new one (small discrete spaces only) random ones take its place, and when there are none of these
+    either the stage ends before its budget.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -71,6 +72,7 @@ class NSGA2:
         from pymoo.core.termination import NoTermination
         from pymoo.operators.crossover.sbx import SBX
         from pymoo.operators.mutation.pm import PM
+        from pymoo.operators.sampling.rnd import FloatRandomSampling
 
         self.check(problem)
         Config.warnings["not_compiled"] = False  # pymoo would print it to standard output, where results belong
@@ -90,7 +92,14 @@ class NSGA2:
             seed=rng,  # numpy's default_rng passes a generator through: no other source of chance remains
         )
         algorithm.setup(search, termination=NoTermination())
-        while (generation := algorithm.ask()) is not None:
+        while True:
+            generation = algorithm.ask()
+            if generation is None:
+                algorithm.termination.force_termination = False  # pymoo would end here
+                generation = unasked.do(FloatRandomSampling().do(search, 100 * self.population, random_state=rng))
+                generation = generation[: self.offspring or self.population]
+                if not len(generation):
+                    return
             new = generation[[not individual.evaluated for individual in generation]]
             if len(new):
                 X = space.from_search(new.get("X").astype(float))

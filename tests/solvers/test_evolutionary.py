@@ -1,0 +1,279 @@
+"""NSGA-II: pymoo's own sequence where pymoo can be asked, and what the framework adds: failures, integers, start."""
+
+import sys
+
+import numpy as np
+import pytest
+from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
+from pymoo.core.problem import ElementwiseProblem
+from pymoo.operators.crossover.sbx import SBX
+from pymoo.operators.mutation.pm import PM
+from pymoo.optimize import minimize
+from pymoo.problems import get_problem
+
+from designopt.plugin import Diverged, InvalidSetting
+from designopt.problem import Problem, StageEnded
+from designopt.solvers.evolutionary import NSGA2, Crossover, Mutation
+from designopt.study.study import Parameter
+from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
+
+
+def run(solver: NSGA2, problem: Problem, budget: int, seed: int = 1, start: np.ndarray | None = None) -> InProcess:
+    evaluate = InProcess(problem, budget)
+    known = no_outcomes(problem) if start is None else evaluate.outcomes(start)
+    with pytest.raises(StageEnded):
+        solver.solve(problem, evaluate, np.random.default_rng(seed), known)
+    return evaluate
+
+
+def both(name: str, **options: int):
+    """pymoo's test problem `name` twice: as a designopt problem, and for pymoo with a list of the points it asks for.
+
+    Both evaluate one row at a time with the same code, so that not even the order of a summation differs.
+    """
+    original = get_problem(name, **options)
+    n, m, k = original.n_var, original.n_obj, original.n_ieq_constr
+    asked: list[np.ndarray] = []
+
+    def row(x):
+        out = original.evaluate(np.array([x]), return_as_dictionary=True)
+        return out["F"][0], out["G"][0] if k else []
+
+    def function(design, scenario):
+        F, G = row([design[f"x{i}"] for i in range(n)])
+        return {f"f{j}": F[j] for j in range(m)} | {f"g{j}": G[j] for j in range(k)}
+
+    class Reference(ElementwiseProblem):
+        def __init__(self):
+            super().__init__(n_var=n, n_obj=m, n_ieq_constr=k, xl=original.xl, xu=original.xu)
+
+        def _evaluate(self, x, out, *args, **kwargs):
+            asked.append(x.copy())
+            out["F"], out["G"] = row(x)
+
+    space = [Parameter(f"x{i}", "real", float(original.xl[i]), float(original.xu[i])) for i in range(n)]
+    limits = {f"g{j}": 0.0 for j in range(k)}
+    return problem_from(function, space, minimize=[f"f{j}" for j in range(m)], limits=limits), Reference(), asked
+
+
+def test_it_keeps_the_rules_of_solvers():
+    check_solver(NSGA2, {"population": 20})
+    check_solver(NSGA2, {"population": 20, "offspring": 7, "crossover": {"probability": 0.5}, "mutation": {"eta": 5}})
+
+
+# ------------------------------------------------------------------------------------------------------- as in pymoo
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("zdt1", {}), ("dtlz2", {"n_var": 12, "n_obj": 3}), ("bnh", {}), ("osy", {}), ("ackley", {})]
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_it_asks_for_exactly_the_designs_that_pymoo_evaluates(name, options, seed):
+    problem, reference, expected = both(name, **options)
+    minimize(reference, PymooNSGA2(pop_size=24), ("n_eval", 480), seed=seed)
+    assert len(expected) == 480
+    assert np.array_equal(run(NSGA2(population=24), problem, 480, seed).X, expected)
+
+
+def test_settings_mean_what_they_mean_in_pymoo():
+    problem, reference, expected = both("zdt1")
+    algorithm = PymooNSGA2(pop_size=20, n_offsprings=6, crossover=SBX(prob=0.7, eta=5), mutation=PM(prob=0.4, eta=9))
+    minimize(reference, algorithm, ("n_eval", 200), seed=3)
+    solver = NSGA2(
+        population=20,
+        offspring=6,
+        crossover=Crossover(probability=0.7, eta=5),
+        mutation=Mutation(probability=0.4, eta=9),
+    )
+    assert np.array_equal(run(solver, problem, 200, 3).X, expected)
+
+
+def test_a_log_scale_parameter_is_searched_in_its_logarithm():
+    def function(design, scenario):
+        return {"f": (np.log(design["k"]) - 2.0) ** 2, "g": (np.log(design["k"]) + 1.0) ** 2}
+
+    evaluate = run(
+        NSGA2(population=20),
+        problem_from(function, [Parameter("k", "real", 1e-4, 1e4, scale="log")], minimize="fg"),
+        400,
+    )
+    first = np.log10(evaluate.batches[0][:, 0])
+    assert abs(np.mean(first < 0.0) - 0.5) < 0.3  # a linear scale would put all but one in 10 000 above 1
+    last = np.log(evaluate.batches[-2][:, 0])
+    assert np.mean((last > -1.2) & (last < 2.2)) > 0.6  # the Pareto set is -1 <= log(k) <= 2
+
+
+def test_one_objective_is_simply_minimised():
+    problem = problem_from(
+        lambda d, s: {"f": (d["x"] - 0.3) ** 2 + (d["y"] + 0.2) ** 2},
+        [Parameter("x", "real", -1.0, 1.0), Parameter("y", "real", -1.0, 1.0)],
+        minimize=["f"],
+    )
+    X = run(NSGA2(population=20), problem, 1000).X
+    assert np.min((X[:, 0] - 0.3) ** 2 + (X[:, 1] + 0.2) ** 2) < 1e-5
+
+
+# --------------------------------------------------------------------------------------------- failures and violation
+
+
+def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones():
+    # Three bands over x: fails above 0.7, breaks the limit above 0.3. The objective pulls towards failure.
+    def function(design, scenario):
+        if design["x"] > 0.7:
+            raise Diverged("no answer")
+        return {"f": -design["x"], "g": design["y"], "h": design["x"] - 0.3}
+
+    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
+    evaluate = run(NSGA2(population=30), problem_from(function, space, minimize="fg", limits={"h": 0.0}), 900)
+    first, last = evaluate.batches[0][:, 0], evaluate.batches[-2][:, 0]
+    assert np.mean(first > 0.7) > 0.15
+    assert np.mean(last > 0.7) < 0.05
+    assert np.mean(last <= 0.3) > 0.5
+
+
+def test_only_finite_numbers_reach_pymoo(monkeypatch):
+    from pymoo.core.algorithm import Algorithm
+
+    told = []
+    advance = Algorithm.advance
+
+    def recording(self, infills=None, **kwargs):
+        told.append(np.column_stack([infills.get("F"), infills.get("G")]))
+        return advance(self, infills=infills, **kwargs)
+
+    monkeypatch.setattr(Algorithm, "advance", recording)
+
+    def function(design, scenario):
+        if design["x"] < 0.2:
+            raise Diverged("no answer")
+        value = float("nan") if design["x"] < 0.4 else float("inf") if design["x"] < 0.6 else 1e308 * design["x"]
+        return {"f": value, "g": -value}
+
+    problem = problem_from(function, [Parameter("x", "real", 0.0, 1.0)], minimize="fg", relations=["x <= 0.9"])
+    run(NSGA2(population=40), problem, 200)
+    values = np.concatenate(told)
+    assert np.isfinite(values).all()
+    assert set(values[values[:, 2] == 2.0][:, 0]) == {0.0}  # failed
+    assert np.any((values[:, 2] >= 1.0) & (values[:, 2] < 2.0))  # breaks the relation
+    assert np.any(values[:, 2] == 0.0)
+
+
+def test_designs_that_break_a_relation_lead_back_to_where_it_holds():
+    problem = problem_from(
+        lambda d, s: {"f": d["x"], "g": (d["x"] - 1) ** 2},
+        [Parameter("x", "real", 0.0, 100.0), Parameter("y", "real", 0.0, 100.0)],
+        minimize="fg",
+        relations=["x + y <= 2"],  # holds in 0.02 % of the box
+    )
+    evaluate = run(NSGA2(population=30), problem, 300)
+    assert (problem.space.excess(evaluate.X) == 0.0).sum() == 300
+
+
+# ------------------------------------------------------------------------------------------------- integers, choices
+
+
+def test_integers_and_choices_are_whole_and_never_asked_for_twice():
+    def function(design, scenario):
+        shift = {"a": 0.0, "b": 0.5, "c": 2.0}[design["kind"]]
+        return {"f": (design["n"] - 7) ** 2 + shift, "g": design["n"] ** 2 + design["m"] + shift}
+
+    space = [
+        Parameter("n", "int", -20, 20),
+        Parameter("m", "int", 0, 9),
+        Parameter("kind", "choice", values=("a", "b", "c")),
+    ]
+    X = run(NSGA2(population=20), problem_from(function, space, minimize="fg"), 400).X
+    assert np.array_equal(X, np.rint(X))
+    assert len(np.unique(X, axis=0)) == len(X) == 400
+    # The front is n in 0..7, m = 0, kind a.
+    assert {n for n, m, kind in X.tolist() if m == 0 and kind == 0} >= set(range(8))
+
+
+def test_a_small_discrete_space_is_exhausted_and_the_stage_ends_by_itself():
+    space = [Parameter("n", "int", 0, 3), Parameter("m", "int", 0, 2)]
+    problem = problem_from(lambda d, s: {"f": d["n"], "g": d["m"] - d["n"]}, space, minimize="fg")
+    evaluate = InProcess(problem, 1000)
+    NSGA2(population=30).solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
+    assert not evaluate.ended
+    assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 12
+
+
+def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
+    # One value is best by far: soon the population is its neighbourhood, and all of that has been asked for.
+    space = [Parameter("n", "int", 0, 2000)]
+    problem = problem_from(lambda d, s: {"f": abs(d["n"] - 1000)}, space, minimize=["f"])
+    X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 300).X
+    assert len(np.unique(X)) == len(X) == 300
+
+
+# ---------------------------------------------------------------------------------------------------------- start_from
+
+
+def zdt1_front(n: int) -> np.ndarray:
+    X = np.zeros((n, 30))
+    X[:, 0] = np.linspace(0.0, 1.0, n)
+    return X
+
+
+def test_known_designs_enter_the_first_population_and_are_not_asked_for_again():
+    problem, _, _ = both("zdt1")
+    start = zdt1_front(12)
+    evaluate = run(NSGA2(population=20), problem, 60, start=start)
+    assert [len(batch) for batch in evaluate.batches[:2]] == [8, 20]  # 8 random ones fill the population up
+    assert not {x.tobytes() for x in start} & {x.tobytes() for x in evaluate.X}
+    # Children of designs on the front: many of their 30 values are still the front's zeros.
+    assert np.mean(evaluate.batches[1][:, 1:] == 0.0) > 0.3
+    assert np.mean(evaluate.batches[0][:, 1:] == 0.0) == 0.0
+
+
+def test_of_too_many_known_designs_the_best_and_most_different_survive():
+    problem, _, _ = both("zdt1")
+    poor = np.random.default_rng(0).random((50, 30))
+    evaluate = run(NSGA2(population=20), problem, 20, start=np.concatenate([poor, zdt1_front(20)]))
+    # With a full first population nothing is asked for but children, all of designs on the front.
+    assert np.mean(evaluate.batches[0][:, 1:] == 0.0) > 0.7
+
+
+def test_known_designs_that_failed_do_not_take_a_place():
+    def function(design, scenario):
+        if design["x"] > 0.5:
+            raise Diverged("no answer")
+        return {"f": design["x"], "g": -design["x"]}
+
+    problem = problem_from(function, [Parameter("x", "real", 0.0, 1.0)], minimize="fg")
+    evaluate = run(NSGA2(population=10), problem, 20, start=np.array([[0.9], [0.8], [0.1]]))
+    assert len(evaluate.batches[0]) == 9
+
+
+def test_the_search_from_known_designs_is_deterministic():
+    problem, _, _ = both("zdt1")
+    start = np.random.default_rng(0).random((30, 30))
+    first, again = (run(NSGA2(population=20), problem, 60, start=start).X for _ in range(2))
+    assert np.array_equal(first, again)
+
+
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_the_smallest_sensible_budget_is_one_population():
+    problem, _, _ = both("bnh")
+    assert NSGA2(population=37).minimum_budget(problem) == 37
+    assert NSGA2.needs_budget
+
+
+def test_nothing_to_search_for_is_refused():
+    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+        NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"]))
+    with pytest.raises(InvalidSetting, match="needs an objective"):
+        NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "real", 0.0, 1.0)], minimize=[]))
+
+
+def test_solvers_are_declared_without_loading_pymoo_or_scipy():
+    import subprocess
+
+    code = (
+        "import sys, designopt.solvers.evolutionary, designopt.solvers.sampling\n"
+        "print([m for m in ('pymoo', 'scipy') if m in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"

@@ -1,0 +1,238 @@
+"""The samplers: exact grids, strata, low discrepancy, and nothing but the given generator."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from designopt.plugin import InvalidSetting
+from designopt.problem import Problem
+from designopt.solvers.sampling import FullFactorial, LatinHypercube, Sobol
+from designopt.study.study import Parameter
+from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
+
+SQUARE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+
+
+def box(*parameters: Parameter, relations: tuple[str, ...] = ()) -> Problem:
+    return problem_from(lambda design, scenario: {"f": 0.0}, parameters, minimize=["f"], relations=relations)
+
+
+def sample(solver, problem: Problem, seed: int = 1) -> np.ndarray:
+    """What `solver` asks for, in one batch."""
+    evaluate = InProcess(problem)
+    solver.solve(problem, evaluate, np.random.default_rng(seed), no_outcomes(problem))
+    assert len(evaluate.batches) == 1
+    return evaluate.X
+
+
+def star_discrepancy(U: np.ndarray) -> float:
+    """sup over boxes [0, a) x [0, b) of |share of points inside - area|, exactly: the corners are point coordinates."""
+    corners = [np.append(U[:, j], 1.0) for j in range(2)]
+    worst = 0.0
+    for a in corners[0]:
+        for b in corners[1]:
+            opened = np.mean((U[:, 0] < a) & (U[:, 1] < b))
+            closed = np.mean((U[:, 0] <= a) & (U[:, 1] <= b))
+            worst = max(worst, a * b - opened, closed - a * b)
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings"),
+    [
+        (FullFactorial, {"levels": 4}),
+        (LatinHypercube, {"samples": 23}),
+        (LatinHypercube, {"samples": 23, "scramble": False}),
+        (LatinHypercube, {"samples": 12, "optimization": "random-cd"}),
+        (LatinHypercube, {"samples": 12, "optimization": "lloyd"}),
+        (Sobol, {"samples": 21}),
+        (Sobol, {"samples": 16, "scramble": False}),
+    ],
+)
+def test_every_sampler_keeps_the_rules_of_solvers(solver, settings):
+    check_solver(solver, settings)
+
+
+# ------------------------------------------------------------------------------------------------- full factorial
+
+
+def test_a_grid_is_every_combination_with_the_last_parameter_fastest():
+    problem = box(
+        Parameter("x", "real", 0.0, 1.0), Parameter("n", "int", -1, 1), Parameter("c", "choice", values=("a", "b"))
+    )
+    expected = [[x, n, c] for x in (0.0, 0.5, 1.0) for n in (-1, 0, 1) for c in (0, 1)]
+    assert sample(FullFactorial(levels=3), problem).tolist() == expected
+
+
+def test_log_scale_levels_are_geometric_with_exact_bounds():
+    problem = box(Parameter("k", "real", 0.1, 7.3, scale="log"))
+    k = sample(FullFactorial(levels=41), problem)[:, 0]
+    assert (k[0], k[-1]) == (0.1, 7.3)
+    np.testing.assert_allclose(k[1:] / k[:-1], (7.3 / 0.1) ** (1 / 40), rtol=1e-12)
+
+
+def test_a_single_level_is_the_middle_of_the_scale():
+    problem = box(Parameter("k", "real", 1.0, 100.0, scale="log"), Parameter("x", "real", -1.0, 2.0))
+    np.testing.assert_allclose(sample(FullFactorial(levels=1), problem), [[10.0, 0.5]], rtol=1e-15)
+
+
+def test_levels_may_be_given_by_parameter_and_integers_default_to_all_values():
+    problem = box(*SQUARE, Parameter("n", "int", 0, 10), Parameter("m", "int", 5, 7))
+    X = sample(FullFactorial(levels={"x": 2, "y": 3, "n": 3}), problem)
+    assert len(X) == 2 * 3 * 3 * 3
+    assert sorted(set(X[:, 2])) == [0, 5, 10]
+    assert sorted(set(X[:, 3])) == [5, 6, 7]
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_evenly_spaced_integers_are_distinct(count):
+    X = sample(FullFactorial(levels={"n": count}), box(Parameter("n", "int", -3, 7)))
+    assert len(set(X[:, 0])) == count
+
+
+def test_parameters_without_reals_need_no_levels():
+    assert sample(FullFactorial(), box(Parameter("n", "int", 1, 3))).tolist() == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ({}, "levels: say how many levels the real parameter 'x' has"),
+        ({"x": 2, "z": 3}, r"levels: there is no free parameter 'z' \(free: x, n, c\)"),
+        ({"x": 0}, "levels: 'x' needs at least 1 level, not 0"),
+        ({"x": 2, "n": 9}, "levels: 'n' has 3 values, not 9"),
+        ({"x": 2, "c": 1}, "levels: 'c' is a choice and has all its 2 values as levels"),
+        (10_000_000, r"levels: the grid has 6e\+07 points; at most 20000000 are possible"),
+    ],
+)
+def test_levels_that_do_not_fit_are_refused_with_the_reason(levels, message):
+    problem = box(
+        Parameter("x", "real", 0.0, 1.0), Parameter("n", "int", 0, 2), Parameter("c", "choice", values=("a", "b"))
+    )
+    with pytest.raises(InvalidSetting, match=message):
+        FullFactorial(levels=levels).check(problem)
+
+
+def test_a_million_points_are_made_in_one_piece():
+    problem = box(*SQUARE)
+    batches: list[np.ndarray] = []
+    FullFactorial(levels=1000).solve(problem, batches.append, np.random.default_rng(), no_outcomes(problem))
+    assert batches[0].shape == (1_000_000, 2)
+    assert batches[0][1].tolist() == [0.0, 1.0 / 999.0]
+
+
+def test_points_that_break_a_relation_are_proposed_and_cost_nothing():
+    problem = box(Parameter("n", "int", 0, 3), Parameter("m", "int", 0, 3), relations=("n <= m",))
+    evaluate = InProcess(problem, budget=10)  # 4 + 3 + 2 + 1 of the 16 keep the relation
+    FullFactorial().solve(problem, evaluate, np.random.default_rng(), no_outcomes(problem))
+    assert len(evaluate.X) == 16
+    assert not evaluate.ended
+
+
+# -------------------------------------------------------------------------------------------------- latin hypercube
+
+
+@pytest.mark.parametrize("settings", [{}, {"scramble": False}, {"optimization": "random-cd"}])
+def test_a_latin_hypercube_has_one_design_in_each_stratum_of_each_parameter(settings):
+    n = 50
+    problem = box(*SQUARE, Parameter("k", "real", 1.0, 100.0, scale="log"))
+    X = sample(LatinHypercube(samples=n, **settings), problem)
+    U = np.column_stack([X[:, 0], X[:, 1], np.log10(X[:, 2]) / 2.0])
+    assert np.array_equal(np.sort(np.floor(U * n), axis=0), np.repeat(np.arange(n)[:, None], 3, axis=1))
+
+
+def test_integers_and_choices_have_equally_many_designs_each():
+    problem = box(Parameter("n", "int", -2, 3), Parameter("c", "choice", values=("a", "b", "c")))
+    X = sample(LatinHypercube(samples=60), problem)
+    assert np.unique(X[:, 0], return_counts=True)[1].tolist() == [10] * 6
+    assert np.unique(X[:, 1], return_counts=True)[1].tolist() == [20] * 3
+
+
+def test_optimization_lowers_the_centred_discrepancy():
+    from scipy.stats import qmc
+
+    problem = box(*SQUARE)
+    plain = [qmc.discrepancy(sample(LatinHypercube(samples=20), problem, seed)) for seed in range(8)]
+    better = [
+        qmc.discrepancy(sample(LatinHypercube(samples=20, optimization="random-cd"), problem, seed))
+        for seed in range(8)
+    ]
+    assert np.median(better) < 0.6 * np.median(plain)
+
+
+def test_lloyd_moves_the_closest_designs_apart():
+    from scipy.spatial.distance import pdist
+
+    problem = box(*SQUARE)
+
+    def closest(**settings: str) -> float:
+        samples = [sample(LatinHypercube(samples=20, **settings), problem, seed) for seed in range(8)]
+        return float(np.median([pdist(X).min() for X in samples]))
+
+    assert closest(optimization="lloyd") > 1.2 * closest()
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters", "message"),
+    [
+        ({"samples": 9, "optimization": "lloyd"}, SQUARE[:1], "'lloyd' needs two free parameters"),
+        ({"samples": 3, "optimization": "lloyd"}, SQUARE, "'lloyd' needs 4 samples here, not 3"),
+        ({"samples": 1, "optimization": "random-cd"}, SQUARE, "'random-cd' needs 2 samples here, not 1"),
+    ],
+)
+def test_a_sample_that_cannot_be_optimized_is_refused(settings, parameters, message):
+    with pytest.raises(InvalidSetting, match=message):
+        LatinHypercube(**settings).check(box(*parameters))
+
+
+# ------------------------------------------------------------------------------------------------------------ sobol
+
+
+def test_the_sobol_sequence_starts_with_its_known_points():
+    # The first points of the sequence in two dimensions, unscrambled, in Gray-code order (Joe & Kuo 2008).
+    expected = [[0, 0], [0.5, 0.5], [0.75, 0.25], [0.25, 0.75], [0.375, 0.375], [0.875, 0.875]]
+    assert sample(Sobol(samples=6, scramble=False), box(*SQUARE)).tolist() == expected
+
+
+def test_any_number_of_samples_begins_the_same_sequence_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = sample(Sobol(samples=64), box(*SQUARE))
+        for count in (1, 2, 31, 33, 63):
+            assert np.array_equal(sample(Sobol(samples=count), box(*SQUARE)), whole[:count])
+
+
+def test_a_power_of_two_is_balanced_in_every_elementary_box():
+    X = sample(Sobol(samples=64), box(*SQUARE))
+    for nx in (1, 2, 4, 8, 16, 32, 64):
+        cells = np.floor(X[:, 0] * nx) * (64 // nx) + np.floor(X[:, 1] * (64 // nx))
+        assert np.unique(cells).size == 64
+
+
+def test_sobol_points_have_a_lower_star_discrepancy_than_random_ones():
+    problem = box(*SQUARE)
+    net = np.median([star_discrepancy(sample(Sobol(samples=128), problem, seed)) for seed in range(3)])
+    chance = np.median([star_discrepancy(np.random.default_rng(seed).random((128, 2))) for seed in range(3)])
+    assert net < 0.5 * chance
+
+
+# ------------------------------------------------------------------------------------------------------ start, seed
+
+
+@pytest.mark.parametrize("solver", [FullFactorial(levels=3), LatinHypercube(samples=5), Sobol(samples=5)])
+def test_a_sampler_refuses_designs_of_an_earlier_stage(solver):
+    problem = box(*SQUARE)
+    start = InProcess(problem).outcomes(np.array([[0.5, 0.5]]))
+    with pytest.raises(InvalidSetting, match="start_from: a sampler does not learn"):
+        solver.solve(problem, InProcess(problem), np.random.default_rng(), start)
+
+
+@pytest.mark.parametrize("solver", [LatinHypercube(samples=8), Sobol(samples=8)])
+def test_the_sample_follows_the_state_of_the_generator_and_not_only_its_seed(solver):
+    problem = box(*SQUARE)
+    used = np.random.default_rng(1)
+    used.random(3)
+    evaluate = InProcess(problem)
+    solver.solve(problem, evaluate, used, no_outcomes(problem))
+    assert not np.array_equal(evaluate.X, sample(solver, problem, seed=1))
