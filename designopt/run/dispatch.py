@@ -1,0 +1,344 @@
+"""Sends work to an executor and records what comes back: chunks, losses, retries, quarantine, failure policy."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import PluginError
+from designopt.problem import STATUSES, Matrix, StageEnded
+from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError
+from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
+from designopt.run.ledger import CODE, PENDING, Ledger
+from designopt.run.progress import Progress
+from designopt.run.stopping import Signals
+from designopt.run.store import Store
+from designopt.run.work import ChunkSize, Queue, Work
+from designopt.study.study import Execution
+
+#: An error of the same class at the same line of code so often is a bug, not a property of designs.
+SAME_ERROR_LIMIT = 3
+#: A lost chunk whose culprit nobody saw is sent again in so many pieces.
+PIECES = 8
+
+
+class Dispatcher:
+    """The one place through which evaluations go. `start` makes the executor when there is something to compute."""
+
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        execution: Execution,
+        start: Callable[[int], Executor],
+        signals: Signals,
+        progress: Progress,
+    ) -> None:
+        self.store = store
+        self.journal = store.journal
+        self.ledger = ledger
+        self.execution = execution
+        self.signals = signals
+        self.progress = progress
+        self.evaluations = 0
+        self.failures = 0
+        self._start = start
+        self._executor: Executor | None = None
+        self._described = ("", 0)
+        self._chunks = 0
+        self._size = ChunkSize()
+        self._flight: dict[int, Work] = {}
+        self._tries: Counter[int] = Counter()
+        self._deaths: Counter[int] = Counter()
+        self._errors: Counter[tuple[str, str]] = Counter()
+        self._failed_range: Matrix | None = None
+        self._policy: str | None = None
+
+    # ---------------------------------------------------------------------------------------------------- loop
+
+    def run(
+        self,
+        source: Iterator[Work],
+        expected: int,
+        *,
+        arrays: tuple[str, ...] = (),
+        time_left: Callable[[], float] | None = None,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Evaluate and record all work of `source` (about `expected` evaluations).
+
+        Returns when everything is durable. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
+        `FailurePolicyStop`, or `StoreError`; what had finished by then is recorded. `tick` is called between.
+        """
+        queue = Queue(source, expected)
+        out_of_time = False
+        while True:
+            stopping = self._stop_asked()
+            if not stopping and not out_of_time:
+                out_of_time = not self._fill(queue, arrays, time_left)
+            if not self._flight:
+                if stopping:
+                    self._raise_stop()
+                if out_of_time:
+                    self.journal.commit()
+                    raise StageEnded
+                self.journal.commit()
+                return
+            if stopping and self._give_up():
+                self._drop()
+                continue
+            for completion in self._wait():
+                self._receive(completion, queue)
+            self._tell_notices()
+            tick()
+            self.journal.commit()
+
+    def check(self) -> None:
+        """Raise if the run has been asked to stop."""
+        if self._stop_asked():
+            self._raise_stop()
+
+    def close(self) -> None:
+        """End the executor."""
+        if self._executor is not None:
+            self._executor.close()
+            self._executor = None
+
+    def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
+        """Send chunks while there is room; False when there is work but no time left for it."""
+        while self._executor is None or len(self._flight) < self._executor.slots:
+            slots = self._executor.slots if self._executor else 1
+            work = queue.draw(self._size.choose(self._executor.target, queue.left(), slots) if self._executor else 1)
+            if work is None:
+                return True
+            if time_left is not None and time_left() <= 0.0:
+                return False
+            if self._executor is None:
+                self._executor = self._start_executor(queue.left() + len(work))
+            self._chunks += 1
+            self._flight[self._chunks] = work
+            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays))
+            self._describe()
+        return True
+
+    def _start_executor(self, expected: int) -> Executor:
+        try:
+            return self._start(expected)
+        except PluginError as error:
+            raise WorkersError(str(error), self.store.path) from error
+
+    def _describe(self) -> None:
+        """Note in the journal which executor is at work (it may change while the run goes on)."""
+        assert self._executor is not None
+        description = (self._executor.name, self._executor.workers)
+        if description != self._described:
+            self._described = description
+            self.journal.describe_session(*description)
+
+    def _wait(self) -> list[Completion]:
+        assert self._executor is not None
+        self.signals.breakable = True
+        try:
+            if self.signals.count >= 2:
+                return []
+            return list(self._executor.wait(0.2))
+        except KeyboardInterrupt:
+            return []
+        except PluginError as error:
+            raise WorkersError(str(error), self.store.path) from error
+        finally:
+            self.signals.breakable = False
+
+    def _tell_notices(self) -> None:
+        assert self._executor is not None
+        for kind, text in self._executor.notices():
+            self.event(kind, text)
+
+    def event(self, kind: str, text: str) -> None:
+        """Record and show something worth telling."""
+        self.journal.add_event(kind, text)
+        self.progress.event(kind, text)
+
+    # ---------------------------------------------------------------------------------------------------- ends
+
+    def _stop_asked(self) -> bool:
+        return self.signals.count > 0 or self._policy is not None
+
+    def _give_up(self) -> bool:
+        """Whether what is in flight has had its time after a request to stop."""
+        if self._policy is not None and not self.signals.count:
+            self.signals.since = self.signals.since or time.monotonic()
+        return self.signals.count >= 2 or time.monotonic() - self.signals.since > self.execution.grace
+
+    def _drop(self) -> None:
+        assert self._executor is not None
+        self._executor.cancel()
+        self._flight.clear()
+
+    def _raise_stop(self) -> None:
+        self.journal.commit()
+        path = self.store.path
+        if self._policy is not None and not self.signals.count:
+            error = FailurePolicyStop("", path)
+            error.args = (f"{self._policy}\ncontinue with: {error.resume}",)
+            raise error
+        stop = Interrupted("", path)
+        stop.args = (f"interrupted; what had finished is recorded\ncontinue with: {stop.resume}",)
+        raise stop
+
+    # ------------------------------------------------------------------------------------------------- returns
+
+    def _receive(self, completion: Completion, queue: Queue) -> None:
+        work = self._flight.pop(completion.chunk.number, None)
+        if work is None:
+            return
+        if isinstance(completion.outcome, Loss):
+            self._lost(work, completion.outcome, completion.worker, queue)
+        else:
+            self._size.learn(float(completion.outcome.wall.sum()), len(work))
+            self._record(work, completion.outcome, completion.worker)
+
+    def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
+        """Give the results of a chunk to ledger and journal."""
+        fresh = self.ledger.status[work.slots] == PENDING
+        if not fresh.all():
+            self._compare(work, result, worker, ~fresh)
+        texts = _json(result.names, result.values)
+        now = time.time()
+        arrays = {i: self.store.write_arrays(work.keys[i], a) for i, a in result.arrays.items()}
+        rows: list[tuple[Any, ...]] = []
+        columns = zip(
+            work.keys,
+            work.designs.tolist(),
+            work.scenarios.tolist(),
+            result.status.tolist(),
+            texts,
+            result.wall.tolist(),
+            result.cpu.tolist(),
+            strict=True,
+        )
+        slots = work.slots.tolist() if self._tries else None
+        for i, (key, design, scenario, status, text, wall, cpu) in enumerate(columns):
+            reason, message, _ = result.messages.get(i, ("", "", ""))
+            tries = 1 + self._tries[slots[i]] if slots else 1
+            row = (key, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries)
+            rows.append((*row, worker, now, arrays.get(i)))
+        if fresh.all():
+            self.journal.add_evaluations(rows)
+        else:
+            self.journal.add_evaluations([row for row, is_new in zip(rows, fresh.tolist(), strict=True) if is_new])
+            for i, reference in arrays.items():
+                self.journal.set_arrays(work.keys[i], reference)
+        new = np.flatnonzero(fresh)
+        self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
+        self.evaluations += len(new)
+        self._watch_failures(work.X[new], result.status[new])
+        for i in new.tolist() if result.messages else ():
+            reason, _, place = result.messages.get(i, ("", "", ""))
+            if result.status[i] == CODE["error"]:
+                self._errors[reason, place] += 1
+                if self._errors[reason, place] == SAME_ERROR_LIMIT:
+                    message = result.messages[i][1].splitlines()[-1]
+                    self._stop_because(f"stopped: the same error {SAME_ERROR_LIMIT} times at {place}: {message}")
+
+    def _compare(self, work: Work, result: ChunkResult, worker: str, again: NDArray[np.bool_]) -> None:
+        """A second result for a known key must be the first one again."""
+        for i in np.flatnonzero(again).tolist():
+            slot = work.slots[i]
+            known = self.ledger.figures[slot, [self.ledger.columns[name] for name in result.names]]
+            same = result.status[i] == self.ledger.status[slot] and np.array_equal(
+                known, result.values[i], equal_nan=True
+            )
+            if not same:
+                first = self.journal.evaluation(work.keys[i], "worker")
+                self.event(
+                    "nondeterministic_model",
+                    f"design {work.designs[i]} gave other numbers on worker {worker} than before on worker "
+                    f"{first[0] if first else '?'}; results of this model depend on more than design and scenario",
+                )
+                self.journal.add_attempt(work.keys[i], 2, worker, "different", json.dumps(result.values[i].tolist()))
+
+    def _watch_failures(self, X: Matrix, status: NDArray[np.uint8]) -> None:
+        failed = (status != CODE["ok"]) & (status != CODE["invalid"])
+        if not failed.any():
+            return
+        self.failures += int(failed.sum())
+        low, high = X[failed].min(axis=0), X[failed].max(axis=0)
+        if self._failed_range is not None:
+            low, high = np.minimum(low, self._failed_range[0]), np.maximum(high, self._failed_range[1])
+        self._failed_range = np.array([low, high])
+        limit = self.execution.stop_if_share_above
+        if limit is not None and self.evaluations >= self.execution.after and self.failures > limit * self.evaluations:
+            space = self.ledger.problem.space
+            ends = zip(space.names, space.values(low).values(), space.values(high).values(), strict=False)
+            ranges = ", ".join(f"{name} {a} to {b}" for name, a, b in ends)
+            self._stop_because(
+                f"stopped: {self.failures} of {self.evaluations} evaluations failed, more than the share {limit:g} of "
+                f"stop_if_share_above; they failed within {ranges}"
+            )
+
+    def _stop_because(self, text: str) -> None:
+        if self._policy is None:
+            self._policy = text
+            self.event("stopped", text)
+
+    # ------------------------------------------------------------------------------------------------- losses
+
+    def _lost(self, work: Work, loss: Loss, worker: str, queue: Queue) -> None:
+        """A chunk's worker ended. Innocent evaluations go again; the suspect goes alone until its tries are used."""
+        if not loss.started:
+            queue.put_back(work)
+            return
+        suspect = 0 if loss.suspect is None and len(work) == 1 else loss.suspect
+        if suspect is None:
+            step = -(-len(work) // PIECES)
+            for begin in range(0, len(work), step):
+                queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
+            self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are sent again")
+            return
+        slot, key = int(work.slots[suspect]), work.keys[suspect]
+        self._tries[slot] += 1
+        self._deaths[slot] += 1
+        self.journal.add_attempt(key, self._tries[slot], worker, loss.cause, loss.detail or loss.message)
+        self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
+        queue.put_back(work.without(suspect))
+        alone = work.part(suspect, suspect + 1, whole=True)
+        if self._deaths[slot] <= self.execution.retries.get(loss.cause, 0):
+            queue.put_back(alone)
+            return
+        self._tries[slot] -= 1  # recording counts this one again
+        self._record(alone, _failed(loss), worker)
+
+
+def _failed(loss: Loss) -> ChunkResult:
+    """The record of an evaluation that ended its worker. Killed from outside again and again is a crash as well."""
+    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if loss.suspect is None else "crashed")
+    nothing = np.zeros(1)
+    reason = "" if status == "timeout" else loss.message
+    return ChunkResult(
+        np.array([CODE[status]], np.uint8), (), np.empty((1, 0)), nothing, nothing, {0: (reason, loss.message, "")}
+    )
+
+
+def _json(names: tuple[str, ...], values: Matrix) -> list[str | None]:
+    """Figures of each evaluation as JSON text; what is not finite as null; None where there is nothing."""
+    if not names:
+        return [None] * len(values)
+    form = "{" + ",".join(json.dumps(name).replace("%", "%%") + ":%r" for name in names) + "}"
+    rows = values.tolist()
+    if np.isfinite(values).all():
+        return [form % tuple(row) for row in rows]
+    return [_json_with_gaps(names, row) for row in rows]
+
+
+def _json_with_gaps(names: tuple[str, ...], row: list[float]) -> str | None:
+    data: Mapping[str, float | None] = {
+        name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)
+    }
+    return json.dumps(data, separators=(",", ":")) if any(v is not None for v in data.values()) else None

@@ -1,0 +1,50 @@
+"""Why a run could not begin or did not reach its end. Each message says the way out."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+
+def resume_command(path: Path) -> str:
+    """The command that continues the run in the store `path`."""
+    return f"designopt resume {shlex.quote(str(path))}"
+
+
+class RunError(Exception):
+    """A run that did not reach its end. `path` is its store, `resume` the command that continues it."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+        self.resume = resume_command(path)
+
+    def result(self) -> Result:
+        """What the store holds by now."""
+        from designopt.run.result import Result
+
+        return Result.open(self.path)
+
+
+class StoreError(RunError):
+    """The store cannot be used: it is in use, holds another problem or format, or cannot be written."""
+
+
+class ReplayError(StoreError):
+    """On resume the solver asked for something else than the journal holds."""
+
+
+class WorkersError(StoreError):
+    """The workers cannot be used: out of reach, unsafe, with other versions than this process, or without the model."""
+
+
+class FailurePolicyStop(RunError):
+    """The failure policy ended the run: too many evaluations fail, or one bug shows again and again."""
+
+
+class Interrupted(RunError):
+    """Ctrl-C or SIGTERM. What had finished is recorded."""

@@ -1,0 +1,349 @@
+"""Evaluating designs with a model, wherever that happens: the same code serves this process and the workers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import math
+import platform
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Diverged, InvalidDesign, Kind, Plugin, PluginError, Use, find, installed, load_file
+from designopt.problem import STATUSES, Problem, Space
+from designopt.run.executor import Chunk, ChunkResult
+from designopt.study.study import Parameter, Scenario, Study
+
+OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
+
+_loading = False
+
+
+def loading() -> bool:
+    """True while a worker runs a file to find a plugin in it: nothing may be run from there."""
+    return _loading
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One design in one scenario. `place` is where in the code an error was raised."""
+
+    status: str
+    outputs: Mapping[str, float]
+    reason: str = ""
+    message: str = ""
+    place: str = ""
+    wall: float = 0.0
+    cpu: float = 0.0
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result."""
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A model with its set-up done, the figures computed from it, and the arrays to keep of each evaluation."""
+
+    model: Any
+    figures: tuple[tuple[str, Plugin, Any], ...]
+    outputs: Mapping[str, bool]
+    takes_arrays: bool
+    space: Space
+    scenarios: tuple[Scenario, ...]
+
+    @classmethod
+    def build(cls, model: Use, figures: Mapping[str, Use], space: Space, scenarios: tuple[Scenario, ...]) -> Evaluator:
+        """Build the model and its figures and do the model's costly set-up (`prepare`).
+
+        Raises `PluginError` with one line for the user when that fails.
+        """
+        try:
+            built = model.build()
+            if hasattr(built, "prepare"):
+                built.prepare()
+        except Exception as error:
+            where = _place(error)
+            text = f"model '{model.plugin.name}' cannot be prepared: {type(error).__name__}: {error} ({where})"
+            raise PluginError(text) from error
+        return cls(
+            model=built,
+            figures=tuple((name, use.plugin, use.build()) for name, use in figures.items()),
+            outputs={name: f.required for name, f in model.plugin.outputs.items()},
+            takes_arrays=model.plugin.takes_arrays,
+            space=space,
+            scenarios=scenarios,
+        )
+
+    @classmethod
+    def of(cls, problem: Problem) -> Evaluator:
+        """The evaluator of `problem` in this process."""
+        return cls.build(problem.model, problem.figures, problem.space, problem.scenarios)
+
+    def evaluate(self, design: Mapping[str, Any], scenario: int = 0, arrays: Sequence[str] = ()) -> Evaluation:
+        """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        outputs: dict[str, float] = {}
+        kept: Mapping[str, NDArray[Any]] = {}
+        try:
+            status, reason, message, place = OK, "", "", ""
+            outputs, kept, wrong = self._compute(design, self.scenarios[scenario].values, arrays)
+            if wrong:
+                status, reason = NONFINITE, wrong[0]
+                message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
+        except Diverged as error:
+            status, reason, message, place = DIVERGED, error.reason, str(error), ""
+        except InvalidDesign as error:
+            status, reason, message, place = INVALID, "refused", str(error), ""
+        except Exception as error:
+            status, reason, message, place = ERROR, type(error).__name__, _traceback(error), _place(error)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
+
+    def _compute(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Sequence[str]
+    ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
+        """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
+        have: Mapping[str, Any] = {}
+        if self.takes_arrays:
+            wanted = set(arrays)
+            for _, plugin, _ in self.figures:
+                wanted.update(need for need in plugin.needs if need not in self.outputs)
+            returned, have = self.model.evaluate(design, scenario, frozenset(wanted))
+        else:
+            returned = self.model.evaluate(design, scenario)
+        outputs: dict[str, float] = {}
+        wrong = []
+        for name, required in self.outputs.items():
+            value = returned.get(name)
+            if value is None:
+                if required:
+                    raise KeyError(f"the model did not return its output '{name}'")
+                continue
+            outputs[name] = value = float(value)
+            if required and not math.isfinite(value):
+                wrong.append(name)
+        if not self.outputs:
+            outputs = {str(name): float(value) for name, value in returned.items()}
+            wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
+        if not wrong:
+            for name, plugin, figure in self.figures:
+                outputs[name] = value = float(figure(*(_needed(need, outputs, have) for need in plugin.needs)))
+                if not math.isfinite(value):
+                    wrong.append(name)
+        missing = [name for name in arrays if name not in have]
+        if missing and not wrong:
+            raise KeyError(f"the model did not return its array '{missing[0]}'")
+        return outputs, {name: np.asarray(have[name]) for name in arrays if name in have}, wrong
+
+    def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
+        """Evaluate a chunk, one after the other; `begin` is told the position of each before it starts."""
+        n = len(chunk)
+        status = np.empty(n, np.uint8)
+        wall, cpu = np.empty(n), np.empty(n)
+        rows: list[Mapping[str, float]] = []
+        messages, arrays = {}, {}
+        for i, (x, scenario) in enumerate(zip(chunk.X.tolist(), chunk.scenarios.tolist(), strict=True)):
+            if begin:
+                begin(i)
+            done = self.evaluate(self.space.design(x), scenario, chunk.arrays)
+            status[i] = STATUSES.index(done.status)
+            wall[i], cpu[i] = done.wall, done.cpu
+            rows.append(done.outputs)
+            if done.status != "ok":
+                messages[i] = (done.reason, done.message, done.place)
+            elif done.arrays:
+                arrays[i] = done.arrays
+        names = tuple(dict.fromkeys(name for row in rows for name in row)) if not self.outputs else self._names
+        return ChunkResult(status, names, _matrix(rows, names), wall, cpu, messages, arrays)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.outputs, *(name for name, _, _ in self.figures))
+
+
+def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
+    if name in outputs:
+        return outputs[name]
+    if name in arrays:
+        return arrays[name]
+    raise KeyError(f"the model gave neither an output nor an array '{name}'")
+
+
+def _matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArray[np.float64]:
+    nan = math.nan
+    return np.array([[row.get(name, nan) for name in names] for row in rows], float).reshape(len(rows), len(names))
+
+
+def _frames(error: BaseException) -> traceback.StackSummary:
+    """Where the error comes from, below this file's own frames."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if f.filename not in (__file__, _plugin_file())]
+    return traceback.StackSummary.from_list(theirs or frames)
+
+
+def _plugin_file() -> str:
+    return find.__code__.co_filename
+
+
+def _place(error: BaseException) -> str:
+    last = _frames(error)[-1] if error.__traceback__ else None
+    return f"{Path(last.filename).name}:{last.lineno}" if last else ""
+
+
+def _traceback(error: BaseException) -> str:
+    """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
+    lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
+    return "".join(lines) + f"{type(error).__name__}: {error}"
+
+
+# --------------------------------------------------------------------------------------------------- delivery
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects."""
+
+    model: tuple[str, int, Mapping[str, Any]]
+    figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
+    parameters: tuple[Parameter, ...]
+    scenarios: tuple[tuple[str, Mapping[str, Any]], ...]
+    files: tuple[tuple[str, bytes], ...]
+    versions: Mapping[str, str]
+    timeout: float | None = None
+    allow_version_skew: bool = False
+
+    @classmethod
+    def of(cls, study: Study, *, allow_version_skew: bool = False) -> Delivery:
+        """What workers need of `study`; raises `PluginError` for a plugin that cannot be sent."""
+        uses = [study.model, *study.figures.values()]
+        files = dict.fromkeys(study.plugin_files)
+        for use in uses:
+            files.update(dict.fromkeys(_files_of(use.plugin, study)))
+        return cls(
+            model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),
+            figures=tuple((n, u.plugin.name, u.plugin.version, dict(u.settings)) for n, u in study.figures.items()),
+            parameters=study.space,
+            scenarios=tuple((s.name, dict(s.values)) for s in study.scenarios),
+            files=tuple(files),
+            versions=versions([use.plugin for use in uses]),
+            timeout=study.execution.timeout,
+            allow_version_skew=allow_version_skew,
+        )
+
+    def build(self) -> Evaluator:
+        """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
+        global _loading
+        _loading = True
+        try:
+            for name, content in self.files:
+                load_file(name, content)
+        finally:
+            _loading = False
+        model = self._use("model", *self.model)
+        figures = {n: self._use("objective", use, version, settings) for n, use, version, settings in self.figures}
+        if not self.allow_version_skew:
+            here = versions([model.plugin, *(use.plugin for use in figures.values())])
+            other = [f"{k} {here.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if here.get(k) != v]
+            if other:
+                raise PluginError(
+                    f"the worker has other versions: {', '.join(other)}; install the same there, "
+                    "or allow it with --allow-version-skew"
+                )
+        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
+        return Evaluator.build(model, figures, Space(self.parameters), scenarios)
+
+    @staticmethod
+    def _use(kind: Kind, name: str, version: int, settings: Mapping[str, Any]) -> Use:
+        plugin = find(kind, name)
+        if plugin.version != version:
+            raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
+        return Use(plugin, settings)
+
+
+def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:
+    """The file that declares `plugin`, unless workers find it by its entry point or among the study's plugin files."""
+    module = getattr(plugin.target, "__module__", "")
+    if study.plugin_files and module.startswith("designopt_plugin_"):
+        return []
+    for listed in installed(plugin.kind):
+        if listed.name == plugin.name and listed.entry.module == module:
+            return []
+    if plugin.source is None or not plugin.source.is_file():
+        raise PluginError(
+            f"{plugin.kind} '{plugin.name}' was typed in interactively and cannot be sent to workers; "
+            "put it into a file, or use executor 'serial'"
+        )
+    return [(str(plugin.source), plugin.source.read_bytes())]
+
+
+def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
+    """Versions that decide results: Python, designopt, NumPy and the distributions of `plugins`."""
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    names = {"designopt", "numpy"}
+    for plugin in plugins:
+        names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
+    for name in sorted(names - {"?"}):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- one design
+
+
+def evaluate_one(
+    study: Study, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+) -> Evaluation:
+    """One design in this process, recorded nowhere: `values` by name in the study's units, all free parameters.
+
+    The first scenario unless named. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that the
+    parameter does not allow.
+    """
+    problem = Problem.of(study)
+    names = [s.name for s in problem.scenarios]
+    if scenario is not None and scenario not in names:
+        raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
+    unknown = set(values) - {p.name for p in problem.space.parameters}
+    if unknown:
+        raise KeyError(f"no parameter '{sorted(unknown)[0]}' (known: {', '.join(problem.space.names)})")
+    x = []
+    for p in problem.space.free:
+        if p.name not in values:
+            raise KeyError(f"parameter '{p.name}' has no value")
+        value = values[p.name]
+        if p.kind == "choice" and value not in p.values:
+            raise ValueError(f"{p.name}: {value!r} is none of {', '.join(map(str, p.values))}")
+        x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
+    index = names.index(scenario) if scenario is not None else 0
+    return Evaluator.of(problem).evaluate(problem.space.design(x), index, arrays)
+
+
+def trial(study: Study, count: int) -> list[str]:
+    """Evaluate `count` random designs in this process, for ``validate --try``; one line of text each."""
+    problem = Problem.of(study)
+    space = problem.space
+    rng = np.random.default_rng(study.seed)
+    S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
+    X = space.from_search(S)
+    evaluator = Evaluator.of(problem)
+    lines = []
+    for x, excess in zip(X.tolist(), space.excess(X).tolist(), strict=True):
+        at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
+        if excess > 0.0:
+            lines.append(f"{at}: invalid, a relation is broken")
+            continue
+        done = evaluator.evaluate(space.design(x))
+        shown = ", ".join(f"{k} = {v:.6g}" for k, v in done.outputs.items()) if done.ok else done.message
+        lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
+    return lines

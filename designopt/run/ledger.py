@@ -1,0 +1,119 @@
+"""What is known of a study while it runs: designs and evaluations in ask order, in memory, by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import STATUSES, Matrix, Outcomes, Problem
+
+PENDING = 255
+CODE = {status: code for code, status in enumerate(STATUSES)}
+
+
+class Growing:
+    """An array (rows, columns) that grows at its end; `rows` is a view of what is filled."""
+
+    def __init__(self, columns: int, dtype: Any, fill: float) -> None:
+        self._data = np.full((64, columns), fill, dtype)
+        self._fill = fill
+        self._count = 0
+
+    def extend(self, count: int) -> None:
+        """Add `count` rows of the fill value."""
+        need = self._count + count
+        if need > len(self._data):
+            more = np.full((max(need, 2 * len(self._data)), self._data.shape[1]), self._fill, self._data.dtype)
+            more[: self._count] = self._data[: self._count]
+            self._data = more
+        self._count = need
+
+    def widen(self) -> None:
+        """Add one column of the fill value."""
+        more = np.full((len(self._data), 1), self._fill, self._data.dtype)
+        self._data = np.hstack([self._data, more])
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The filled rows."""
+        return self._data[: self._count]
+
+
+class Ledger:
+    """Designs and evaluations by number, numbers given in ask order.
+
+    `slot_of` leads from an evaluation's key to its number (slot), `design_of` from the key of a design's first
+    scenario to the design's number. A slot exists from the moment it is asked for; its status is `PENDING` until the
+    journal holds its result.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.columns = {name: j for j, name in enumerate(problem.output_names)}
+        self.slot_of: dict[bytes, int] = {}
+        self.design_of: dict[bytes, int] = {}
+        self._status = Growing(1, np.uint8, PENDING)
+        self._figures = Growing(len(self.columns), np.float64, np.nan)
+        self._designs = Growing(len(problem.space.free), np.float64, np.nan)
+        self._violation = Growing(1, np.float64, 0.0)
+
+    @property
+    def status(self) -> NDArray[np.uint8]:
+        """Status code of each slot."""
+        return self._status.rows[:, 0]
+
+    @property
+    def figures(self) -> Matrix:
+        """Figures (slots, columns), NaN where there is none."""
+        return self._figures.rows
+
+    @property
+    def designs(self) -> Matrix:
+        """All designs asked for, by number."""
+        return self._designs.rows
+
+    @property
+    def violation(self) -> Matrix:
+        """How far each design breaks the relations (`Space.excess`)."""
+        return self._violation.rows[:, 0]
+
+    def add_designs(self, X: Matrix, violation: Matrix) -> int:
+        """Add designs; the number of the first."""
+        first = len(self.designs)
+        self._designs.extend(len(X))
+        self._violation.extend(len(X))
+        self.designs[first:] = X
+        self.violation[first:] = violation
+        return first
+
+    def add_slots(self, count: int) -> None:
+        """Make room for `count` pending evaluations, the newest of `slot_of`."""
+        self._status.extend(count)
+        self._figures.extend(count)
+
+    def record(self, slots: NDArray[Any], status: NDArray[np.uint8], names: Sequence[str], values: Matrix) -> None:
+        """Fill `slots` with what their evaluation gave; `values` (slots, names)."""
+        for name in names:
+            if name not in self.columns:
+                self.columns[name] = len(self.columns)
+                self._figures.widen()
+        self.status[slots] = status
+        if len(names):
+            columns = np.array([self.columns[name] for name in names])
+            self.figures[slots[:, None], columns] = values
+
+    def outcomes(self, X: Matrix, slots: NDArray[np.int64], excess: Matrix) -> Outcomes:
+        """What a solver is told of designs `X` whose evaluations are `slots` (n, scenarios); -1 where there is none."""
+        n, s = slots.shape
+        if not len(self.slot_of):
+            figures = {name: np.full((n, s), np.nan) for name in self.columns}
+            return self.problem.judge(X, figures, np.ones((n, s), bool), excess)
+        known = slots >= 0
+        failed = ~known | (self.status[slots] != 0)
+        taken = self.figures[slots]
+        if not known.all():
+            taken[~known] = np.nan
+        return self.problem.judge(X, {name: taken[:, :, j] for name, j in self.columns.items()}, failed, excess)

@@ -1,0 +1,39 @@
+"""What a run would do, in words: for ``run --dry-run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from designopt.problem import Problem
+from designopt.run.errors import resume_command
+from designopt.run.progress import duration
+from designopt.study.study import Study
+
+
+def plan(study: Study, store: Path) -> str:
+    """A few lines of text: the problem, the stages with their budgets, where and how it runs. Runs nothing."""
+    problem = Problem.of(study)
+    lines = [
+        f"study      {study.name}" + (f": {study.title}" if study.title else ""),
+        f"model      {study.model.plugin.name}, {len(problem.scenarios)} scenario"
+        + ("s" if len(problem.scenarios) > 1 else ""),
+        f"space      {', '.join(problem.space.names) or 'nothing varies'}",
+        f"objectives {', '.join(f'{o.direction} {o.name}' for o in problem.objectives)}",
+    ]
+    if problem.constraints:
+        lines.append(f"limits     {', '.join(c.name for c in problem.constraints)}")
+    for i, stage in enumerate(study.stages, 1):
+        limits = []
+        if stage.budget.evaluations is not None:
+            limits.append(f"at most {stage.budget.evaluations} designs")
+        if stage.budget.wall is not None:
+            limits.append(f"at most {duration(stage.budget.wall)}")
+        origin = f", starts from {stage.start_from.stage}" if stage.start_from else ""
+        budget = f", {', '.join(limits)}" if limits else ""
+        lines.append(f"stage {i}    {stage.name}: {stage.solver.plugin.name}{budget}{origin}")
+    execution = study.execution
+    timeout = f", time-out {duration(execution.timeout)}" if execution.timeout is not None else ""
+    lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one a core'}{timeout}")
+    exists = (store / "journal.db").exists()
+    lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
+    return "\n".join(lines)

@@ -1,0 +1,189 @@
+"""How a run tells what it does: a line on a terminal, a line a minute in a log, one JSON object a line for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, TextIO
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a run.
+
+    `done` counts the stage's designs that are recorded, of `total` if that is known. `evaluations` counts what this
+    session has computed, `failures` those without a result. `rate` is in evaluations per second, `elapsed` and `left`
+    in seconds (None where unknown). `best` is the best feasible value of each objective by name.
+    """
+
+    stage: str
+    number: int
+    stages: int
+    done: int
+    total: int | None
+    evaluations: int
+    failures: int
+    rate: float
+    elapsed: float
+    left: float | None
+    best: Mapping[str, float] = field(default_factory=dict)
+
+
+class Progress(Protocol):
+    """Receives what happens. Called from the run's own thread, about twice a second."""
+
+    def update(self, snapshot: Snapshot) -> None:
+        """The state has changed."""
+
+    def event(self, kind: str, text: str) -> None:
+        """Something the user should know: a worker lost, a warning, why the run ends."""
+
+    def close(self) -> None:
+        """The run has ended."""
+
+
+def progress(mode: Literal["auto", "line", "json", "none"] = "auto", stream: TextIO | None = None) -> Progress:
+    """The progress display of `mode` on `stream` (stderr by default); auto is a live line on a terminal."""
+    stream = stream or sys.stderr
+    if mode == "none":
+        return Silent()
+    if mode == "json":
+        return JsonLines(stream)
+    if mode == "auto" and stream.isatty():
+        return LiveLine(stream)
+    return PlainLines(stream)
+
+
+class Silent:
+    """Says nothing."""
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Nothing."""
+
+    def event(self, kind: str, text: str) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+class PlainLines:
+    """One line a minute, one at the start and end of each stage, and one for each event."""
+
+    def __init__(self, stream: TextIO, period: float = 60.0) -> None:
+        self._stream = stream
+        self._period = period
+        self._next = 0.0
+        self._last: Snapshot | None = None
+        self._written: Snapshot | None = None
+
+    def update(self, snapshot: Snapshot) -> None:
+        """A line when it is time for one."""
+        now = time.monotonic()
+        if self._last is not None and snapshot.stage != self._last.stage:
+            self._write(self._last)
+            self._next = 0.0
+        self._last = snapshot
+        if now >= self._next:
+            self._next = now + self._period
+            self._write(snapshot)
+
+    def event(self, kind: str, text: str) -> None:
+        """A line of its own."""
+        print(f"{kind.replace('_', ' ')}: {text}", file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """The last state."""
+        if self._last is not None:
+            self._write(self._last)
+
+    def _write(self, snapshot: Snapshot) -> None:
+        if snapshot is not self._written:
+            print(line(snapshot), file=self._stream, flush=True)
+        self._written = snapshot
+
+
+class JsonLines:
+    """One JSON object a line: ``{"progress": ...}`` or ``{"event": ..., "text": ...}``."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def update(self, snapshot: Snapshot) -> None:
+        """An object with the fields of `Snapshot`."""
+        self._write({"progress": asdict(snapshot)})
+
+    def event(self, kind: str, text: str) -> None:
+        """An object with kind and text."""
+        self._write({"event": kind, "text": text})
+
+    def close(self) -> None:
+        """Nothing."""
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        print(json.dumps(data), file=self._stream, flush=True)
+
+
+class LiveLine:
+    """A line on a terminal that renews itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        self._text = Text
+        self._console = Console(file=stream)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+        self._live.start()
+        self._last: Snapshot | None = None
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Renew the line; a finished stage keeps its own."""
+        if self._last is not None and snapshot.stage != self._last.stage:
+            self._console.print(self._shown(self._last))
+        self._last = snapshot
+        self._live.update(self._shown(snapshot))
+
+    def event(self, kind: str, text: str) -> None:
+        """A line above the live one."""
+        self._console.print(self._text(f"{kind.replace('_', ' ')}: {text}", style="yellow"))
+
+    def close(self) -> None:
+        """Leave the last state standing."""
+        self._live.stop()
+
+    def _shown(self, snapshot: Snapshot) -> Any:
+        width = 24
+        share = min(1.0, snapshot.done / snapshot.total) if snapshot.total else 0.0
+        text = self._text(no_wrap=True, overflow="ellipsis")
+        text.append("━" * round(width * share), style="green")
+        text.append("━" * (width - round(width * share)), style="bright_black")
+        text.append(" " + line(snapshot))
+        return text
+
+
+def line(s: Snapshot) -> str:
+    """The state in one line of text."""
+    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "") + " designs"]
+    if s.rate > 0.0:
+        parts.append(f"{s.rate:.3g} evaluations/s")
+    parts.append(f"{duration(s.left)} left" if s.left is not None else f"{duration(s.elapsed)} so far")
+    if s.best:
+        parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
+    if s.failures:
+        parts.append(f"{s.failures} failed")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds for a reader: 42 s, 3 min 05 s, 2 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

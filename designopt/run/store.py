@@ -1,0 +1,202 @@
+"""The folder of a study: the file as given, the problem, the input files, the journal and the arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Problem
+from designopt.run import archive
+from designopt.run.errors import StoreError, resume_command
+from designopt.run.journal import Journal, explain
+from designopt.run.lock import Lock
+from designopt.study.study import Study
+
+
+class Store:
+    """A store opened for writing: it holds the lock. Use as a context manager."""
+
+    def __init__(self, path: Path, study: Study, problem: Problem, lock: Lock, journal: Journal) -> None:
+        self.path = path
+        self.study = study
+        self.problem = problem
+        self.journal = journal
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: Path, study: Study, problem: Problem) -> Store:
+        """A new store; `StoreError` when something is there already or the folder cannot be written."""
+        if (path / "journal.db").exists():
+            raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
+        try:
+            if path.exists() and not path.is_dir():
+                raise StoreError(f"{path}: is a file; give the name of a folder", path)
+            if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
+                raise StoreError(f"{path}: is a folder of something else; give another one", path)
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explain(error, path) from error
+        lock = Lock(path)
+        try:
+            if (path / "journal.db").exists():
+                raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
+            _write_study(path, study, problem)
+            journal = Journal.create(path, problem, seed=study.seed)
+        except BaseException:
+            lock.release()
+            raise
+        return cls(path, study, problem, lock, journal)
+
+    @classmethod
+    def resume(cls, path: Path, study: Study, problem: Problem) -> Store:
+        """An existing store; `StoreError` when it is none, is in use, or belongs to another problem or format."""
+        if not (path / "journal.db").exists():
+            raise StoreError(f"{path}: is not a store with a journal; begin with: designopt run", path)
+        lock = Lock(path)
+        try:
+            journal = Journal.open(path, problem, seed=study.seed)
+            store = cls(path, study, problem, lock, journal)
+            _write_study(path, study, problem)
+            store._remove_orphans()
+        except BaseException:
+            lock.release()
+            raise
+        return store
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.journal.close()
+        with contextlib.suppress(OSError):
+            self._lock.release()
+
+    # -------------------------------------------------------------------------------------------------- arrays
+
+    def write_arrays(self, key: bytes, arrays: Mapping[str, NDArray[Any]]) -> str:
+        """Keep `arrays` under `key`; the reference for the journal. Durable before it returns."""
+        reference = array_reference(key)
+        try:
+            packed = io.BytesIO()
+            np.savez(packed, **arrays)  # type: ignore[arg-type]
+            write_durably(self.path / reference, packed.getvalue())
+        except OSError as error:
+            raise explain(error, self.path) from error
+        return reference
+
+    def remove_arrays(self, reference: str) -> None:
+        """Remove arrays that no row refers to any more."""
+        (self.path / reference).unlink(missing_ok=True)
+
+    def _remove_orphans(self) -> None:
+        """Array files without a row: their process ended between the two."""
+        known = {reference for (reference,) in self.journal.evaluations("arrays") if reference}
+        for file in (self.path / "arrays").glob("*/*"):
+            if str(file.relative_to(self.path)) not in known:
+                file.unlink()
+
+
+_OF_AN_UNFINISHED_START = {
+    "lock", "study.yaml", "problem.json", "files", "journal.db.new", "journal.db.new-journal", "journal.db.new-wal",
+    "journal.db.new-shm", "provenance.jsonl", ".study.yaml.new", ".problem.json.new",
+}  # fmt: skip
+
+
+def array_reference(key: bytes) -> str:
+    """Where the arrays of the evaluation `key` lie in a store."""
+    name = key.hex()
+    return f"arrays/{name[:2]}/{name}.npz"
+
+
+def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
+    """Arrays of a store by their reference."""
+    file = (path / reference).resolve()
+    if not file.is_relative_to((path / "arrays").resolve()):
+        raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
+    with np.load(file, allow_pickle=False) as packed:
+        return {name: packed[name] for name in packed.files}
+
+
+def read_study(path: Path) -> Study:
+    """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none."""
+    try:
+        data = json.loads((path / "problem.json").read_bytes())
+    except FileNotFoundError as error:
+        raise StoreError(f"{path}: is not a store (it has no problem.json)", path) from error
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
+    except ValueError as error:
+        raise StoreError(f"{path}: problem.json is damaged: {error}", path) from error
+
+    def content(digest: str) -> bytes:
+        if not digest.isalnum():
+            raise StoreError(f"{path}: problem.json is damaged: '{digest}' is not a digest", path)
+        try:
+            return (path / "files" / digest).read_bytes()
+        except OSError as error:
+            raise StoreError(f"{path}: files/{digest} cannot be read: {error.strerror}", path) from error
+
+    try:
+        text = (path / "study.yaml").read_text(encoding="utf-8") if (path / "study.yaml").exists() else ""
+        return archive.decode(data["study"], file=content, text=text, path=path / "study.yaml" if text else None)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(f"{path}: problem.json is damaged: {type(error).__name__}: {error}", path) from error
+
+
+def _write_study(path: Path, study: Study, problem: Problem) -> None:
+    """Everything a resume or a reader needs: written whole or not at all, file by file."""
+    data = {"digest": problem.digest, "problem": problem.canonical(), "study": archive.encode(study)}
+    try:
+        for file in archive.files(study):
+            if not (path / "files" / file.digest).exists():
+                write_durably(path / "files" / file.digest, file.content)
+        if study.text:
+            write_durably(path / "study.yaml", study.text.encode())
+        write_durably(path / "problem.json", json.dumps(data, indent=1, ensure_ascii=False).encode())
+    except OSError as error:
+        raise explain(error, path) from error
+
+
+def write_durably(file: Path, content: bytes) -> None:
+    """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.new")
+    try:
+        with partial.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    _flush_folder(file.parent)
+
+
+def append_durably(file: Path, line: str) -> None:
+    """Add one line to a text file."""
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(line + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot flush a folder
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,105 @@
+"""Evaluations that are to be done, by columns."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Matrix
+
+#: Chunks never hold more evaluations than this: one transaction, one message.
+LARGEST_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Work:
+    """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
+
+    `whole` keeps them together in one chunk (a suspect travels alone).
+    """
+
+    slots: NDArray[np.int64]
+    keys: list[bytes]
+    designs: NDArray[np.int64]
+    scenarios: NDArray[np.int32]
+    X: Matrix = field(repr=False)
+    whole: bool = False
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def part(self, begin: int, end: int, *, whole: bool = False) -> Work:
+        """The evaluations from `begin` to `end`."""
+        s = slice(begin, end)
+        return Work(self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s], whole)
+
+    def without(self, position: int) -> Work:
+        """All but one."""
+        keep: list[Any] = [i for i in range(len(self)) if i != position]
+        keys = [self.keys[i] for i in keep]
+        return Work(self.slots[keep], keys, self.designs[keep], self.scenarios[keep], self.X[keep])
+
+
+class Queue:
+    """What waits to be sent: work that came back first, then what the source has still to give."""
+
+    def __init__(self, source: Iterator[Work], expected: int) -> None:
+        self._source = source
+        self._ready: deque[Work] = deque()
+        self._expected = expected
+        self._drawn = 0
+        self.exhausted = False
+
+    def put_back(self, work: Work) -> None:
+        """Work to be sent again, before anything else."""
+        if len(work):
+            self._ready.appendleft(work)
+
+    def left(self) -> int:
+        """About how many evaluations wait."""
+        return sum(len(w) for w in self._ready) + max(0, self._expected - self._drawn)
+
+    def draw(self, size: int) -> Work | None:
+        """Up to `size` evaluations for one chunk; None when nothing waits."""
+        while not self._ready:
+            work = next(self._source, None)
+            if work is None:
+                self.exhausted = True
+                self._drawn = self._expected
+                return None
+            self._drawn += len(work)
+            if len(work):
+                self._ready.append(work)
+        first = self._ready.popleft()
+        if first.whole or len(first) <= size:
+            return first
+        self._ready.appendleft(first.part(size, len(first)))
+        return first.part(0, size)
+
+
+class ChunkSize:
+    """How many evaluations make a chunk of the executor's target duration, learned from the chunks that returned."""
+
+    def __init__(self) -> None:
+        self._seconds: float | None = None
+
+    def learn(self, seconds: float, evaluations: int) -> None:
+        """A chunk kept a worker busy for `seconds`."""
+        each = max(seconds / max(evaluations, 1), 1e-7)
+        if self._seconds is None:
+            self._seconds = each
+        else:
+            self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (each - self._seconds)
+
+    def choose(self, target: float, left: int, slots: int) -> int:
+        """The size of the next chunk: the target, but near the end small enough that all workers end together."""
+        if self._seconds is None:
+            return 1
+        fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
+        smallest = max(1, min(fitting, int(0.1 * target / self._seconds)))
+        return max(smallest, min(fitting, -(-left // (2 * slots))))

@@ -1,0 +1,122 @@
+"""Models and solvers of the tests of runs. Loaded as a plugin file, as a user's own script would be."""
+
+import ctypes
+import math
+import os
+import time
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+import numpy as np
+
+from designopt.plugin import Array, Diverged, InvalidDesign, Quantity, model, objective, solver
+
+
+class Bowl(TypedDict):
+    height: Annotated[float, Quantity("m", "height over the origin")]
+    slope: Annotated[float, Quantity("", "steepness")]
+
+
+@model("bowl", version=1)
+def bowl(design, scenario, *, pause: float = 0.0) -> Bowl:
+    """A paraboloid, shifted by the scenario."""
+    if pause:
+        time.sleep(pause)
+    a, b, shift = design["a"], design.get("b", 0.0), scenario.get("shift", 0.0)
+    return {"height": (a - shift) ** 2 + b**2, "slope": abs(a - shift) + abs(b - 1.0)}
+
+
+class Log(TypedDict):
+    value: float
+    square: float
+
+
+@model("wave", version=1, arrays={"signal": Array(("time",), "m"), "time": Array(("time",), "s")})
+class Wave:
+    """A signal; counts how often it was prepared in the file `log`."""
+
+    log: str = ""
+
+    def prepare(self):
+        self.time = np.linspace(0.0, 1.0, 11)
+
+    def evaluate(self, design, scenario, arrays) -> tuple[Log, dict]:
+        signal = design["a"] * np.sin(self.time)
+        have = {"signal": signal, "time": self.time}
+        if self.log:
+            with Path(self.log).open("a") as stream:
+                stream.write("x")
+        outputs = {"value": float(signal.max()), "square": (design["a"] - 0.25) ** 2}
+        return outputs, {name: have[name] for name in arrays}
+
+
+@objective("signal_mean", version=1)
+def signal_mean(signal, value, *, gain: float = 1.0) -> Annotated[float, Quantity("m", "mean of the signal")]:
+    """Mean of the signal."""
+    return gain * float(np.mean(signal)) + 0.0 * value
+
+
+@model("trouble", version=1, unchecked=True)
+def trouble(design, scenario, *, kind: str, at: float = 50.0, width: float = 0.5, pause: float = 0.0):
+    """Good everywhere but within `width` of `at`, where it does what `kind` says."""
+    a = design["a"]
+    if pause:
+        time.sleep(pause)
+    if abs(a - at) < width:
+        if kind == "exit":
+            os._exit(7)
+        if kind == "segfault":
+            ctypes.string_at(0)
+        if kind == "sleep":
+            time.sleep(1000.0)
+        if kind == "spin":
+            ctypes.PyDLL(None).sleep(1000)  # holds the interpreter lock
+        if kind == "raise":
+            raise ZeroDivisionError("no wheels")
+        if kind == "diverge":
+            raise Diverged("fell over", reason="fall")
+        if kind == "refuse":
+            raise InvalidDesign("a must not be here")
+        if kind == "nan":
+            return {"value": math.nan, "other": 1.0}
+    return {"value": a * 2.0, "other": 1.0}
+
+
+@model("random", version=1)
+def random(design, scenario) -> Log:
+    """Not a function of its design."""
+    return {"value": float(np.random.default_rng().random()), "square": design["a"] ** 2}
+
+
+@solver("listed", version=1)
+class Listed:
+    """Asks for `values` of the first parameter, `batch` at a time."""
+
+    values: list[float]
+    batch: int = 0
+
+    def solve(self, problem, evaluate, rng, start):
+        X = np.array(self.values, float)[:, None]
+        size = self.batch or len(X)
+        for begin in range(0, len(X), size):
+            evaluate(X[begin : begin + size])
+
+
+@solver("walk", version=1)
+class Walk:
+    """A small evolution: mutates the best of what it knows; batches of `size`, `rounds` times."""
+
+    size: int = 10
+    rounds: int = 10
+    bias: float = 0.0
+
+    def solve(self, problem, evaluate, rng, start):
+        space = problem.space
+        best = space.to_search(start.X)[:1] if len(start) else (space.lower + space.upper)[None] / 2.0
+        rank = np.inf
+        for _ in range(self.rounds):
+            S = best + (rng.normal(size=(self.size, len(space.free))) + self.bias) * (space.upper - space.lower) / 10.0
+            done = evaluate(space.from_search(S))
+            order = done.rank_violation + done.objectives[:, 0].clip(max=1e9)
+            if order.min() < rank:
+                rank, best = order.min(), space.to_search(done.X[[int(order.argmin())]])
