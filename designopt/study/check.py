@@ -15,7 +15,7 @@ from designopt.study import space as space_
 from designopt.study import stages as stages_
 from designopt.study.context import Context
 from designopt.study.findings import Finding, Path, nearest_or_all
-from designopt.study.schema import SECTIONS, Section, section_type
+from designopt.study.schema import SECTIONS, Part, Section, section_type
 from designopt.study.study import Study
 from designopt.study.values import Reader, check, shown
 
@@ -47,7 +47,7 @@ def check_study(
     given = _first_pass(ctx, data)
     study, placed = _second_pass(ctx, given)
     if study is not None and problem_of is not None and not ctx.findings:
-        stages_.enough_budget(ctx, placed, problem_of(study))
+        stages_.against_problem(ctx, placed, problem_of(study))
     return (None if ctx.findings else study), ctx.findings
 
 
@@ -92,9 +92,9 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
 
 def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
     values = given.values
-    part = values.get("model")
+    part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin("model", part, ("model",))
-    model = None if plugin is None else ctx.settings(plugin, part, ("model",))
+    model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     names = given.mapping("space")
     if values.get("space") == {}:
         ctx.add(("space",), "at least one parameter is needed")

@@ -23,7 +23,8 @@ from designopt.study.yaml import MAX_DEPTH, Node, Source, Span, node_of, parse, 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
 
-#: Makes the problem that a solver's `minimum_budget` is asked about; ``designopt.problem.Problem.of`` in practice.
+#: Makes the problem that solvers judge (`check`, `minimum_budget`): ``designopt.problem.Problem.of``, which this layer
+#: must not import.
 ProblemOf = Callable[[Study], Any]
 
 
@@ -37,7 +38,7 @@ def load_study(
     """The study in the file at `path`.
 
     `overrides` are ``key=value`` texts (``space.stiffness.low=1e4``; list elements by position or name) that replace or
-    add values. `problem_of` makes the problem for the solvers' `minimum_budget`; without it budgets are not compared.
+    add values. `problem_of` makes the problem that solvers check themselves against; without it they are not asked.
     Raises `StudyError` with everything that is wrong. Nothing is run, but the plugins it names are imported.
     """
     path = Path(path)

@@ -318,7 +318,7 @@ def schema(plugins: Sequence[Plugin] = ()) -> dict[str, Any]:
 
 def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
     """Any of the plugins that are described, or one of the other installed names with any settings."""
-    members = []
+    members: list[dict[str, Any]] = []
     described = [p for p in plugins if p.kind == kind]
     for plugin in described:
         part = json_schema(plugin)
@@ -326,6 +326,6 @@ def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str
         definitions[f"{kind}.{plugin.name}"] = part
         members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
     others = sorted(set(names(kind)) - {p.name for p in described})
-    use = {"type": "string", "enum": others} if others else {"type": "string"}
+    use: dict[str, Any] = {"type": "string", "enum": others} if others else {"type": "string"}
     members.append({"type": "object", "properties": {"use": use}, "required": ["use"]})
     return {"anyOf": members}

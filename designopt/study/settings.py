@@ -6,13 +6,16 @@ All three come from the annotations the plugin was declared with.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
+from designopt.study import units
 from designopt.study.findings import Finding
-from designopt.study.values import Checked, Entry, Reader, adapted, check, table, type_words
+from designopt.study.values import Checked, Entry, Reader, adapted, check, members_of, table, type_words
 
 
 def no_files(name: str) -> bytes:
@@ -32,7 +35,9 @@ def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
             adapted(field.annotation)
         except PluginError as error:
             raise PluginError(f"{name}: '{field.name}': {error}") from None
-    return Checked(table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in fields.items()}))
+    return TypeAdapter(
+        table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in fields.items()})
+    )
 
 
 def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use | None, list[Finding]]:
@@ -80,19 +85,30 @@ def settings_table(plugin: Plugin) -> list[Row]:
     return rows(plugin.settings)
 
 
-def rows(fields: Mapping[str, Field]) -> list[Row]:
-    """One row for each field: settings, but also a model's inputs, conditions and outputs."""
-    return [
-        Row(
-            name=field.name,
-            type=type_words(field.annotation),
-            unit=field.quantity.unit if field.quantity else "",
-            default="required" if field.required else _default(field.default),
-            range=_range(field.quantity),
-            meaning=field.quantity.description if field.quantity else "",
+def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
+    """One row for each field: settings, but also a model's inputs, conditions and outputs.
+
+    A setting that is a mapping is followed by its members, ``crossover.probability`` and so on.
+    """
+    table: list[Row] = []
+    for field in fields.values():
+        members = members_of(field.annotation)
+        table.append(
+            Row(
+                name=prefix + field.name,
+                type=type_words(field.annotation),
+                unit=field.quantity.unit if field.quantity else "",
+                default="required" if field.required else "" if members else _default(field.default),
+                range=_range(field.quantity),
+                meaning=field.quantity.description if field.quantity else "",
+            )
         )
-        for field in fields.values()
-    ]
+        inner = {
+            name: Field(name, entry.annotation, entry.quantity, entry.required, entry.default)
+            for name, entry in members.items()
+        }
+        table.extend(rows(inner, f"{prefix}{field.name}."))
+    return table
 
 
 def _default(value: Any) -> str:
@@ -122,3 +138,44 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
     schema["properties"] = {"use": {"const": plugin.name}, **schema.get("properties", {})}
     schema["required"] = ["use", *schema.get("required", [])]
     return schema
+
+
+def schema(plugins: Sequence[Plugin] = ()) -> dict[str, Any]:
+    """JSON Schema of a whole study file; see `designopt.study.schema.schema`."""
+    from designopt.study.schema import schema as of_file
+
+    return of_file(plugins)
+
+
+def describe(plugin: Plugin) -> str:
+    """All that a user needs to know of `plugin` to write its section, as text: ``designopt show NAME``."""
+    parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
+    parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
+    if plugin.kind == "model":
+        parts.append(_table("design inputs", rows(plugin.inputs or {})) or "design inputs: any")
+        parts.append(_table("scenario conditions", rows(plugin.conditions or {})) or "scenario conditions: any")
+        outputs = [replace(row, default="") for row in rows(plugin.outputs)]
+        parts.append(_table("outputs", outputs))
+        arrays = [
+            Row(name, f"({', '.join(array.axes)})", array.unit, "", "", array.description)
+            for name, array in plugin.arrays.items()
+        ]
+        parts.append(_table("arrays", arrays))
+    if plugin.kind == "objective":
+        parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.named(plugin.unit)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(title: str, lines: list[Row]) -> str:
+    """Rows in columns under a title; columns that are empty in all rows are left out."""
+    if not lines:
+        return ""
+    heads = ("name", "type", "unit", "default", "range", "meaning")
+    cells = [heads, *(tuple(getattr(line, head) for head in heads) for line in lines)]
+    columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
+    widths = [max(len(cell) for cell in column) for column in columns]
+    body = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in zip(*columns, strict=True)
+    ]
+    return "\n".join([title, *body])

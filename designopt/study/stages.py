@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from designopt.plugin import Plugin, Use
+from designopt.plugin import InvalidSetting, Plugin, Use
 from designopt.study.context import Context
-from designopt.study.findings import Path, nearest, nearest_or_all
+from designopt.study.findings import Path, nearest_or_all
 from designopt.study.schema import Part
 from designopt.study.study import Budget, Execution, Stage, StartFrom
 
@@ -61,6 +61,9 @@ def _listed(ctx: Context, sections: Sequence[Any]) -> list[Placed]:
         use = ctx.use("solver", section["solver"], (*path, "solver"))
         if use is None:
             continue
+        if "start_from" in section and not getattr(use.plugin.target, "uses_start", True):
+            message = f"solver '{use.plugin.name}' does not learn from designs of an earlier stage; leave it out"
+            ctx.add((*path, "start_from"), message, key="")
         budget = _budget(section.get("budget"))
         _budget_needed(ctx, use.plugin, budget, path, False)
         made.append(Placed(Stage(name, use, budget, start), path))
@@ -104,19 +107,27 @@ def _start(
     return StartFrom(stage, "nondominated", None if count == "all" else count)
 
 
-def enough_budget(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:
-    """Budgets against the least that each solver needs for `problem`, where it can say so."""
+def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:
+    """What solvers have to say about `problem`: their `check(problem)`, and the least budget that makes sense."""
     for item in placed:
+        solver = item.stage.solver
+        built = solver.build()
+        path: Path = (*item.path, "solver")
+        if callable(getattr(built, "check", None)):
+            try:
+                built.check(problem)
+            except InvalidSetting as error:
+                if error.name in solver.plugin.settings:
+                    ctx.add((*path, error.name), error.message)
+                else:
+                    ctx.add(path, error.message, at="use")
+                continue
         evaluations = item.stage.budget.evaluations
-        least = getattr(item.stage.solver.plugin.target, "minimum_budget", None)
-        if evaluations is None or least is None:
-            continue
-        needed = item.stage.solver.build().minimum_budget(problem)
-        if evaluations < needed:
-            ctx.add(
-                (*item.path, "budget", "evaluations"),
-                f"solver '{item.stage.solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}",
-            )
+        if evaluations is not None and hasattr(built, "minimum_budget"):
+            needed = built.minimum_budget(problem)
+            if evaluations < needed:
+                message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}"
+                ctx.add((*item.path, "budget", "evaluations"), message)
 
 
 def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None) -> Execution:

@@ -40,7 +40,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Objective:
-    """`expression` of figures, aggregated `over` the scenarios, to be made small (or large); `unit` is what it is in."""
+    """`expression` of figures, aggregated `over` the scenarios, to be made small (or large), in `unit`."""
 
     name: str
     expression: Expression
@@ -112,7 +112,8 @@ class Execution:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study: problem, stages, execution and report. `text` is the file as given (empty when built in Python).
+    """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one
+    when values were overridden or the study was built in Python.
 
     `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts.
     `plugin_files` are files given with ``--plugin``, as (name, content).

@@ -11,7 +11,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal, TypeAlias, Union
 
 import typing_extensions
 from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from designopt.plugin import InputFile, PluginError, Quantity
 from designopt.study import units
-from designopt.study.findings import Finding, Path, nearest, nearest_or_all
+from designopt.study.findings import Finding, nearest, nearest_or_all
 
 #: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], bytes]
@@ -37,13 +37,13 @@ class Entry:
     quantity: Quantity | None = None
 
 
-class Checked(TypeAdapter[Any]):
-    """A type that data can be checked against."""
+#: A type that data can be checked against.
+Checked: TypeAlias = TypeAdapter[Any]
 
 
 def checker(annotation: Any) -> Checked:
     """The check for values of type `annotation`; raises `PluginError` for a type that no study can give."""
-    return Checked(adapted(annotation))
+    return TypeAdapter(adapted(annotation))
 
 
 def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:
@@ -57,7 +57,7 @@ def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]
 def _flat(error: ValidationError) -> list[Finding]:
     found: list[Finding] = []
     for item in error.errors(include_url=False, include_input=False):
-        path = typing.cast(Path, item["loc"])
+        path = item["loc"]
         context = item.get("ctx", {})
         if "findings" in context:
             found.extend(finding.below(path) for finding in context["findings"])
@@ -66,12 +66,8 @@ def _flat(error: ValidationError) -> list[Finding]:
     return found
 
 
-class WrongKind(PydanticCustomError):
-    """A number where a word is needed and the like; `expected` lets unions join their members in one sentence."""
-
-
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
-    """``expected a number, not the word 'x'``."""
+    """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
     finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
     return PydanticCustomError("kind", "{expected}", {"findings": [finding], "expected": expected})
 
@@ -371,18 +367,8 @@ def _mapping_of(inner: Any) -> Any:
 
 def _record(hint: Any) -> Any:
     """A TypedDict or a dataclass, whose instance is made from the checked values."""
-    hints = typing.get_type_hints(hint, include_extras=True)
     if typing.is_typeddict(hint):
-        required = hint.__required_keys__
-        entries = {name: Entry(_bare(h), name in required, quantity=_said(h)) for name, h in hints.items()}
-        return table(hint.__name__, entries)
-    entries = {
-        f.name: Entry(
-            hints[f.name], f.default is _MISSING and f.default_factory is _MISSING, f.default, _said(hints[f.name])
-        )
-        for f in dataclasses.fields(hint)
-        if f.init
-    }
+        return table(hint.__name__, members_of(hint))
 
     def build(values: dict[str, Any]) -> Any:
         try:
@@ -390,7 +376,26 @@ def _record(hint: Any) -> Any:
         except ValueError as error:
             raise refused(str(error)) from None
 
-    return table(hint.__name__, entries, build)
+    return table(hint.__name__, members_of(hint), build)
+
+
+def members_of(hint: Any) -> dict[str, Entry]:
+    """The keys of a TypedDict or dataclass annotation; empty for anything else."""
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    if typing.is_typeddict(hint):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        return {n: Entry(_bare(h), n in hint.__required_keys__, None, _said(h)) for n, h in hints.items()}
+    if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in _LEAVES:
+        return {}
+    hints = typing.get_type_hints(hint, include_extras=True)
+    entries = {}
+    for item in dataclasses.fields(hint):
+        if item.init:
+            required = item.default is _MISSING and item.default_factory is _MISSING
+            default = item.default_factory() if item.default_factory is not _MISSING else item.default
+            entries[item.name] = Entry(hints[item.name], required, default, _said(hints[item.name]))
+    return entries
 
 
 def _bare(hint: Any) -> Any:
@@ -410,8 +415,8 @@ def _said(hint: Any) -> Quantity | None:
 def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
-    record = typing_extensions.TypedDict(name, fields)  # type: ignore[operator]
-    record.__pydantic_config__ = ConfigDict(extra="forbid")
+    record: Any = typing_extensions.TypedDict(name, fields)  # type: ignore[misc]
+    setattr(record, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
 
     def validate(value: Any, handler: Any) -> Any:
         if dataclasses.is_dataclass(value) and build is not None and type(value).__name__ == name:
@@ -452,15 +457,15 @@ def _missing(key: str, entry: Entry) -> str:
 
 
 def _table_field(entry: Entry) -> Any:
-    inner = adapted(entry.annotation, entry.quantity)
+    inner: Any = adapted(entry.annotation, entry.quantity)
     extra: dict[str, Any] = {}
     if not entry.required and isinstance(entry.default, (str, int, float)):
         extra["default"] = entry.default
     if entry.quantity and entry.quantity.unit:
         extra["x-unit"] = entry.quantity.unit
     about = entry.quantity.description if entry.quantity else None
-    described = Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
-    return described if entry.required else typing_extensions.NotRequired[described]  # type: ignore[valid-type]
+    described: Any = Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
+    return described if entry.required else typing_extensions.NotRequired[described]
 
 
 def _type_name(hint: Any) -> str:

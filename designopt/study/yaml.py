@@ -13,13 +13,26 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import yaml as pyyaml
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
 
 from designopt.study.errors import Issue, StudyError
 
 try:
-    from yaml.cyaml import CParser as _EventParser
-except ImportError:  # PyYAML without libyaml: the same events, slower
-    from yaml import Loader as _EventParser  # type: ignore[assignment]
+    from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]
+except ImportError:  # PyYAML without libyaml
+    _CParser = None
+
+
+class _PureParser(Reader, Scanner, Parser):  # type: ignore[misc]
+    """The same events from Python code, for a PyYAML without libyaml: slower, nothing else differs."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
 
 #: Limits of a study file.
 MAX_BYTES = 4 * 1024 * 1024
@@ -121,8 +134,8 @@ def parse(text: str, name: str) -> Node:
         lines = split_lines(text[: bad.start()])
         message = f"character U+{ord(bad.group()):04X} is not allowed in a study file"
         raise _error(source, len(lines) - 1, len(lines[-1]), message)
-    parser = _EventParser(text)
     try:
+        parser = _PureParser(text) if _CParser is None else _CParser(text)
         return _Builder(source).document(_events(parser))
     except pyyaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
