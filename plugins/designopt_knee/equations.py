@@ -100,15 +100,16 @@ def _leg(
     ad, shank = linkage.relative_angles(g, eta, ca)
     p = linkage.points(g, (hip_x, hip_y), alpha1, alpha1 + shank, alpha1 + ad, alpha1 + eta, beta1, ca)
     length = linkage.damper_length(g, ad, ca)
-    places = [
+    shank_centre = _middle(p["F"], p["ankle"])
+    if shank_mass_terms == "as_printed":
+        shank_centre = linkage.along((0.0, 0.0), 0.5 * g["shank_length"], linkage.down(alpha1 + shank, ca))
+    places = (
         ("ad", _middle(p["A"], p["D"]), alpha1 + ad),
         ("bc", _middle(p["B"], p["C"]), alpha1 + eta),
         ("cd", _middle(p["C"], p["D"]), alpha1 + shank),
-        ("shank", _middle(p["F"], p["ankle"]), alpha1 + shank),
+        ("shank", shank_centre, alpha1 + shank),
         ("foot", _middle(p["heel"], p["toe"]), beta1),
-    ]
-    if shank_mass_terms == "as_printed":
-        places[3] = ("shank", linkage.along((0.0, 0.0), 0.5 * g["shank_length"], linkage.down(alpha1 + shank, ca)), alpha1 + shank)
+    )
     r = ca.vertcat(*(ca.vertcat(*centre, angle) for _, centre, angle in places))
     ends = ca.vertcat(*p["heel"], *p["toe"], alpha1 + shank, length, linkage.fold(g, eta, ca))
     inertia = ca.vertcat(*(ca.vertcat(g[f"{b}_mass"], g[f"{b}_mass"], g[f"{b}_inertia"]) for b, _, _ in places))

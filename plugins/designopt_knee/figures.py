@@ -49,7 +49,7 @@ def period_n(cycles: Vector, window: int) -> int:
 
 
 def section_n(sections: Vector, window: int) -> int:
-    """Smallest n in 1..4 for which the state at phase 0 repeats after n cycles, over the last `window` sections; else 0.
+    """Smallest n in 1..4 for which the state at phase 0 repeats after n cycles, over the last `window`; else 0.
 
     `sections` (cycles + 1, states): angles in deg, rates in deg per radian of phase. Each must return within
     `PERIOD_TOLERANCE` (root mean square over the window).

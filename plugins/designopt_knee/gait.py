@@ -139,7 +139,9 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     missing = [c for c in CYCLE_COLUMNS if c not in rows[0]]
     extra = [c for c in rows[0] if c not in CYCLE_COLUMNS]
     if missing or extra or len(rows[0]) != len(CYCLE_COLUMNS):
-        what = f"column '{missing[0]}' is missing" if missing else f"column '{(extra or ['(one twice)'])[0]}' is unknown"
+        what = (
+            f"column '{missing[0]}' is missing" if missing else f"column '{(extra or ['(one twice)'])[0]}' is unknown"
+        )
         raise _refused(f"{what}; the columns are {', '.join(CYCLE_COLUMNS)}")
     if len(rows) - 1 < _LEAST_SAMPLES:
         raise _refused(f"{len(rows) - 1} samples; at least {_LEAST_SAMPLES} are needed")
@@ -165,7 +167,9 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     if over_ground and trend < 0.0:
         raise _refused("hip_x_m moves backward; x is forward")
     if not over_ground and belt_speed is None:
-        raise InvalidSetting("belt_speed", "hip_x_m has no trend (treadmill), and the gait file does not state the speed")
+        raise InvalidSetting(
+            "belt_speed", "hip_x_m has no trend (treadmill), and the gait file does not state the speed"
+        )
     basis = _basis(phase, use)
     coefficients, residuals = {}, {}
     for name, column in _COLUMN_OF.items():
@@ -192,7 +196,9 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
             raise _refused(f"column '{name}': an angle of more than 180 deg")
     warnings = []
     if all(np.abs(values).max() < _RADIANS_SUSPECTED for values in angles.values()):
-        warnings.append("gait: all angles are below 3.2 although they are read as degrees; were they written in radians?")
+        warnings.append(
+            "gait: all angles are below 3.2 although they are read as degrees; were they written in radians?"
+        )
     for name, upper, lower in (("knee", "thigh", "shank"), ("ankle", "foot", "shank")):
         apart = np.abs(angles[f"{name}_deg"] - angles[f"{upper}_deg"] + angles[f"{lower}_deg"]).max()
         if apart > _INCONSISTENT_ANGLE:

@@ -50,7 +50,7 @@ def fold(g: Mapping[str, Any], eta: Any, m: Any = np) -> Any:
 
     The linkage exists where it lies inside (-1, 1); at either end AD and CD lie in one line and the linkage folds over.
     """
-    b, c = _thigh_side(g, eta, m)
+    _, c = _thigh_side(g, eta, m)
     r = m.sqrt(c[0] ** 2 + c[1] ** 2)
     return (g["ad_length"] ** 2 + r**2 - g["cd_length"] ** 2) / (2.0 * g["ad_length"] * r)
 
@@ -58,8 +58,8 @@ def fold(g: Mapping[str, Any], eta: Any, m: Any = np) -> Any:
 def relative_angles(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Any, Any]:
     """Angles of AD and of the shank relative to the thigh, for the angle `eta` of BC relative to the thigh.
 
-    The closure (1), (2) solved in the frame of the thigh with A as the origin. `eta` is 0 where the knee is straight and
-    negative in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
+    The closure (1), (2) solved in the frame of the thigh with A as the origin. `eta` is 0 where the knee is straight
+    and negative in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
     """
     _, c = _thigh_side(g, eta, m)
     r = m.sqrt(c[0] ** 2 + c[1] ** 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from designopt_knee.parameters import (
     check_ranges,
     complete,
 )
-
-if TYPE_CHECKING:
-    from designopt.dynamics import Simulator
 
 Q = Quantity
 Vector = NDArray[np.float64]
@@ -100,7 +97,9 @@ class FourBarKnee:
     gait: InputFile | None = None
     period: Annotated[float | None, Q("s", "gait period; replaces what the gait file says", gt=0)] = None
     belt_speed: Annotated[float | None, Q("m/s", "treadmill's speed; replaces what the gait file says", ge=0)] = None
-    harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = None
+    harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = (
+        None
+    )
     parameter_set: Literal["substitute_v1"] = "substitute_v1"
     parameters: KneeParameters = field(default_factory=dict)  # type: ignore[assignment]
     allow_low_instant_centre: bool = False
@@ -120,7 +119,7 @@ class FourBarKnee:
     compiled: Literal["auto", "always", "never"] = "auto"
 
     _gait: Gait = field(init=False, repr=False, compare=False)
-    _simulator: Simulator = field(init=False, repr=False, compare=False)
+    _simulator: Any = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for what cannot be used; warn about what is suspicious. Nothing is integrated."""
@@ -157,9 +156,7 @@ class FourBarKnee:
         Raises `InvalidDesign` for values that are out of range or make no knee, `Diverged` where the response ends
         (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or says nothing (``no_contact``, ``degenerate``).
         """
-        g = complete(
-            self._base(), scenario, design, allow_low_instant_centre=self.allow_low_instant_centre
-        )  # fmt: skip
+        g = complete(self._base(), scenario, design, allow_low_instant_centre=self.allow_low_instant_centre)
         p = np.array([g[name] for name in EQUATION_PARAMETERS])
         judged = []
         for start in initial_states(self.starts):
@@ -296,16 +293,3 @@ def initial_states(count: int) -> Iterator[Vector]:
     for i in range(1, count):
         a, b = (0.5 + i / plastic) % 1.0, (0.5 + i / plastic**2) % 1.0
         yield np.array([-0.45 + 0.43 * a, 0.5 * b, 0.0, 0.0])
-
-
-def settings_of(knee: FourBarKnee) -> dict[str, Any]:
-    """What the simulator needs of the model's settings."""
-    return {
-        "smoothing": knee.smoothing,
-        "shank_mass_terms": knee.shank_mass_terms,
-        "method": knee.method,
-        "rtol": knee.relative_tolerance,
-        "atol": knee.absolute_tolerance,
-        "max_steps": knee.max_steps,
-        "compiled": {"auto": "auto", "always": True, "never": False}[knee.compiled],
-    }

@@ -30,7 +30,9 @@ class KneeParameters(TypedDict, total=False):
     ab_length: Annotated[float, Q("m", "upper link AB", gt=0)]
     bc_length: Annotated[float, Q("m", "rear link BC", gt=0)]
     cd_length: Annotated[float, Q("m", "lower link CD", gt=0)]
-    ad_length: Annotated[float, Q("m", "front link AD; derived when not given: knee straight where BC meets its stop", gt=0)]
+    ad_length: Annotated[
+        float, Q("m", "front link AD; derived when not given: knee straight where BC meets its stop", gt=0)
+    ]
     ae_length: Annotated[float, Q("m", "front end of the upper body to A", gt=0)]
     df_length: Annotated[float, Q("m", "D to the head of the shank, on line DC", gt=0)]
     upper_body_angle: Annotated[float, Q("rad", "upper body BE to the thigh", gt=0, lt=3.1416)]

@@ -63,7 +63,7 @@ def simulate_until_periodic(
         knee = np.degrees(np.concatenate(y)[:, 0])
         settled = figures.settled_cycles(figures.whole_cycles(knee, samples))
         # `settled` counts the cycles before the first of those that repeat: two differences make three cycles.
-        if k + 1 >= settled + 2 + window:
+        if k + 1 >= settled + 3 + window:
             break
     return np.concatenate(t), np.concatenate(x), np.concatenate(y)
 

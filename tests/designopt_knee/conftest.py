@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from designopt_knee.gait import bundled_text, read_gait
 from designopt_knee.parameters import SUBSTITUTE_V1, complete
 

@@ -32,7 +32,9 @@ class SevenCoordinates:
         self.series = np.array([gait.coefficients[n] for n in names])
         self.series[1] *= g["hip_hike"]
         self.order = np.arange(1, gait.harmonics + 1)
-        self.step = (lambda s: 0.5 * (1.0 + np.tanh(s))) if smoothing == "tanh" else (lambda s: 0.5 + np.arctan(s) / np.pi)
+        self.step = (
+            (lambda s: 0.5 * (1.0 + np.tanh(s))) if smoothing == "tanh" else (lambda s: 0.5 + np.arctan(s) / np.pi)
+        )
         g1, g2, sole = g["upper_body_angle"], g["lower_body_angle"], 0.5 * np.pi
         e = [(g["thigh_length"], ALPHA1, 0.0)]
         a = [*e, (-g["ae_length"], ALPHA1, g1)]

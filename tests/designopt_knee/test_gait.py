@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, bundled_text, read_gait
 
 from designopt.plugin import InvalidSetting
-from designopt_knee.gait import CYCLE_COLUMNS, SIGNALS, bundled_text, read_gait
 
 PERIOD, SPEED = 1.232, 1.015
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typing
 
 import pytest
+from designopt_knee.parameters import SUBSTITUTE_V1, KneeParameters, complete, quantities
 
 from designopt.plugin import InvalidDesign
-from designopt_knee.parameters import SUBSTITUTE_V1, KneeParameters, complete, quantities
 
 DAMPER = {"stiffness": 1.6e4, "damping_ratio": 0.05}
 POSITIVE = [

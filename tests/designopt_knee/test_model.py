@@ -1,0 +1,268 @@
+"""The model four_bar_knee: reference designs, statuses, settings. Numbers are section 7 of the specification."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from designopt_knee.linkage import JOINTS, LINKS
+from designopt_knee.model import ARRAYS, FourBarKnee, initial_states
+
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+
+#: stiffness, damping ratio, rho, peaks of the last five cycles, period: an order-4 integrator at 1e-9.
+REFERENCE = [
+    (18000.0, 0.05, 0.92015, [55.508] * 5, 1),
+    (17000.0, 0.03, 0.96542, [60.473] * 5, 1),
+    (24000.0, 0.10, 0.90457, [48.387] * 5, 1),
+]
+DOUBLE = (14000.0, 0.05, 0.98602, [58.87, 63.86, 58.64, 64.16, 58.86], 2)
+
+
+def prepared(**settings):
+    knee = FourBarKnee(**settings)
+    knee.check()
+    knee.prepare()
+    return knee
+
+
+def damper(stiffness=18000.0, ratio=0.05, **more):
+    return {"stiffness": stiffness, "damping_ratio": ratio, **more}
+
+
+@pytest.fixture(scope="module")
+def knee():
+    return prepared()
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    """What is used where no compiler is found."""
+    return prepared(compiled="never")
+
+
+@pytest.mark.parametrize("reference", REFERENCE, ids=lambda r: f"{r[0]:g}-{r[1]:g}")
+@pytest.mark.parametrize("way", ["knee", "interpreted"])
+def test_reference_designs_are_met(request, way, reference):
+    stiffness, ratio, rho, peaks, period = reference
+    outputs, arrays = request.getfixturevalue(way).evaluate(damper(stiffness, ratio), {}, {"knee_peaks"})
+    assert outputs["rho"] == pytest.approx(rho, abs=1e-3)
+    assert arrays["knee_peaks"][-5:] == pytest.approx(peaks, abs=0.1)
+    assert outputs["period_n"] == period
+
+
+@pytest.mark.parametrize("way", ["knee", "interpreted"])
+def test_design_of_double_period_is_met(request, way):
+    stiffness, ratio, rho, peaks, period = DOUBLE
+    outputs, arrays = request.getfixturevalue(way).evaluate(damper(stiffness, ratio), {}, {"knee_peaks"})
+    assert outputs["rho"] == pytest.approx(rho, abs=5e-3)
+    assert arrays["knee_peaks"][-5:] == pytest.approx(peaks, abs=0.5)
+    assert outputs["period_n"] == period
+    assert outputs["subharmonic_half"] == pytest.approx(outputs["subharmonic"], rel=1e-6)
+
+
+def test_all_figures_and_arrays_are_declared_finite_and_shaped(knee):
+    outputs, arrays = knee.evaluate(damper(), {}, set(ARRAYS))
+    declared = FourBarKnee.__designopt__
+    assert set(outputs) == set(declared.outputs)
+    assert set(arrays) == set(ARRAYS)
+    assert all(isinstance(v, float) and np.isfinite(v) for v in outputs.values())
+    for name, array in arrays.items():
+        assert array.ndim == len(ARRAYS[name].axes), name
+        assert np.isfinite(array).all(), name
+    assert arrays["time"].shape == arrays["knee_angle"].shape == arrays["toe_force"].shape == (1001,)
+    assert arrays["phase"][[0, -1]] == pytest.approx([15.0, 20.0])
+    assert outputs["peak_error"] == pytest.approx(outputs["peak_flexion"] - 68.57, abs=0.01)
+
+
+def test_only_the_wanted_arrays_are_made(knee):
+    assert knee.evaluate(damper(), {}, set())[1] == {}
+    assert set(knee.evaluate(damper(), {}, {"walk"})[1]) == {"walk"}
+
+
+def test_walk_shows_rigid_links_in_a_frame_fixed_to_the_ground(knee):
+    outputs, arrays = knee.evaluate(damper(), {}, {"walk"})
+    walk = arrays["walk"]
+    assert walk.shape[1:] == (len(JOINTS), 2)
+    assert 110 < len(walk) < 140
+    for a, b in LINKS:
+        length = np.linalg.norm(walk[:, JOINTS.index(a)] - walk[:, JOINTS.index(b)], axis=1)
+        assert np.ptp(length) < 1e-10, (a, b)
+    advance = walk[-1, 0, 0] - walk[0, 0, 0]
+    assert advance == pytest.approx(2 * 1.015 * 1.232, abs=0.05)
+    sole = walk[:, [JOINTS.index("heel"), JOINTS.index("toe")], 1]
+    assert -0.03 < sole.min() < 0.0
+    assert outputs["toe_clearance"] >= sole.min()
+
+
+def test_the_knee_angle_is_that_of_the_drawn_thigh_and_shank(knee):
+    _, arrays = knee.evaluate(damper(), {}, {"walk", "knee_angle"})
+    hip, e, f, ankle = (arrays["walk"][:, JOINTS.index(j)] for j in ("hip", "E", "F", "ankle"))
+    thigh, shank = e - hip, ankle - f
+    drawn = np.arctan2(thigh[:, 0], -thigh[:, 1]) - np.arctan2(shank[:, 0], -shank[:, 1])
+    assert np.degrees(drawn[-1]) == pytest.approx(arrays["knee_angle"][-1], abs=1e-9)
+
+
+def test_same_design_twice_gives_the_same_numbers_whatever_came_between(knee):
+    first = knee.evaluate(damper(14000.0), {}, set())
+    knee.evaluate(damper(24000.0, 0.1, foot_mass=1.2), {"hip_hike": 1.003}, set())
+    assert knee.evaluate(damper(14000.0), {}, set()) == first
+
+
+def test_damping_may_be_given_itself(knee):
+    by_ratio = knee.evaluate(damper(18000.0, 0.05), {}, set())[0]
+    assert knee.evaluate({"stiffness": 18000.0, "damping": 900.0}, {}, set())[0] == by_ratio
+
+
+def test_raised_hip_restores_the_simple_period(knee):
+    outputs, _ = knee.evaluate(damper(14000.0), {"hip_hike": 1.006}, set())
+    assert outputs["period_n"] == 1.0
+    assert outputs["rho"] == pytest.approx(0.924, abs=2e-3)
+
+
+# ------------------------------------------------------------------------------------------------------- statuses
+
+
+@pytest.mark.parametrize("stiffness", [14000.0, 18000.0, 24000.0])
+def test_stop_that_is_too_short_is_driven_through(knee, stiffness):
+    with pytest.raises(Diverged, match="stop of the straight knee was driven through") as caught:
+        knee.evaluate(damper(stiffness, stop_lever=0.01), {}, set())
+    assert caught.value.reason == "linkage_limit"
+
+
+def test_interpreted_equations_end_at_the_linkage_limit_too(interpreted):
+    with pytest.raises(Diverged) as caught:
+        interpreted.evaluate(damper(stop_lever=0.01), {}, set())
+    assert caught.value.reason == "linkage_limit"
+
+
+def test_step_limit_is_a_status():
+    with pytest.raises(Diverged) as caught:
+        prepared(max_steps=50).evaluate(damper(), {}, set())
+    assert caught.value.reason == "step_limit"
+
+
+def test_foot_that_never_lands_is_a_status(knee):
+    with pytest.raises(Diverged) as caught:
+        knee.evaluate(damper(shank_offset=-0.25, foot_length=0.05), {}, set())
+    assert caught.value.reason == "no_contact"
+
+
+def test_nonfinite_state_is_a_status(knee):
+    with pytest.raises(Diverged) as caught:
+        knee.evaluate(damper(ankle_stiffness=1e300), {}, set())
+    assert caught.value.reason in ("nonfinite", "step_limit")
+
+
+def test_impossible_design_is_refused_before_anything_is_integrated(knee):
+    with pytest.raises(InvalidDesign, match="stiffness"):
+        knee.evaluate(damper(-1.0), {}, set())
+    with pytest.raises(InvalidDesign, match="hip_hike"):
+        knee.evaluate(damper(), {"hip_hike": 1.2}, set())
+
+
+# ------------------------------------------------------------------------------------------------------- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"cycles": 4}, "analysis_cycles"),
+        ({"cycles": 10}, "spectrum_cycles"),
+        ({"swing_window": (0.9, 0.6)}, "swing_window"),
+        ({"swing_window": (0.6, 1.2)}, "swing_window"),
+        ({"parameters": {"foot_mass": -1.0}}, "parameters"),
+        ({"parameters": {"heel_fraction": 1.5}}, "parameters"),
+        ({"parameters": {"cd_length": 0.03, "df_length": 0.01}}, "parameters"),
+        ({"parameters": {"damper_rest_length": 0.19}}, "parameters"),
+        ({"gait": InputFile("walk.csv", b"phase,knee\n0,1\n")}, "gait"),
+        ({"gait": InputFile("walk.bin", b"\xff\xfe\x00")}, "gait"),
+        ({"harmonics": 12}, "harmonics"),
+        ({"period": -1.0}, "period"),
+    ],
+)
+def test_unusable_setting_is_refused_by_name(settings, name):
+    with pytest.raises(InvalidSetting) as caught:
+        FourBarKnee(**settings).check()
+    assert caught.value.name == name
+
+
+def test_low_instant_centre_is_allowed_when_asked_for():
+    FourBarKnee(parameters={"cd_length": 0.036}, allow_low_instant_centre=True).check()
+
+
+def test_suspicious_gait_file_warns(gait):
+    phase = np.linspace(0.0, 1.0, 41)
+    rows = ["phase,time_s,hip_x_m,hip_y_m,thigh_deg,shank_deg,foot_deg,knee_deg,ankle_deg"]
+    rows += [f"{p},{1.2 * p},0,0.95,{0.3 * np.sin(6.283185307 * p)},0,0,{0.3 * np.sin(6.283185307 * p)},0" for p in phase]
+    knee = FourBarKnee(gait=InputFile("walk.csv", "\n".join(rows).encode()), belt_speed=1.0)
+    with pytest.warns(UserWarning, match="radians"):
+        knee.check()
+
+
+def test_recorded_cycle_file_walks_like_the_bundled_gait(knee, gait_folder):
+    content = (gait_folder / "treadmill_1p0_cycle.csv").read_bytes()
+    own = prepared(gait=InputFile("treadmill_1p0_cycle.csv", content))
+    ours, theirs = (k.evaluate(damper(), {}, set())[0] for k in (own, knee))
+    assert ours["rho"] == pytest.approx(theirs["rho"], abs=1e-3)
+    assert ours["peak_flexion"] == pytest.approx(theirs["peak_flexion"], abs=0.1)
+    assert 0.0 < ours["gait_angle_residual"] < 1e-3
+
+
+def test_coefficient_file_walks_exactly_like_the_bundled_gait(knee, gait_folder):
+    content = (gait_folder / "treadmill_1p0_fourier.csv").read_bytes()
+    own = prepared(gait=InputFile("treadmill_1p0_fourier.csv", content), period=1.232, belt_speed=1.015)
+    assert own.evaluate(damper(), {}, set()) == knee.evaluate(damper(), {}, set())
+
+
+def test_parameter_overrides_of_the_setting_are_those_of_the_design(knee):
+    own = prepared(parameters={"foot_mass": 0.8})
+    assert own.evaluate(damper(), {}, set()) == knee.evaluate(damper(foot_mass=0.8), {}, set())
+
+
+def test_several_starts_report_the_worst_and_the_best(knee):
+    several = prepared(starts=3).evaluate(damper(14000.0), {}, set())[0]
+    single = knee.evaluate(damper(14000.0), {}, set())[0]
+    assert several["rho"] <= single["rho"] <= several["rho_best"]
+    assert several["rho"] < several["rho_best"]
+    assert single["rho"] == single["rho_best"]
+
+
+def test_starts_begin_with_the_customary_state_and_are_different():
+    states = np.array(list(initial_states(30)))
+    assert states[0] == pytest.approx([-0.15, 0.25, 0.0, 0.0])
+    assert len(np.unique(states, axis=0)) == 30
+    assert (states[:, 0] < 0.0).all()
+    assert np.array_equal(states[:5], list(initial_states(5)))
+
+
+@pytest.mark.parametrize("reference", REFERENCE, ids=lambda r: f"{r[0]:g}-{r[1]:g}")
+def test_stopping_when_periodic_keeps_the_figures_and_says_so(reference):
+    stiffness, ratio, rho, peaks, _ = reference
+    outputs, arrays = prepared(stop_when_periodic=True).evaluate(damper(stiffness, ratio), {}, set(ARRAYS))
+    assert outputs["rho"] == pytest.approx(rho, abs=1e-3)
+    assert arrays["knee_peaks"][-5:] == pytest.approx(peaks, abs=0.1)
+    assert outputs["settled_cycles"] + 8 == outputs["cycles_simulated"] < 20
+    assert outputs["subharmonic"] < 0.05
+    assert arrays["knee_angle"].shape == (1001,)
+
+
+def test_response_of_double_period_is_never_stopped_early():
+    outputs, _ = prepared(stop_when_periodic=True).evaluate(damper(14000.0), {}, set())
+    assert outputs["cycles_simulated"] == 20.0
+    assert outputs["rho"] == pytest.approx(DOUBLE[2], abs=5e-3)
+
+
+def test_smoothing_by_arctangent_is_another_close_model(knee):
+    tanh = knee.evaluate(damper(), {}, set())[0]
+    atan = prepared(smoothing="atan").evaluate(damper(), {}, set())[0]
+    assert atan["rho"] != tanh["rho"]
+    assert atan["rho"] == pytest.approx(tanh["rho"], abs=0.02)
+
+
+def test_model_is_light_to_import():
+    code = "import sys, designopt_knee.model; print([m for m in ('casadi', 'scipy', 'pymoo', 'dask') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
