@@ -407,7 +407,7 @@ def find(kind: Kind, name: str) -> Plugin:
         known = names(kind)
         near = difflib.get_close_matches(bare, known, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise PluginError(f"no {kind} named '{name}'{hint} (installed: {', '.join(known) or 'none'})")
+        raise PluginError(f"no plugin named '{name}'{hint} (installed: {', '.join(known) or 'none'})")
     found = entries[0]
     try:
         plugin = getattr(found.entry.load(), "__designopt__", None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find
+from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
 from designopt.study.expression import Expression, ExpressionError
 from designopt.study.findings import Finding, Path
 from designopt.study.schema import Part
@@ -16,10 +17,11 @@ from designopt.study.values import Reader
 
 @dataclass
 class Context:
-    """State of one check."""
+    """State of one check. `known` holds the plugins looked up so far (or why there is none): a look-up is not cheap."""
 
     read: Reader
     findings: list[Finding] = field(default_factory=list)
+    known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
 
     def add(
         self,
@@ -40,12 +42,22 @@ class Context:
                 return part.use
             self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind}")
             return None
-        try:
-            return find(kind, part.use)
-        except PluginError as error:
-            message = " ".join(str(error).split())
-            self.findings.append(Finding(path, message, at=None if part.bare else "use"))
+        found = self.known.get((kind, part.use))
+        if found is None:
+            try:
+                found = find(kind, part.use)
+            except PluginError as error:
+                found = " ".join(str(error).split())
+            self.known[kind, part.use] = found
+        if isinstance(found, Plugin):
+            return found
+        self.add(path, found, at=None if part.bare else "use")
         return None
+
+    @cached_property
+    def objective_names(self) -> list[str]:
+        """All known objective plugins."""
+        return names("objective")
 
     def use(self, kind: Kind, part: Part, path: Path) -> Use | None:
         """The plugin of the section at `path` with checked settings, its own `check()` included."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from designopt.plugin import Plugin, Use, names
+from designopt.plugin import Plugin, Use
 from designopt.study import units
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression, ExpressionError
@@ -76,7 +76,7 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
         part = (at, length)
         if space.model and name in space.model.outputs:
             explicit = any(use.plugin.name == name for use in space.figures.values())
-            if name in names("objective") and not explicit:
+            if name in ctx.objective_names and not explicit:
                 message = (
                     f"'{name}' is an output of model '{space.model.name}' and also an installed objective; "
                     f"give the objective a name of its own under 'figures', then '{name}' is the output"
@@ -87,13 +87,13 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
             continue
         elif name in space.broken:
             good = False
-        elif name in names("objective"):
+        elif name in ctx.objective_names:
             good = _adopt(ctx, space, name, path, part) and good
         elif space.open:
             space.units.setdefault(name, None)
             good = good and space.model is not None
         else:
-            ctx.add(path, _unknown(space, name), part=part)
+            ctx.add(path, _unknown(ctx, space, name), part=part)
             good = False
     return good
 
@@ -112,11 +112,11 @@ def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[in
     return True
 
 
-def _unknown(space: Namespace, name: str) -> str:
+def _unknown(ctx: Context, space: Namespace, name: str) -> str:
     assert space.model is not None
     if name in space.parameters:
         return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures"
-    known = [*space.units, *(n for n in names("objective") if n not in space.units)]
+    known = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
     return f"model '{space.model.name}' has no output '{name}', nor is there such a figure{nearest_or_all(name, known)}"
 
 

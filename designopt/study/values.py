@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -205,13 +206,13 @@ def out_of_range(value: float, quantity: Quantity | None) -> str:
     if quantity is None:
         return ""
     unit = f" {quantity.unit}" if quantity.unit else ""
-    for bound, broken, words in (
-        (quantity.gt, lambda b: value <= b, "above"),
-        (quantity.ge, lambda b: value < b, "at least"),
-        (quantity.lt, lambda b: value >= b, "below"),
-        (quantity.le, lambda b: value > b, "at most"),
+    for bound, holds, words in (
+        (quantity.gt, operator.gt, "above"),
+        (quantity.ge, operator.ge, "at least"),
+        (quantity.lt, operator.lt, "below"),
+        (quantity.le, operator.le, "at most"),
     ):
-        if bound is not None and broken(bound):
+        if bound is not None and not holds(value, bound):
             return f"must be {words} {bound:g}{unit}, is {value:g}"
     return ""
 

@@ -19,13 +19,8 @@ from yaml.scanner import Scanner
 
 from designopt.study.errors import Issue, StudyError
 
-try:
-    from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]
-except ImportError:  # PyYAML without libyaml
-    _CParser = None
 
-
-class _PureParser(Reader, Scanner, Parser):  # type: ignore[misc]
+class _PureParser(Reader, Scanner, Parser):
     """The same events from Python code, for a PyYAML without libyaml: slower, nothing else differs."""
 
     def __init__(self, text: str) -> None:
@@ -105,6 +100,14 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(_BREAK.split(text))
 
 
+def _event_source(text: str) -> Any:
+    try:
+        from yaml.cyaml import CParser  # type: ignore[attr-defined]
+    except ImportError:
+        return _PureParser(text)
+    return CParser(text)
+
+
 def parse_bytes(content: bytes, name: str) -> Node:
     """`parse` for the bytes of a file: UTF-8, a byte order mark is allowed."""
     if len(content) > MAX_BYTES:
@@ -135,7 +138,7 @@ def parse(text: str, name: str) -> Node:
         message = f"character U+{ord(bad.group()):04X} is not allowed in a study file"
         raise _error(source, len(lines) - 1, len(lines[-1]), message)
     try:
-        parser = _PureParser(text) if _CParser is None else _CParser(text)
+        parser = _event_source(text)
         return _Builder(source).document(_events(parser))
     except pyyaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
