@@ -218,8 +218,8 @@ class Problem:
                 {
                     "name": p.name,
                     "kind": p.kind,
-                    "low": p.low,
-                    "high": p.high,
+                    "low": float(p.low),
+                    "high": float(p.high),
                     "values": list(p.values),
                     "unit": p.unit,
                     "scale": p.scale,
@@ -235,9 +235,9 @@ class Problem:
                 {
                     "name": c.name,
                     "of": str(c.expression),
-                    "min": c.minimum,
-                    "max": c.maximum,
-                    "equals": c.equals,
+                    "min": None if c.minimum is None else float(c.minimum),
+                    "max": None if c.maximum is None else float(c.maximum),
+                    "equals": None if c.equals is None else float(c.equals),
                     "unit": c.unit,
                     "over": _canonical_use(c.over),
                 }
@@ -314,16 +314,16 @@ class Problem:
         return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
 
     def _violation(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> Matrix:
-        """How far a limit is passed, relative to the limit's size (absolute for a limit of 0)."""
+        """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
+        low, high = self._aggregate(c, figures, n, -1.0), self._aggregate(c, figures, n, 1.0)
         total = np.zeros(n)
         if c.maximum is not None:
-            total += np.maximum(self._aggregate(c, figures, n, 1.0) - c.maximum, 0.0) / (abs(c.maximum) or 1.0)
+            total += np.maximum(high - c.maximum, 0.0) / (abs(c.maximum) or 1.0)
         if c.minimum is not None:
-            total += np.maximum(c.minimum - self._aggregate(c, figures, n, -1.0), 0.0) / (abs(c.minimum) or 1.0)
+            total += np.maximum(c.minimum - low, 0.0) / (abs(c.minimum) or 1.0)
         if c.equals is not None:
-            high, low = self._aggregate(c, figures, n, 1.0), self._aggregate(c, figures, n, -1.0)
             total += np.maximum(np.abs(high - c.equals), np.abs(low - c.equals)) / (abs(c.equals) or 1.0)
-        return total
+        return np.where(np.isfinite(low) & np.isfinite(high), total, np.nan)
 
 
 def canonical_json(data: Any) -> str:

@@ -50,8 +50,8 @@ class NSGA2:
     offspring: (
         Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)] | None
     ) = None
-    crossover: Crossover = Crossover()
-    mutation: Mutation = Mutation()
+    crossover: Annotated[Crossover, Quantity("", "how two parents make two children")] = Crossover()
+    mutation: Annotated[Mutation, Quantity("", "how a child is changed")] = Mutation()
 
     def minimum_budget(self, problem: Problem) -> int:
         """Evaluations below which there is not even a first population."""
