@@ -196,7 +196,9 @@ def test_low_instant_centre_is_allowed_when_asked_for():
 def test_suspicious_gait_file_warns(gait):
     phase = np.linspace(0.0, 1.0, 41)
     rows = ["phase,time_s,hip_x_m,hip_y_m,thigh_deg,shank_deg,foot_deg,knee_deg,ankle_deg"]
-    rows += [f"{p},{1.2 * p},0,0.95,{0.3 * np.sin(6.283185307 * p)},0,0,{0.3 * np.sin(6.283185307 * p)},0" for p in phase]
+    rows += [
+        f"{p},{1.2 * p},0,0.95,{0.3 * np.sin(6.283185307 * p)},0,0,{0.3 * np.sin(6.283185307 * p)},0" for p in phase
+    ]
     knee = FourBarKnee(gait=InputFile("walk.csv", "\n".join(rows).encode()), belt_speed=1.0)
     with pytest.warns(UserWarning, match="radians"):
         knee.check()
@@ -263,6 +265,8 @@ def test_smoothing_by_arctangent_is_another_close_model(knee):
 
 
 def test_model_is_light_to_import():
-    code = "import sys, designopt_knee.model; print([m for m in ('casadi', 'scipy', 'pymoo', 'dask') if m in sys.modules])"
+    code = (
+        "import sys, designopt_knee.model; print([m for m in ('casadi', 'scipy', 'pymoo', 'dask') if m in sys.modules])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -1,0 +1,89 @@
+"""What one evaluation of the knee costs on one core, against the same physics as a plain-array model under LSODA.
+
+Both run in one process, one after the other: ratios are of the same machine in the same minute. The plain-array model
+is the seven-coordinate form of the tests (NumPy, multipliers) under SciPy's LSODA at relative tolerance 1e-6.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_knee import figures
+from designopt_knee.model import FourBarKnee
+from designopt_knee.parameters import SUBSTITUTE_V1, complete
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "designopt_knee"))
+from seven_coordinate import SevenCoordinates
+
+pytestmark = pytest.mark.bench
+
+#: Spread over the study's range, below and above the critical stiffness.
+DESIGNS = [(k, ratio) for k in np.linspace(12000.0, 30000.0, 10) for ratio in (0.02, 0.05, 0.12)]
+
+
+def evaluation_seconds(knee):
+    """Processor seconds of each of DESIGNS, all outputs included."""
+    seconds = []
+    for stiffness, ratio in DESIGNS:
+        began = time.process_time()
+        knee.evaluate({"stiffness": stiffness, "damping_ratio": ratio}, {}, set())
+        seconds.append(time.process_time() - began)
+    return seconds
+
+
+def plain_array_seconds(gait):
+    """Processor seconds of one design (18 kN/m, c/k = 0.05) over 20 cycles in seven coordinates, and its rho."""
+    from scipy.integrate import solve_ivp
+
+    base = {name: given.value for name, given in SUBSTITUTE_V1.items()}
+    leg = SevenCoordinates(complete(base, {}, {"stiffness": 18000.0, "damping_ratio": 0.05}), gait)
+    times = np.arange(4001) * gait.period / 200
+    began = time.process_time()
+    run = solve_ivp(
+        leg.rhs, (0.0, times[-1]), leg.consistent(0.0, -0.15, 0.25, 0.0, 0.0),
+        method="LSODA", t_eval=times, rtol=1e-6, atol=1e-8,
+    )  # fmt: skip
+    seconds = time.process_time() - began
+    assert run.success
+    phase = np.arange(3000, 4000) / 200
+    knee = gait.series("thigh", phase) - run.y[0, 3000:4000]
+    return seconds, figures.correlation(knee, gait.series("knee", phase))
+
+
+@pytest.fixture(scope="module")
+def knee():
+    model = FourBarKnee()
+    model.prepare()
+    model.evaluate({"stiffness": 18000.0, "damping_ratio": 0.05}, {}, set())
+    return model
+
+
+def test_at_least_twelve_designs_per_second_and_core(knee, capsys):
+    seconds = evaluation_seconds(knee)
+    rate = len(seconds) / sum(seconds)
+    with capsys.disabled():
+        print(f"\nknee: {rate:.1f} designs/s, median {1e3 * statistics.median(seconds):.1f} ms, "
+              f"slowest {1e3 * max(seconds):.1f} ms over {len(seconds)} designs")  # fmt: skip
+    assert rate >= 12.0
+
+
+def test_at_least_300_times_the_plain_array_route(knee, gait, capsys):
+    plain, rho = plain_array_seconds(gait)
+    per_design = statistics.mean(evaluation_seconds(knee))
+    with capsys.disabled():
+        print(f"\nknee: {1e3 * per_design:.1f} ms per design (mean of {len(DESIGNS)}), seven coordinates under LSODA "
+              f"{plain:.1f} s: ratio {plain / per_design:.0f}")  # fmt: skip
+    assert rho == pytest.approx(0.92015, abs=1e-3)
+    assert plain / per_design >= 300.0
+
+
+@pytest.fixture(scope="module")
+def gait():
+    from designopt_knee.gait import bundled_text, read_gait
+
+    return read_gait(bundled_text())
