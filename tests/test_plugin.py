@@ -1,0 +1,389 @@
+"""Plugins: what a declaration yields, how installed ones are found without an import, how mistakes are told."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+import pytest
+
+from designopt import plugin
+from designopt.plugin import (
+    Array,
+    InputFile,
+    PluginError,
+    Quantity,
+    Use,
+    aggregation,
+    find,
+    installed,
+    load_file,
+    model,
+    names,
+    objective,
+    report,
+    solver,
+)
+
+Q = Quantity
+
+
+@pytest.fixture(autouse=True)
+def _own_registry(monkeypatch):
+    """Declarations of a test end with it."""
+    monkeypatch.setattr(plugin, "_declared", dict(plugin._declared))
+
+
+class Inputs(TypedDict, total=False):
+    stiffness: Annotated[float, Q("N/m", "of the spring")]
+    count: int
+
+
+class Outputs(TypedDict):
+    accel: Annotated[float, Q("m/s^2", "rms acceleration")]
+    extra: NotRequired[Annotated[float, Q("m", "only sometimes")]]
+
+
+# -------------------------------------------------------------------------------------------------------- declaration
+
+
+def test_a_model_function_declares_settings_inputs_and_outputs_with_units():
+    @model("ride", version=2)
+    def ride(
+        design: Inputs,
+        scenario,
+        *,
+        mass: Annotated[float, Q("kg", "of the body", gt=0)],
+        road: Literal["a", "b"] = "b",
+        horizon: Annotated[float, Q("s", "simulated time")] | None = None,
+    ) -> Outputs:
+        """Two-mass ride model.
+
+        More text.
+        """
+        return {"accel": mass * design["stiffness"]}
+
+    found = find("model", "ride")
+    assert found is ride.__designopt__
+    assert (found.kind, found.name, found.version) == ("model", "ride", 2)
+    assert found.description == "Two-mass ride model.\n\nMore text."
+    assert found.source is not None
+    assert found.source.name == "test_plugin.py"
+    mass, road, horizon = found.settings.values()
+    assert (mass.name, mass.required, mass.quantity) == ("mass", True, Q("kg", "of the body", gt=0))
+    assert (road.required, road.default, road.quantity) == (False, "b", None)
+    assert (horizon.required, horizon.default, horizon.quantity) == (False, None, Q("s", "simulated time"))
+    assert found.inputs is not None
+    assert {n: (f.required, f.quantity) for n, f in found.inputs.items()} == {
+        "stiffness": (False, Q("N/m", "of the spring")),
+        "count": (False, None),
+    }
+    assert found.conditions is None  # not annotated: any name goes
+    assert {n: (f.required, f.quantity) for n, f in found.outputs.items()} == {
+        "accel": (True, Q("m/s^2", "rms acceleration")),
+        "extra": (False, Q("m", "only sometimes")),
+    }
+    assert Use(found, {"mass": 2.0}).build().evaluate({"stiffness": 3.0}, {}) == {"accel": 6.0}
+
+
+def test_a_model_class_has_its_fields_as_settings_and_is_built_but_not_prepared():
+    @model("beam", version=1, arrays={"shape": Array(("x",), "m")})
+    class Beam:
+        length: Annotated[float, Q("m", "between supports", gt=0)]
+        parts: int = 10
+
+        def prepare(self):
+            raise AssertionError("not by build")
+
+        def evaluate(self, design, scenario, arrays) -> tuple[Outputs, dict]:
+            return {"accel": self.length}, {}
+
+    found = find("model", "beam")
+    assert list(found.settings) == ["length", "parts"]
+    assert found.settings["length"].required
+    assert found.settings["parts"].default == 10
+    assert found.takes_arrays
+    assert found.arrays == {"shape": Array(("x",), "m")}
+    assert set(found.outputs) == {"accel", "extra"}
+    assert found.build({"length": 2.0}) == Beam(length=2.0, parts=10)
+
+
+def test_a_subclass_of_a_plugin_has_settings_of_its_own():
+    @model("parent", version=1, unchecked=True)
+    class Parent:
+        a: int = 1
+
+        def evaluate(self, design, scenario):
+            return {"a": self.a}
+
+    @model("child", version=1, unchecked=True)
+    class Child(Parent):
+        b: int = 2
+
+    assert list(find("model", "child").settings) == ["a", "b"]
+    assert find("model", "child").build({"b": 3}) == Child(a=1, b=3)
+    assert list(find("model", "parent").settings) == ["a"]
+
+
+def test_a_dataclass_is_taken_as_it_is():
+    @solver("frozen", version=1)
+    @dataclass(frozen=True)
+    class Frozen:
+        n: int = 1
+
+        def solve(self, problem, evaluate, rng, start):
+            """Ask for nothing."""
+
+    assert find("solver", "frozen").build({"n": 2}) == Frozen(2)
+
+
+def test_an_objective_names_what_it_needs_and_its_unit():
+    @objective("peak", version=1)
+    def peak(force, time, *, share: Annotated[float, Q("", "of the cycle")] = 1.0) -> Annotated[float, Q("N", "peak")]:
+        """Largest force."""
+        return share * max(force)
+
+    found = find("objective", "peak")
+    assert found.needs == ("force", "time")
+    assert found.unit == "N"
+    assert list(found.settings) == ["share"]
+    assert found.build({"share": 0.5})([1.0, 4.0], [0.0, 1.0]) == 2.0
+
+
+def test_aggregations_and_reports_are_functions_with_settings_bound():
+    @aggregation("plus", version=1)
+    def plus(values, *, amount: float = 1.0):
+        return values + amount
+
+    @report("part", version=1)
+    def part(result, *, title: str = "t"):
+        return (result, title)
+
+    assert find("aggregation", "plus").build({"amount": 2.0})(1.0) == 3.0
+    assert find("report", "part").build({})("r") == ("r", "t")
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (
+            lambda: model("m", version=1)(lambda design, scenario: {}),
+            "model 'm': annotate what it returns with a TypedDict of numbers with units",
+        ),
+        (
+            lambda: model("m", version=1, unchecked=True)(lambda design: {}),
+            r"model 'm': evaluate takes \(design, scenario\) or \(design, scenario, arrays\)",
+        ),
+        (
+            lambda: objective("o", version=1)(lambda force: 1.0),
+            r"objective 'o': annotate what it returns: Annotated\[float, Quantity\(unit, meaning\)\]",
+        ),
+        (
+            lambda: solver("s", version=1)(lambda problem: None),
+            r"solver 's': a solver is a class with solve\(problem, evaluate, rng, start\)",
+        ),
+        (
+            lambda: solver("s", version=1)(type("Nothing", (), {})),
+            r"solver 's': a solver is a class with solve\(problem, evaluate, rng, start\)",
+        ),
+        (
+            lambda: aggregation("no-name", version=1)(lambda values: values),
+            "aggregation 'no-name': a plugin's name is letters, digits and underscores",
+        ),
+    ],
+)
+def test_a_wrong_declaration_fails_at_once_with_the_reason(declare, message):
+    with pytest.raises(PluginError, match=message):
+        declare()
+
+
+# ---------------------------------------------------------------------------------------------------------- discovery
+
+GOOD = """
+from designopt.plugin import model
+@model("{name}", version=1, unchecked=True)
+def f(design, scenario):
+    return {{"y": 1.0}}
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """install(distribution, version, {plugin name: (module, source)}) puts models where entry points are found."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules = set(sys.modules)
+
+    def do(distribution: str, version: str, models: dict[str, tuple[str, str]]) -> None:
+        info = tmp_path / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        lines = [f"{name} = {module}:f" for name, (module, _) in models.items()]
+        (info / "entry_points.txt").write_text("\n".join(["[designopt.models]", *lines]))
+        for module, source in models.values():
+            (tmp_path / f"{module}.py").write_text(source)
+
+    yield do
+    for name in set(sys.modules) - modules:
+        if getattr(sys.modules[name], "__file__", None) and str(tmp_path) in str(sys.modules[name].__file__):
+            del sys.modules[name]
+
+
+def test_installed_plugins_are_listed_without_importing_them(install):
+    install("my-pkg", "1.2", {"slow_ride": ("my_pkg_slow", "raise SystemError('imported')")})
+    listed = {p.name: p for p in installed("model")}
+    assert (listed["slow_ride"].distribution, listed["slow_ride"].version) == ("my-pkg", "1.2")
+    assert "slow_ride" in names("model")
+    assert "slow_ride" in {p.name for p in installed()}
+    assert "slow_ride" not in names("solver")
+    assert "my_pkg_slow" not in sys.modules
+
+
+def test_a_plugin_is_imported_when_it_is_used(install):
+    install("my-pkg", "1.2", {"my_ride": ("my_pkg_ride", GOOD.format(name="my_ride"))})
+    assert find("model", "my_ride").build({}).evaluate({}, {}) == {"y": 1.0}
+    assert find("model", "my-pkg:my_ride").name == "my_ride"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_package", "my_ride (my-pkg 1.2): ModuleNotFoundError: No module named 'no_such_package'"),
+        ("raise ValueError('two\\nlines')", "my_ride (my-pkg 1.2): ValueError: two lines"),
+        ("import sys; sys.exit('left')", "my_ride (my-pkg 1.2): SystemExit: left"),
+        ("g = 1", "my_ride (my-pkg 1.2): AttributeError: module 'my_pkg_broken' has no attribute 'f'"),
+        ("f = 1", "my_ride (my-pkg): entry point does not lead to a model plugin"),
+        (GOOD.format(name="her_ride"), "my_ride (my-pkg): the plugin calls itself 'her_ride'"),
+    ],
+)
+def test_a_broken_plugin_is_told_in_one_line_with_its_distribution(install, source, message):
+    install("my-pkg", "1.2", {"my_ride": ("my_pkg_broken", source)})
+    with pytest.raises(PluginError) as error:
+        find("model", "my_ride")
+    assert str(error.value) == message
+
+
+def test_a_broken_plugin_does_not_disturb_the_others(install):
+    install("my-pkg", "1.2", {"bad": ("my_pkg_bad", "1/0"), "good": ("my_pkg_good", GOOD.format(name="good"))})
+    assert find("model", "good").name == "good"
+
+
+def test_a_name_offered_twice_is_refused_until_the_distribution_is_named(install):
+    install("one-pkg", "1", {"twin": ("one_twin", GOOD.format(name="twin"))})
+    install("two-pkg", "2", {"twin": ("two_twin", GOOD.format(name="twin"))})
+    with pytest.raises(PluginError, match="model 'twin' is offered by one-pkg and two-pkg; write 'distribution:twin'"):
+        find("model", "twin")
+    assert find("model", "two-pkg:twin").target.__module__ == "two_twin"
+    assert find("model", "one-pkg:twin").target.__module__ == "one_twin"
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_one():
+    with pytest.raises(
+        PluginError, match=r"^no plugin named 'nsga'; did you mean 'nsga2'\? \(installed: .*nsga2, sobol"
+    ):
+        find("solver", "nsga")
+    with pytest.raises(PluginError, match=r"^no plugin named 'xyzzy' \(installed: cvar, mean, nominal, quantile"):
+        find("aggregation", "xyzzy")
+    with pytest.raises(PluginError, match="no plugin named 'elsewhere:nsga2'"):
+        find("solver", "elsewhere:nsga2")
+
+
+def test_a_model_is_not_found_as_a_solver():
+    @model("only_a_model", version=1, unchecked=True)
+    def only_a_model(design, scenario):
+        return {}
+
+    with pytest.raises(PluginError, match="no plugin named 'only_a_model'"):
+        find("solver", "only_a_model")
+
+
+@pytest.mark.parametrize("kind", ["model", "objective", "solver", "aggregation", "report"])
+def test_every_bundled_plugin_loads_and_describes_itself(kind):
+    for listed in installed(kind):
+        if listed.distribution == "designopt":
+            found = find(kind, listed.name)
+            assert found.name == listed.name
+            assert found.description, f"{kind} {listed.name} has no docstring"
+
+
+def test_plugins_are_listed_without_numpys_big_brothers():
+    code = (
+        "import sys\nfrom designopt.plugin import names\n"
+        "assert 'nsga2' in names('solver')\n"
+        "print([m for m in ('numpy', 'scipy', 'pymoo', 'casadi', 'dask', 'pint', 'designopt.solvers.sampling')"
+        " if m in sys.modules])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def test_a_file_given_by_the_user_declares_its_plugins():
+    load_file("mine.py", GOOD.format(name="from_a_file").encode())
+    assert find("model", "from_a_file").build({}).evaluate({}, {}) == {"y": 1.0}
+
+
+def test_annotations_of_a_file_with_postponed_evaluation_are_understood():
+    source = b"""
+from __future__ import annotations
+from typing import Annotated, NotRequired, TypedDict
+from designopt.plugin import Quantity, model
+
+class Out(TypedDict):
+    y: Annotated[float, Quantity("m", "height")]
+    z: NotRequired[float]
+
+@model("postponed", version=1)
+def f(design, scenario, *, gain: float = 1.0) -> Out:
+    return {"y": gain}
+"""
+    load_file("postponed.py", source)
+    found = find("model", "postponed")
+    assert found.outputs["y"].quantity == Q("m", "height")
+    assert [f.required for f in found.outputs.values()] == [True, False]
+    assert found.settings["gain"].annotation is float
+
+
+def test_the_same_file_is_run_once():
+    source = b"import sys\nsys.designopt_test_runs = getattr(sys, 'designopt_test_runs', 0) + 1\n"
+    try:
+        load_file("a.py", source)
+        load_file("b.py", source)
+        assert sys.designopt_test_runs == 1
+    finally:
+        del sys.designopt_test_runs
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (b"1/0", "mine.py: ZeroDivisionError: division by zero"),
+        (b"x = (", r"mine.py: SyntaxError: '\(' was never closed \(mine.py, line 1\)"),
+        (b"raise SystemExit(3)", "mine.py: SystemExit: 3"),
+        (b"\xff\xfe", "mine.py: SyntaxError: "),
+    ],
+)
+def test_a_file_that_fails_is_told_in_one_line_and_leaves_nothing_behind(source, message):
+    modules = set(sys.modules)
+    with pytest.raises(PluginError, match=message) as error:
+        load_file("mine.py", source)
+    assert "\n" not in str(error.value)
+    assert not {m for m in set(sys.modules) - modules if m.startswith("designopt_plugin_")}
+
+
+# --------------------------------------------------------------------------------------------------------- input files
+
+
+def test_an_input_file_is_its_content():
+    a, b = InputFile("a.csv", b"1,2\n"), InputFile("b.csv", b"1,2\n")
+    assert a.digest == b.digest
+    assert len(a.digest) == 32
+    assert a.digest != InputFile("a.csv", b"1,3\n").digest
+    assert "1,2" not in repr(a)
+
+
+def test_a_byte_order_mark_is_not_text():
+    assert InputFile("a.csv", b"\xef\xbb\xbfx\n").text() == "x\n"
+    with pytest.raises(UnicodeDecodeError):
+        InputFile("a.bin", b"\xff\xfe").text()
