@@ -6,9 +6,9 @@ Importing this module is light; what is heavy is imported by `FourBarKnee.prepar
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ class FourBarKnee:
         None
     )
     parameter_set: Literal["substitute_v1"] = "substitute_v1"
-    parameters: KneeParameters = field(default_factory=dict)  # type: ignore[assignment]
+    parameters: KneeParameters = field(default_factory=KneeParameters)
     allow_low_instant_centre: bool = False
     smoothing: Literal["tanh", "atan"] = "tanh"
     shank_mass_terms: Literal["full", "as_printed"] = "full"
@@ -156,7 +156,8 @@ class FourBarKnee:
         Raises `InvalidDesign` for values that are out of range or make no knee, `Diverged` where the response ends
         (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or says nothing (``no_contact``, ``degenerate``).
         """
-        g = complete(self._base(), scenario, design, allow_low_instant_centre=self.allow_low_instant_centre)
+        numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
+        g = complete(self._base(), *numbers, allow_low_instant_centre=self.allow_low_instant_centre)
         p = np.array([g[name] for name in EQUATION_PARAMETERS])
         judged = []
         for start in initial_states(self.starts):
@@ -168,7 +169,7 @@ class FourBarKnee:
 
     def _base(self) -> dict[str, float]:
         named = {name: given.value for name, given in PARAMETER_SETS[self.parameter_set].items()}
-        return {**named, **self.parameters}  # type: ignore[dict-item]
+        return {**named, **cast(Mapping[str, float], self.parameters)}
 
     def _read_gait(self) -> Gait:
         try:
@@ -181,8 +182,8 @@ class FourBarKnee:
         """Simulate all cycles at once or, with `stop_when_periodic`, one by one until the response has settled."""
         from designopt_knee.simulation import simulate, simulate_until_periodic
 
-        step = self._gait.period / self.samples_per_cycle
-        times = np.arange(self.cycles * self.samples_per_cycle + 1) * step
+        count = self.cycles * self.samples_per_cycle + 1
+        times = np.arange(count, dtype=np.float64) * (self._gait.period / self.samples_per_cycle)
         run = simulate_until_periodic if self.stop_when_periodic else simulate
         t, x, y = run(self._simulator, start, times, p, self._gait.data(), self.samples_per_cycle, self.analysis_cycles)
         names = [v.name for v in self._simulator.system.outputs]
@@ -244,7 +245,8 @@ class FourBarKnee:
     def _sections(self, response: Response) -> Vector:
         """The state at phase 0 of every cycle: angles in deg, rates in deg per radian of phase."""
         per_radian = self._gait.period / (2.0 * np.pi)
-        return np.degrees(response.x[:: self.samples_per_cycle]) * np.array([1.0, 1.0, per_radian, per_radian])
+        scale = np.array([1.0, 1.0, per_radian, per_radian])
+        return np.asarray(np.degrees(response.x[:: self.samples_per_cycle]) * scale)
 
     def _arrays(self, response: Response, g: Mapping[str, float], wanted: Set[str]) -> dict[str, Vector]:
         """The `wanted` arrays (see `ARRAYS`)."""
@@ -252,7 +254,7 @@ class FourBarKnee:
         knee = np.degrees(response.y["knee"])
         trailing = self._trailing(knee, response.cycles)
         frequency, amplitude = figures.spectrum(trailing)
-        made = {
+        made: dict[str, Callable[[], Vector]] = {
             "time": lambda: response.t[last],
             "phase": lambda: response.t[last] / self._gait.period,
             "knee_angle": lambda: knee[last],
