@@ -40,7 +40,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def layout(**more: Any) -> dict[str, Any]:
     """A Plotly layout with the margins and the legend that all figures share."""
     base: dict[str, Any] = {
-        "margin": {"l": 64, "r": 24, "t": 36, "b": 56},
+        "margin": {"l": 64, "r": 24, "t": 60, "b": 56},
         "hovermode": "closest",
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
     }

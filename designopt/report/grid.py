@@ -34,30 +34,39 @@ def grid_over(result: Result, x: int, y: int) -> Grid | None:
     """The grid over columns `x` and `y` of the space, from the stage that has the most nodes; None if there is none.
 
     Further parameters must not vary within it. A grid has at least three values along one axis and two along the other.
-    A design that an earlier stage asked for belongs to the grid of a later one too.
+    Designs of other stages that lie on its nodes belong to it too.
     """
-    best: Grid | None = None
+    return _largest(result, (x, y))
+
+
+def scan_over(result: Result, x: int) -> Grid | None:
+    """The same along one column: at least three values of `x`, all else fixed; `Grid.y` is a single 0."""
+    return _largest(result, (x,))
+
+
+def _largest(result: Result, columns: tuple[int, ...]) -> Grid | None:
+    found = []
     for stage in dict.fromkeys(result.stage.tolist()):
-        grid = _grid(result, np.flatnonzero(result.stage == stage), x, y)
-        if grid is not None and (best is None or np.sum(grid.rows >= 0) > np.sum(best.rows >= 0)):
-            best = grid
-    return best
+        grid = _grid(result.outcomes.X, np.flatnonzero(result.stage == stage), columns)
+        if grid is not None:
+            found.append(grid)
+    return max(found, key=lambda grid: int(np.sum(grid.rows >= 0)), default=None)
 
 
-def _grid(result: Result, rows: NDArray[np.intp], x: int, y: int) -> Grid | None:
-    X = result.outcomes.X
-    rest = [j for j in range(X.shape[1]) if j not in (x, y)]
-    if not len(rows) or any(len(np.unique(X[rows, j])) > 1 for j in rest):
+def _grid(X: Matrix, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:
+    """The grid over `columns` that the designs `rows` of one stage make, filled from all designs `X`."""
+    rest = [j for j in range(X.shape[1]) if j not in columns]
+    if any(len(np.unique(X[rows, j])) > 1 for j in rest):
         return None
-    xs, ys = np.unique(X[rows, x]), np.unique(X[rows, y])
-    if min(len(xs), len(ys)) < 2 or max(len(xs), len(ys)) < 3 or FILLED * len(xs) * len(ys) > len(rows):
+    xs = np.unique(X[rows, columns[0]])
+    ys = np.unique(X[rows, columns[1]]) if len(columns) > 1 else np.zeros(1)
+    if max(len(xs), len(ys)) < 3 or min(len(xs), len(ys)) < len(columns) or FILLED * len(xs) * len(ys) > len(rows):
         return None
+    same = np.flatnonzero((X[:, rest] == X[rows[0], rest]).all(axis=1))
+    y = X[same, columns[1]] if len(columns) > 1 else np.zeros(len(same))
+    at_x = np.minimum(np.searchsorted(xs, X[same, columns[0]]), len(xs) - 1)
+    at_y = np.minimum(np.searchsorted(ys, y), len(ys) - 1)
+    on = (xs[at_x] == X[same, columns[0]]) & (ys[at_y] == y)
     places = np.full((len(ys), len(xs)), -1, dtype=np.intp)
-    same = rows
-    if rest:
-        same = np.flatnonzero((X[:, rest] == X[rows[0], rest]).all(axis=1))
-    at_x, at_y = np.searchsorted(xs, X[same, x]), np.searchsorted(ys, X[same, y])
-    at_x, at_y = np.minimum(at_x, len(xs) - 1), np.minimum(at_y, len(ys) - 1)
-    on = (xs[at_x] == X[same, x]) & (ys[at_y] == X[same, y])
     places[at_y[on], at_x[on]] = same[on]
     return Grid(xs, ys, places)

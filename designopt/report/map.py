@@ -129,8 +129,8 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     data: list[dict[str, Any]] = [
         {
             "type": "heatmap",
-            "x": _edges(grid.x, x),
-            "y": _edges(grid.y, y),
+            "x": edges(grid.x, x),
+            "y": edges(grid.y, y),
             "z": first["z"],
             "colorscale": ORDERED,
             "colorbar": colour_bar(first["colorbar"]["title"]["text"]),
@@ -153,13 +153,19 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def _edges(nodes: Matrix, p: Parameter) -> Matrix:
-    """Cell borders halfway between nodes, on the parameter's scale (a heat map on a log axis needs them)."""
-    log = p.kind == "real" and p.scale == "log"
-    t = np.log(nodes) if log else nodes
-    middle = (t[1:] + t[:-1]) / 2
-    edges = np.concatenate([[2 * t[0] - middle[0]], middle, [2 * t[-1] - middle[-1]]])
-    return np.exp(edges) if log else edges
+def edges(nodes: Matrix, p: Parameter | None = None) -> Matrix:
+    """Borders (n + 1,) of a heat map's cells, halfway between `nodes` (n,) on the scale of parameter `p`.
+
+    Plotly needs them for cells of unequal width and on a log axis.
+    """
+    log = p is not None and p.kind == "real" and p.scale == "log"
+    t = np.log(nodes) if log else np.asarray(nodes, dtype=float)
+    if len(t) == 1:
+        t = t + np.array([-0.5, 0.5]) * (1e-2 if log else abs(t[0]) * 1e-2 or 1.0)
+    else:
+        middle = (t[1:] + t[:-1]) / 2
+        t = np.concatenate([[2 * t[0] - middle[0]], middle, [2 * t[-1] - middle[-1]]])
+    return np.exp(t) if log else t
 
 
 def _overlay(result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True) -> list[dict[str, Any]]:
