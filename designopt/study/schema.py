@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from pydantic import PlainValidator, WithJsonSchema, WrapValidator
 
 from designopt.plugin import Kind, Plugin, Quantity, names
+from designopt.study.findings import Finding
 from designopt.study.settings import json_schema
 from designopt.study.units import Amount
-from designopt.study.values import Checked, adapted, checker, refused, wrong_kind
+from designopt.study.values import Checked, adapted, checker, refused, several, shown, wrong_kind
 
 _LABEL = re.compile(r"\w[\w.+-]{0,79}")
 
@@ -105,7 +106,7 @@ def _part_type(name_alone: bool) -> Any:
         if declared is not None:
             return Part(declared.use, {**declared.settings, **settings})
         if not isinstance(name, str):
-            raise refused(f"'use' must be the name of a plugin, is {name!r:.40}")
+            raise several([Finding((), f"'use' must be the name of a plugin, is {shown(name)}", at="use")])
         return Part(name, settings)
 
     section = {"type": "object", "properties": {"use": {"type": "string"}}, "required": ["use"]}

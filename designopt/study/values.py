@@ -386,7 +386,7 @@ def members_of(hint: Any) -> dict[str, Entry]:
         hint = typing.get_args(hint)[0]
     if typing.is_typeddict(hint):
         hints = typing.get_type_hints(hint, include_extras=True)
-        return {n: Entry(_bare(h), n in hint.__required_keys__, None, _said(h)) for n, h in hints.items()}
+        return {n: Entry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
     if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in _LEAVES:
         return {}
     hints = typing.get_type_hints(hint, include_extras=True)
@@ -397,6 +397,12 @@ def members_of(hint: Any) -> dict[str, Entry]:
             default = item.default_factory() if item.default_factory is not _MISSING else item.default
             entries[item.name] = Entry(hints[item.name], required, default, _said(hints[item.name]))
     return entries
+
+
+def _is_required(hint: Any, name: str, annotation: Any) -> bool:
+    """`__required_keys__` does not know of Required where annotations are kept as text (PEP 563)."""
+    marked = typing.get_origin(annotation)
+    return marked is typing.Required or (marked is not typing.NotRequired and name in hint.__required_keys__)
 
 
 def _bare(hint: Any) -> Any:

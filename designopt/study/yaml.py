@@ -142,8 +142,9 @@ def parse(text: str, name: str) -> Node:
         return _Builder(source).document(_events(parser))
     except pyyaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line, mark.column) if mark else (0, 0)
-        raise _error(source, *_inside(source, line, column), _syntax(error)) from None
+        line, column = _inside(source, *((mark.line, mark.column) if mark else (0, 0)))
+        tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
+        raise _error(source, line, column, _syntax(error, tab)) from None
     except pyyaml.YAMLError as error:
         raise _error(source, 0, 0, str(error).splitlines()[0]) from None
     except RecursionError:
@@ -158,13 +159,13 @@ def _events(parser: Any) -> Iterator[Any]:
         yield event
 
 
-def _syntax(error: pyyaml.MarkedYAMLError) -> str:
+def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
     """One sentence, with the way out for the slips that are made most often."""
     problem = error.problem or "not valid YAML"
     hint = ""
     if "mapping values are not allowed" in problem:
         hint = "; a text that contains ': ' needs quotes"
-    elif "cannot start any token" in problem and "\\t" in repr(problem):
+    elif tab:
         hint = "; indent with spaces, not tabs"
     elif "did not find expected ','" in problem:
         hint = "; a text with brackets or commas needs quotes there"

@@ -1,0 +1,207 @@
+"""Plugins and a valid study file for the tests of study files; nothing here computes anything."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict
+
+import pytest
+
+from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
+from designopt.study.load import load_text
+from designopt.study.study import Study
+
+
+class Design(TypedDict, total=False):
+    stiffness: Required[Annotated[float, Quantity("N/m", "spring", gt=0.0)]]
+    damping: Annotated[float, Quantity("N s/m", "damper", ge=0.0)]
+    offset: Annotated[float, Quantity("m", "offset", ge=-0.01, le=0.01)]
+    teeth: Annotated[int, Quantity("", "teeth of the wheel", ge=1)]
+    kind: Literal["steel", "rubber"]
+
+
+class Conditions(TypedDict, total=False):
+    load: Annotated[float, Quantity("N", "weight on the wheel", ge=0.0)]
+
+
+class Outputs(TypedDict):
+    rho: Annotated[float, Quantity("", "correlation", ge=-1.0, le=1.0)]
+    peak_error: Annotated[float, Quantity("deg", "peak error")]
+    toe_clearance: Annotated[float, Quantity("m", "clearance", ge=0.0)]
+    twin: Annotated[float, Quantity("N", "named like an objective")]
+
+
+class Loop(TypedDict, total=False):
+    gain: Required[Annotated[float, Quantity("", "gain", gt=0.0)]]
+    delay: Annotated[float, Quantity("s", "delay", ge=0.0)]
+
+
+@model("test_wheel", version=1, arrays={"time": Array(("time",), "s"), "force": Array(("time",), "N")})
+class Wheel:
+    """A wheel that is never simulated."""
+
+    mass: Annotated[float, Quantity("kg", "mass of the wheel", gt=0.0)]
+    road: Literal["paved", "dirt"] = "paved"
+    curve: InputFile | None = None
+    loop: Loop | None = None
+    points: Annotated[list[float], Quantity("mm", "points")] = dataclasses.field(default_factory=list)
+    smooth: bool = False
+
+    def check(self) -> None:
+        if self.mass == 13.0:
+            raise InvalidSetting("mass", "13 kg is unlucky")
+        if self.mass == 14.0:
+            raise RuntimeError("the check itself fails")
+
+    def evaluate(self, design: Design, scenario: Conditions, arrays: Any) -> tuple[Outputs, dict[str, Any]]:
+        raise NotImplementedError
+
+
+class NeedyConditions(TypedDict):
+    speed: Annotated[float, Quantity("m/s", "speed")]
+
+
+@model("test_needy", version=1)
+def needy(design: Design, scenario: NeedyConditions) -> Outputs:
+    """A model that cannot do without a condition."""
+    raise NotImplementedError
+
+
+@model("test_open", version=1, unchecked=True)
+def anything(design, scenario, *, gain: float = 1.0):  # type: ignore[no-untyped-def]
+    """A model that declares nothing."""
+    raise NotImplementedError
+
+
+@objective("test_spread", version=1)
+def spread(rho: float, time: Any, *, k: float = 1.0) -> Annotated[float, Quantity("m", "spread")]:
+    """From an output and an array."""
+    raise NotImplementedError
+
+
+@objective("test_homeless", version=1)
+def homeless(nowhere: float) -> Annotated[float, Quantity("m", "needs what no model gives")]:
+    """Needs what no model gives."""
+    raise NotImplementedError
+
+
+@objective("twin", version=1)
+def twin(rho: float) -> Annotated[float, Quantity("N", "named like an output")]:
+    """Named like an output of the wheel."""
+    raise NotImplementedError
+
+
+@solver("test_grid", version=1)
+class Grid:
+    """A sampler."""
+
+    levels: dict[str, int] | int = 3
+    uses_start: ClassVar[bool] = False
+
+    def check(self, problem: Any) -> None:
+        unknown = [n for n in self.levels if n not in problem.names] if isinstance(self.levels, dict) else []
+        if unknown:
+            raise InvalidSetting("levels", f"'{unknown[0]}' is not in space")
+        if self.levels == 99:
+            raise InvalidSetting("use", "too many designs")
+
+    def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+        raise NotImplementedError
+
+
+@solver("test_search", version=1)
+class Search:
+    """A search."""
+
+    population: Annotated[int, Quantity("", "size of the population", ge=2)] = 20
+    needs_budget: ClassVar[bool] = True
+
+    def minimum_budget(self, problem: Any) -> int:
+        return self.population
+
+    def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+        raise NotImplementedError
+
+
+@report("test_part", version=1)
+def part(result: Any, *, band: Annotated[float, Quantity("deg", "band", ge=0.0)] = 5.0) -> None:
+    """A part of the report."""
+
+
+BASE = """\
+study: wheel_damper
+seed: 7
+model:
+  use: test_wheel
+  mass: 3 kg
+  curve: curve.csv
+space:
+  stiffness: {low: 1.0e4, high: 30 kN/m, unit: N/m, scale: log}
+  damping: [0, 100]
+  offset: {type: int, low: -3, high: 3, unit: mm}
+  kind: {values: [steel, rubber]}
+relations:
+  - damping <= 0.1 [s] * stiffness
+scenarios:
+  - {name: light, load: 1 kN}
+  - {name: heavy, load: 2000}
+figures:
+  spread: {use: test_spread, k: 2}
+objectives:
+  - {name: mismatch, minimize: 1 - rho, over: worst}
+  - name: flexion
+    minimize: abs(peak_error)
+    unit: deg
+constraints:
+  - {name: clearance, of: toe_clearance, min: 5 mm}
+  - {name: spread, of: spread, max: 1 m, over: {use: quantile, level: 0.9}}
+stages:
+  - name: sweep
+    solver: {use: test_grid, levels: {stiffness: 5, damping: 3}}
+  - name: search
+    start_from: {stage: sweep, nondominated: all}
+    solver: {use: test_search, population: 20}
+    budget: {evaluations: 500, wall: 2 h}
+execution:
+  executor: dask
+  workers: 2
+  timeout: 10 s
+  arrays: [time]
+report: {plots: [test_part]}
+"""
+
+FILES = {"curve.csv": b"1,2\n", "other.csv": b"3,4\n"}
+
+
+class Names:
+    """Stands for a problem where solvers look at it."""
+
+    def __init__(self, study: Study) -> None:
+        self.names = [p.name for p in study.space]
+
+
+@pytest.fixture(scope="session")
+def base_text() -> str:
+    """A valid study file that uses every section."""
+    return BASE
+
+
+@pytest.fixture(scope="session")
+def load() -> Callable[..., Study]:
+    """Loads a text as ``damper.yaml`` next to ``curve.csv`` and ``other.csv``."""
+
+    def from_text(text: str, **given: Any) -> Study:
+        return load_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
+
+    return from_text
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the valid study and its files."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "damper.yaml").write_text(BASE, encoding="utf-8")
+    return tmp_path
