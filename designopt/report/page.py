@@ -27,17 +27,18 @@ from designopt.report.section import Figure, Section, Table
 if TYPE_CHECKING:
     from designopt.run.result import Result
 
-#: The parts of a report whose study does not name any, in their order.
-GENERIC: tuple[tuple[str, Callable[..., Section | None]], ...] = (
-    ("overview", overview.overview),
-    ("best", best.best),
-    ("front", front.front),
-    ("map", map.map_figures),
-    ("limits", limits.limits),
-    ("parallel", parallel.parallel),
-    ("convergence", convergence.convergence),
-    ("failures", failures.failures),
-)
+Part = Callable[..., Section | None]
+
+#: Parts that begin and end every report.
+FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
+LAST: Mapping[str, Part] = {"limits": limits.limits, "failures": failures.failures}
+#: What stands between them when the study names no plots.
+GENERIC: Mapping[str, Part] = {
+    "front": front.front,
+    "map": map.map_figures,
+    "parallel": parallel.parallel,
+    "convergence": convergence.convergence,
+}
 
 # Nothing may be loaded from anywhere; the browser holds to it even if a plot asked for more.
 _POLICY = (
@@ -49,8 +50,9 @@ _POLICY = (
 def write_report(result: Result, path: Path | str) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
-    The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones. A part that raises is
-    replaced by a section that says so. The file is replaced as a whole, never left half written.
+    The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
+    come before, limits and failures after them unless they are named. A part that raises is replaced by a section
+    that says so. The file is replaced as a whole, never left half written.
     """
     target = Path(path)
     text = render(result, list(sections(result)))
@@ -62,10 +64,10 @@ def write_report(result: Result, path: Path | str) -> Path:
 
 def sections(result: Result) -> Iterable[Section]:
     """The sections of the report of `result`, in order; parts that have nothing to say are left out."""
-    plots = result.study.plots
-    parts: Iterable[tuple[str, Callable[..., Section | None]]]
-    parts = [(use.plugin.name, use.build()) for use in plots] if plots else GENERIC
-    for name, part in parts:
+    named = {use.plugin.name: use.build() for use in result.study.plots}
+    first = {name: part for name, part in FIRST.items() if name not in named}
+    last = {name: part for name, part in LAST.items() if name not in named}
+    for name, part in {**first, **(named or GENERIC), **last}.items():
         try:
             section = part(result)
         except Exception as error:
@@ -185,7 +187,8 @@ def _table(anchor: str, table: Table) -> str:
     rows = []
     for i, row in enumerate(table.rows[: table.shown]):
         cells = "".join(
-            f'<td class="n">{_text(number(v))}</td>' if _is_number(v) else f"<td>{_text(v)}</td>" for v in row
+            f'<td class="{"n" if _is_number(v) else "s" if len(str(v)) < 30 else "t"}">{_text(number(v))}</td>'
+            for v in row
         )
         rows.append(f'<tr class="marked">{cells}</tr>' if i in table.marked else f"<tr>{cells}</tr>")
     hidden = len(table.rows) - table.shown
