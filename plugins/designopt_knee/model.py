@@ -270,10 +270,16 @@ class FourBarKnee:
         return {name: make() for name, make in made.items() if name in wanted}
 
     def _joints(self, response: Response, g: Mapping[str, float]) -> Vector:
-        """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (or all, when fewer)."""
+        """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (or all, when fewer), ends included.
+
+        About 60 frames per cycle, a number that divides the samples so that the frames of all cycles are alike.
+        """
         samples = self.samples_per_cycle
         span = min(_WALK_CYCLES, response.cycles) * samples
-        rows = slice(-1 - span, None, max(1, round(samples / _FRAMES_PER_CYCLE)))
+        stride = min(
+            (d for d in range(1, samples + 1) if samples % d == 0), key=lambda d: abs(samples / d - _FRAMES_PER_CYCLE)
+        )
+        rows = slice(-1 - span, None, stride)
         t, (eta, foot) = response.t[rows], response.x[rows, :2].T
         phase = t / self._gait.period
         thigh = self._gait.series("thigh", phase)
