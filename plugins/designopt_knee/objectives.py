@@ -26,7 +26,7 @@ def healthy_band_share(
     knee_angle: Vector,
     knee_angle_recorded: Vector,
     *,
-    half_width: Annotated[float, Quantity("deg", "half the width of the band around the recorded angle", gt=0)] = 8.0,
+    half_width: Annotated[float, Quantity("deg", "half the width of the band around the recorded angle", gt=0)] = 5.0,
 ) -> Annotated[float, Quantity("", "share of the time with the knee angle inside the healthy band")]:
     """Share of the samples (time,), end point left out, that lie within `half_width` of the recorded angle."""
     return float(np.mean(np.abs(knee_angle[:-1] - knee_angle_recorded[:-1]) <= half_width))
