@@ -74,7 +74,9 @@ class Completion:
 class Executor(Protocol):
     """Runs chunks somewhere. Used from one thread only."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the journal calls it."""
 
     @property
     def workers(self) -> int:

@@ -42,6 +42,12 @@ class Growing:
         return self._data[: self._count]
 
 
+def figure_names(problem: Problem) -> tuple[str, ...]:
+    """Names of the figures to expect: those declared, and those that expressions use (of an unchecked model)."""
+    used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
+    return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
+
+
 class Ledger:
     """Designs and evaluations by number, numbers given in ask order.
 
@@ -52,7 +58,7 @@ class Ledger:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.columns = {name: j for j, name in enumerate(problem.output_names)}
+        self.columns = {name: j for j, name in enumerate(figure_names(problem))}
         self.slot_of: dict[bytes, int] = {}
         self.design_of: dict[bytes, int] = {}
         self._status = Growing(1, np.uint8, PENDING)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Matrix, Outcomes, Problem
 from designopt.run.journal import Journal
+from designopt.run.ledger import figure_names
 from designopt.run.store import read_arrays, read_study
 from designopt.study.study import Study
 
@@ -261,7 +262,7 @@ def _read(journal: Journal, problem: Problem) -> _Table:
     status = np.full((n, s), "", dtype="U12")
     reason = np.full((n, s), "", dtype=object)
     wall = np.zeros((n, s))
-    figures = {name: np.full((n, s), np.nan) for name in problem.output_names}
+    figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
     for design, scenario, code, why, outputs, seconds in journal.evaluations(
         "design, scenario, status, reason, outputs, wall"
     ):

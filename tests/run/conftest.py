@@ -10,7 +10,7 @@ from designopt.study.study import Budget, Constraint, Execution, Objective, Para
 PLUGINS = Path(__file__).with_name("plugins.py")
 
 
-def use(kind, name, **settings):
+def use(kind, name, /, **settings):
     load_file(str(PLUGINS), PLUGINS.read_bytes())
     return Use(find(kind, name), settings)
 
