@@ -8,9 +8,11 @@ always be looked at. Code given with ``--plugin`` is never run by opening a stor
 from __future__ import annotations
 
 import dataclasses
+import types
+import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find
 from designopt.study.expression import Expression
@@ -55,6 +57,8 @@ def files(study: Study) -> list[InputFile]:
             found.append(value)
         elif isinstance(value, Use):
             collect(value.settings)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            collect(vars(value))
         elif isinstance(value, Mapping):
             for item in value.values():
                 collect(item)
@@ -78,7 +82,9 @@ def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str =
         if item.keys() == {"$file", "name"}:
             return InputFile(item["name"], file(item["$file"]))
         if "$plugin" in item:
-            return Use(_plugin(item), {k: value(v) for k, v in item["settings"].items()})
+            plugin = _plugin(item)
+            hints = {name: f.annotation for name, f in plugin.settings.items()}
+            return Use(plugin, {k: _record(hints.get(k), value(v)) for k, v in item["settings"].items()})
         return {k: value(v) for k, v in item.items()}
 
     def scored(kind: Any, item: dict[str, Any]) -> Any:
@@ -128,11 +134,26 @@ def _value(item: Any) -> Any:
             "needs": list(p.needs),
             "unit": p.unit,
         }
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return {f.name: _value(getattr(item, f.name)) for f in dataclasses.fields(item)}
     if isinstance(item, Mapping):
         return {str(k): _value(v) for k, v in item.items()}
     if isinstance(item, (list, tuple)):
         return [_value(v) for v in item]
     return item
+
+
+def _record(hint: Any, value: Any) -> Any:
+    """`value` with its mappings made dataclasses again where `hint`, the annotation of a setting, says so."""
+    if typing.get_origin(hint) in (Annotated, typing.Union, types.UnionType):
+        for part in typing.get_args(hint):
+            value = _record(part, value)
+    elif typing.get_origin(hint) is list and isinstance(value, list):
+        value = [_record(typing.get_args(hint)[0], item) for item in value]
+    elif isinstance(value, dict) and isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        value = hint(**{name: _record(hints.get(name), item) for name, item in value.items()})
+    return value
 
 
 def _field(field: Field) -> dict[str, Any]:

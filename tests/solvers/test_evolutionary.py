@@ -268,6 +268,26 @@ def test_nothing_to_search_for_is_refused():
         NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "real", 0.0, 1.0)], minimize=[]))
 
 
+def test_settings_come_back_from_a_store_as_they_were():
+    import json
+
+    from designopt.plugin import Use, find
+    from designopt.run import archive
+    from designopt.study.study import Stage, Study
+
+    settings = {"population": 20, "offspring": None, "crossover": Crossover(eta=5.0), "mutation": Mutation()}
+    problem, _, _ = both("bnh")
+    study = Study(
+        name="s",
+        model=problem.model,
+        space=problem.space.parameters,
+        objectives=problem.objectives,
+        stages=(Stage("front", Use(find("solver", "nsga2"), settings)),),
+    )
+    data = json.loads(json.dumps(archive.encode(study)))
+    assert archive.decode(data, file=lambda digest: b"").stages == study.stages
+
+
 def test_solvers_are_declared_without_loading_pymoo_or_scipy():
     import subprocess
 
