@@ -58,7 +58,7 @@ def files(study: Study) -> list[InputFile]:
         elif isinstance(value, Use):
             collect(value.settings)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            collect(vars(value))
+            collect([getattr(value, f.name) for f in dataclasses.fields(value)])
         elif isinstance(value, Mapping):
             for item in value.values():
                 collect(item)
