@@ -21,6 +21,9 @@ from designopt.study.study import Parameter
 #: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.
 MOST_POINTS = 20_000_000
 
+#: Dimensions for which Joe & Kuo (2008) give directions of the Sobol' sequence.
+MOST_DIMENSIONS = 21_201
+
 Samples = Annotated[int, Quantity("", "number of designs", ge=1, le=MOST_POINTS)]
 Scramble = Annotated[bool, Quantity("", "randomise the points within their strata")]
 
@@ -159,10 +162,8 @@ class Sobol:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when the sequence has too few dimensions."""
-        from scipy.stats import qmc
-
-        if len(problem.space.free) > qmc.Sobol.MAXDIM:
-            raise InvalidSetting("use", f"the Sobol' sequence is known for {qmc.Sobol.MAXDIM} parameters at most")
+        if len(problem.space.free) > MOST_DIMENSIONS:
+            raise InvalidSetting("use", f"the Sobol' sequence is known for {MOST_DIMENSIONS} parameters at most")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Ask for the whole sample at once."""

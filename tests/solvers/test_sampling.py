@@ -210,6 +210,17 @@ def test_a_power_of_two_is_balanced_in_every_elementary_box():
         assert np.unique(cells).size == 64
 
 
+def test_the_sequence_is_refused_beyond_its_known_dimensions():
+    from scipy.stats import qmc
+
+    from designopt.solvers.sampling import MOST_DIMENSIONS
+
+    assert MOST_DIMENSIONS == qmc.Sobol.MAXDIM
+    many = box(*(Parameter(f"x{i}", "real", 0.0, 1.0) for i in range(MOST_DIMENSIONS + 1)))
+    with pytest.raises(InvalidSetting, match="is known for 21201 parameters at most"):
+        Sobol(samples=4).check(many)
+
+
 def test_sobol_points_have_a_lower_star_discrepancy_than_random_ones():
     problem = box(*SQUARE)
     net = np.median([star_discrepancy(sample(Sobol(samples=128), problem, seed)) for seed in range(3)])
