@@ -256,7 +256,8 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
 
     It may have ``check(problem)``, which raises `InvalidSetting` for settings that do not fit the problem;
     ``minimum_budget(problem)``, the evaluations below which it cannot work; and the class attributes ``needs_budget``
-    (it never ends by itself) and ``uses_start`` (it makes use of designs of an earlier stage), both False when absent.
+    (it never ends by itself; False when absent) and ``uses_start`` (False when it cannot make use of designs of an
+    earlier stage).
     """
 
     def declare(target: T) -> T:
