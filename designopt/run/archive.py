@@ -128,7 +128,7 @@ def _value(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": _value(item.settings),
+            "settings": _value({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
             "outputs": {name: _field(f) for name, f in p.outputs.items()},
             "arrays": {name: dataclasses.asdict(a) for name, a in p.arrays.items()},
             "needs": list(p.needs),

@@ -88,6 +88,7 @@ class Journal:
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
+            db.execute("PRAGMA wal_autocheckpoint=8000")  # 32 MB: fewer flushes of the main file
         return cls(path, problem, db)
 
     @classmethod
@@ -149,11 +150,11 @@ class Journal:
         self._add(_POINT, [(stage, ask, design) for ask, design in enumerate(designs, first)])
 
     def add_designs(self, first: int, X: list[list[Any]], violation: list[float]) -> None:
-        """New designs, numbered from `first`; choices and integers are kept as their values."""
+        """New designs, numbered from `first`; a choice is kept as its value in JSON, which tells 1 from true."""
         special = [(j, p) for j, p in enumerate(self._free) if p.kind != "real"]
         for x in X if special else ():
             for j, p in special:
-                x[j] = p.values[int(x[j])] if p.kind == "choice" else int(x[j])
+                x[j] = json.dumps(p.values[int(x[j])]) if p.kind == "choice" else int(x[j])
         self._add(
             self._design, [(i, *x, excess) for i, (x, excess) in enumerate(zip(X, violation, strict=True), first)]
         )
@@ -219,9 +220,10 @@ class Journal:
 
     def designs(self) -> Iterator[tuple[int, list[float], float]]:
         """All designs: number, row of ``X``, violation of the relations."""
-        position = [{_sql(v): i for i, v in enumerate(p.values)} if p.kind == "choice" else None for p in self._free]
+        choices = [p.values if p.kind == "choice" else () for p in self._free]
+        position = [{json.dumps(value): i for i, value in enumerate(values)} for values in choices]
         for number, *values, violation in self._select("SELECT * FROM design ORDER BY id"):
-            x = [float(v) if at is None else float(at[_sql(v)]) for v, at in zip(values, position, strict=True)]
+            x = [float(at[v] if at else v) for v, at in zip(values, position, strict=True)]
             yield number, x, violation
 
     def evaluations(self, columns: str) -> Iterator[tuple[Any, ...]]:
@@ -290,11 +292,6 @@ def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
             path,
         )
     return meta
-
-
-def _sql(value: Any) -> Any:
-    """How SQLite gives a choice back: true as 1."""
-    return int(value) if isinstance(value, bool) else value
 
 
 class _explained:

@@ -270,8 +270,10 @@ def _read(journal: Journal, problem: Problem) -> _Table:
             continue
         status[design, scenario], reason[design, scenario], wall[design, scenario] = code, why or "", seconds or 0.0
         for name, value in json.loads(outputs).items() if outputs else ():
+            if name not in figures:
+                figures[name] = np.full((n, s), np.nan)
             if value is not None:
-                figures.setdefault(name, np.full((n, s), np.nan))[design, scenario] = value
+                figures[name][design, scenario] = value
     status[excess > 0.0] = "invalid"
     reason[excess > 0.0] = "relation"
     names, first = journal.stages(), journal.first_stages()

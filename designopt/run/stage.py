@@ -244,7 +244,7 @@ class _Batch:
     def tick(self) -> None:
         """Between transactions: judge what is complete by now, once a second, and show it."""
         now = time.monotonic()
-        if now - self._judged < 1.0 and len(self._X) > 1:
+        if now - self._judged < 1.0:
             return
         self._judged = now
         ledger = self._run.ledger

@@ -1,0 +1,56 @@
+"""Studies for the tests of runs, and a progress display that remembers."""
+
+from pathlib import Path
+
+from designopt.plugin import Use, find, load_file
+from designopt.study.expression import Expression
+from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
+
+PLUGINS = Path(__file__).with_name("plugins.py")
+
+
+def use(kind, name, /, **settings):
+    load_file(str(PLUGINS), PLUGINS.read_bytes())
+    return Use(find(kind, name), settings)
+
+
+def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=("a", "b"), stages=None, **others):
+    """A study of `model` with real parameters `names` and one stage that walks."""
+    settings = others.pop("settings", {})
+    scenarios = others.pop("scenarios", ({},))
+    execution = others.pop("execution", {"executor": "serial"})
+    return Study(
+        name="test",
+        model=use("model", model, **settings),
+        space=tuple(Parameter(n, "real", low, high) for n in names),
+        objectives=tuple(
+            Objective(f"f{i}", Expression.parse(text), "minimize", use("aggregation", "worst"))
+            for i, text in enumerate(minimize)
+        ),
+        stages=stages or (Stage("walk", use("solver", "walk")),),
+        scenarios=tuple(Scenario(f"s{i}", values) for i, values in enumerate(scenarios)),
+        execution=Execution(**execution),
+        **others,
+    )
+
+
+def listed(values, *, batch=0, name="list", **budget):
+    return Stage(name, use("solver", "listed", values=[float(v) for v in values], batch=batch), Budget(**budget))
+
+
+class Recorder:
+    """A progress display that remembers."""
+
+    def __init__(self):
+        self.snapshots = []
+        self.events = []
+        self.closed = False
+
+    def update(self, snapshot):
+        self.snapshots.append(snapshot)
+
+    def event(self, kind, text):
+        self.events.append((kind, text))
+
+    def close(self):
+        self.closed = True
