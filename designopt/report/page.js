@@ -83,14 +83,15 @@
 
   // Start and stop come from the figure's own buttons; an animation at its end begins again.
   function animate(figure, loop) {
-    let playing = false;
-    figure.plot.on("plotly_buttonclicked", event => { playing = event.button.name === "play"; });
-    figure.plot.on("plotly_sliderstart", () => { playing = false; });
-    figure.plot.on("plotly_animated", () => {
-      if (!playing || !loop) return;
-      const play = figure.plot.layout.updatemenus[0].buttons.find(b => b.name === "play");
-      Plotly.animate(figure.plot, null, {...play.args[1], fromcurrent: false}).catch(() => {});
+    let playing = null;
+    figure.plot.on("plotly_buttonclicked", event => {
+      playing = event.button.args[0] === null ? event.button.args[1] : null;
     });
+    figure.plot.on("plotly_sliderstart", () => { playing = null; });
+    // Plotly ends its own loop right after this event, so the next round has to wait for it.
+    figure.plot.on("plotly_animated", () => setTimeout(() => {
+      if (playing && loop) Plotly.animate(figure.plot, null, {...playing, fromcurrent: false}).catch(() => {});
+    }));
   }
 
   for (const element of document.querySelectorAll("figure")) {

@@ -64,10 +64,11 @@ def write_report(result: Result, path: Path | str) -> Path:
 
 def sections(result: Result) -> Iterable[Section]:
     """The sections of the report of `result`, in order; parts that have nothing to say are left out."""
-    named = {use.plugin.name: use.build() for use in result.study.plots}
-    first = {name: part for name, part in FIRST.items() if name not in named}
-    last = {name: part for name, part in LAST.items() if name not in named}
-    for name, part in {**first, **(named or GENERIC), **last}.items():
+    plots = [(use.plugin.name, use.build()) for use in result.study.plots] or list(GENERIC.items())
+    named = {name for name, _ in plots}
+    first = [(name, part) for name, part in FIRST.items() if name not in named]
+    last = [(name, part) for name, part in LAST.items() if name not in named]
+    for name, part in (*first, *plots, *last):
         try:
             section = part(result)
         except Exception as error:

@@ -1,0 +1,143 @@
+"""Results made of given numbers, so that what a report shows can be compared with what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+
+from designopt import aggregations
+from designopt.plugin import Plugin, Quantity, Use, model
+from designopt.problem import Problem
+from designopt.run.result import Result
+from designopt.study.expression import Expression
+from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
+
+
+class Given(TypedDict):
+    """Figures whose numbers the tests give."""
+
+    mass: Annotated[float, Quantity("kg", "mass of the beam")]
+    sag: Annotated[float, Quantity("mm", "deflection at the end")]
+    cost: Annotated[float, Quantity("", "relative price")]
+
+
+@model("report_test_model", version=1)
+def given(design: Mapping[str, float], scenario: Mapping[str, Any]) -> Given:
+    """Never evaluated."""
+    raise NotImplementedError
+
+
+def use(target: Any, **settings: Any) -> Use:
+    plugin: Plugin = target.__designopt__
+    return Use(plugin, settings)
+
+
+WORST = use(aggregations.worst)
+REAL = (
+    Parameter("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
+    Parameter("height", "real", low=0.0, high=1.0, unit="m"),
+)
+
+
+def minimize(name: str, unit: str = "") -> Objective:
+    return Objective(name, Expression.parse(name), "minimize", WORST, unit)
+
+
+def maximize(name: str, unit: str = "") -> Objective:
+    return Objective(name, Expression.parse(name), "maximize", WORST, unit)
+
+
+def at_most(name: str, limit: float, unit: str = "") -> Constraint:
+    return Constraint(name, Expression.parse(name), WORST, maximum=limit, unit=unit)
+
+
+@dataclass(frozen=True)
+class GivenResult(Result):
+    """A `Result` whose table is given instead of read from a journal; everything derived is the real thing."""
+
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    outcomes = property(lambda self: self.table["outcomes"])
+    status = property(lambda self: self.table["status"])
+    reason = property(lambda self: self.table["reason"])
+    stage = property(lambda self: self.table["stage"])
+    wall = property(lambda self: self.table["wall"])
+    counts = property(lambda self: {"points": len(self.outcomes), "evaluations": self.status.size})
+    events = ()
+    sessions = ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}},)
+
+    def message(self, i: int, scenario: int = 0) -> str:
+        return f"failed for <width> {self.outcomes.X[i, 0]:g}"
+
+    def arrays(self, i: int, scenario: int = 0) -> dict[str, Any]:
+        return {}
+
+
+def result(
+    X: Any,
+    figures: Mapping[str, Any],
+    *,
+    objectives: tuple[Objective, ...] = (minimize("mass", "kg"), minimize("sag", "mm")),
+    constraints: tuple[Constraint, ...] = (),
+    space: tuple[Parameter, ...] = REAL,
+    scenarios: tuple[str, ...] = ("nominal",),
+    status: Any = None,
+    stage: Any = None,
+    plots: tuple[Use, ...] = (),
+    title: str = "Beam",
+) -> GivenResult:
+    """A result with designs `X` (n, d) and `figures` (n,) or (n, s)."""
+    X = np.array(X, dtype=float).reshape(-1, len([p for p in space if p.kind != "fixed"]))
+    n, s = len(X), len(scenarios)
+    study = Study(
+        name="beam",
+        title=title,
+        model=use(given),
+        space=space,
+        objectives=objectives,
+        constraints=constraints,
+        scenarios=tuple(Scenario(name) for name in scenarios),
+        stages=(Stage("sweep", use(given)),),
+        plots=plots,
+        text="study: beam",
+    )
+    problem = Problem.of(study)
+    given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}
+    values = {k: np.broadcast_to(v, (n, s)) for k, v in given_values.items()}
+    known = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)
+    values = {k: np.where(known == "ok", v, np.nan) for k, v in values.items()}
+    table = {
+        "outcomes": problem.judge(X, values, known != "ok"),
+        "status": known,
+        "reason": np.where(known == "ok", "", "because").astype(object),
+        "stage": np.array(["sweep"] * n if stage is None else stage, dtype=str),
+        "wall": np.full((n, s), 0.25),
+    }
+    return GivenResult(Path("beam.study"), study, problem, table)
+
+
+def grid(**more: Any) -> GivenResult:
+    """7 x 5 designs of known mass and sag, then 20 of a search, the last three of them failed."""
+    width, height = np.geomspace(10, 100, 7), np.linspace(0, 1, 5)
+    swept = np.array([(w, h) for w in width for h in height])
+    searched = np.random.default_rng(4).uniform([10, 0], [100, 1], (20, 2))
+    X = np.concatenate([swept, searched])
+    status = ["ok"] * 52 + ["diverged", "diverged", "error"]
+    scenarios = more.get("scenarios", ("nominal",))
+    factor = 1.0 + 0.1 * np.arange(len(scenarios))
+    figures = {
+        "mass": X[:, :1] * (1 + X[:, 1:]) * factor,
+        "sag": 100 / (1 + X[:, :1] * X[:, 1:]) * factor,
+        "cost": (X[:, :1] - 40) ** 2 * factor,
+    }
+    return result(
+        X,
+        figures,
+        status=np.repeat(np.array(status)[:, None], len(scenarios), axis=1),
+        stage=["sweep"] * 35 + ["search"] * 20,
+        **more,
+    )

@@ -1,0 +1,101 @@
+"""The page in a browser: it loads without errors, figures are drawn, selectors and colours work, animations play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import errors, headless_browser, open_page, wait_until
+from given_results import at_most, grid, maximize, minimize
+
+from designopt.report import Figure, Section, write_report
+from designopt.report.page import render
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with headless_browser(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+def count(browser: Any, selector: str) -> int:
+    return int(browser.execute_script("return document.querySelectorAll(arguments[0]).length", selector))
+
+
+def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_path: Path) -> None:
+    given = grid(title="<script>window.broken = 1</script>", constraints=(at_most("cost", 900.0),))
+    open_page(browser, write_report(given, tmp_path / "report.html"))
+    assert errors(browser) == []
+    assert browser.execute_script("return window.broken") is None
+    front = len(given.front())
+    # Front, dominated designs, designs that break a limit, and the three chosen ones: each a point in the drawing.
+    drawn = count(browser, "[id^=pareto-front] .scatterlayer .point")
+    assert drawn == (~given.outcomes.failed).sum() + 3
+    assert front > 5
+    assert count(browser, "[id^=maps] .heatmaplayer image") == 1
+    assert count(browser, "[id^=parallel] canvas") >= 1
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert [name for name in loaded if not name.startswith(("data:", "blob:"))] == []
+
+
+def test_three_objectives_are_drawn_in_space(browser: Any, tmp_path: Path) -> None:
+    given = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")))
+    open_page(browser, write_report(given, tmp_path / "report.html"))
+    assert errors(browser) == []
+    assert count(browser, "[id^=pareto-front] .gl-container canvas") >= 1
+    assert count(browser, "[id^=pareto-front] .scatterlayer .trace") >= 9
+
+
+def test_a_selector_changes_what_the_map_shows(browser: Any, tmp_path: Path) -> None:
+    open_page(browser, write_report(grid(scenarios=("calm", "storm")), tmp_path / "report.html"))
+    values = (
+        "const plot = document.querySelector('[id^=maps] .plot');"
+        "return [plot.data[0].colorbar.title.text, Math.max(...Array.from(plot._fullData[0].z, r => Math.max(...r)))]"
+    )
+    title, largest = browser.execute_script(values)
+    assert title == "mass [kg] (minimize)"
+    assert largest == pytest.approx(220)
+    for number, option in ((0, 4), (1, 1)):
+        browser.execute_script(
+            "const s = document.querySelectorAll('[id^=maps] select')[arguments[0]];"
+            "s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
+            number,
+            str(option),
+        )
+    wait_until(lambda: browser.execute_script(values)[0] == "cost", "the map shows the cost")
+    wait_until(lambda: browser.execute_script(values)[1] == pytest.approx(1.1 * 3600), "the map shows the storm")
+    assert errors(browser) == []
+
+
+def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
+    open_page(browser, write_report(grid(), tmp_path / "report.html"))
+    ink = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
+    before = browser.execute_script(ink)
+    browser.find_element("id", "theme").click()
+    wait_until(lambda: browser.execute_script(ink) != before, "the figures change their colours")
+    browser.find_element("id", "theme").click()
+    wait_until(lambda: browser.execute_script(ink) == before, "the figures change back")
+    assert errors(browser) == []
+
+
+def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> None:
+    frames = [{"name": str(i), "data": [{"x": [i], "y": [i]}], "traces": [0]} for i in range(5)]
+    settings = {"frame": {"duration": 40, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
+    play = {"name": "play", "label": "Play", "method": "animate", "args": [None, settings]}
+    axes = {"range": [-1, 6]}
+    menus = [{"type": "buttons", "buttons": [play]}]
+    plot = {
+        "data": [{"type": "scatter", "mode": "markers", "x": [0], "y": [0]}],
+        "layout": {"xaxis": axes, "yaxis": axes, "updatemenus": menus},
+        "frames": frames,
+    }
+    path = tmp_path / "animation.html"
+    path.write_text(render(grid(), [Section("Moves", figures=(Figure("It", plot, loop=True),))]), encoding="utf-8")
+    open_page(browser, path)
+    at = "return document.querySelector('.plot').data[0].x[0]"
+    browser.find_element("css selector", ".updatemenu-button").click()
+    wait_until(lambda: browser.execute_script(at) == 4, "the last frame is shown")
+    wait_until(lambda: browser.execute_script(at) < 4, "it begins again")
+    assert errors(browser) == []

@@ -1,0 +1,244 @@
+"""The page as a whole: self-contained, escaped, complete, and small for large studies."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+
+from designopt.plugin import report
+from designopt.report import Choice, Figure, Section, Table, write_report
+from designopt.report.page import as_plain, render, sections
+from designopt.study.study import Parameter
+
+
+class Page(HTMLParser):
+    """Elements with attributes, the text outside scripts, and the JSON of the figures."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.figures: list[dict[str, Any]] = []
+        self.styles = ""
+        self._inside: tuple[str, dict[str, str | None]] = ("", {})
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = (tag, dict(attrs))
+        self.elements.append(self._inside)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ("", {})
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self._inside
+        if tag == "script" and attributes.get("type") == "application/json":
+            self.figures.append(json.loads(data))
+        elif tag == "style":
+            self.styles += data
+        elif tag != "script":
+            self.text += data
+
+
+def as_page(given: GivenResult, path: Path) -> Page:
+    return Page(write_report(given, path / "report.html").read_text(encoding="utf-8"))
+
+
+def test_nothing_is_loaded_from_anywhere(grid_result: GivenResult, tmp_path: Path) -> None:
+    page = as_page(grid_result, tmp_path)
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "srcset", "action", "poster", "data"):
+            address = attributes.get(name)
+            assert address is None or address.startswith(("#", "data:")), (tag, name, address)
+    assert not re.search(r"url\(|@import", page.styles)
+    policy = next(a["content"] for t, a in page.elements if t == "meta" and "Policy" in str(a.get("http-equiv")))
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+
+
+def test_plotly_is_inline_once(grid_result: GivenResult, tmp_path: Path) -> None:
+    text = write_report(grid_result, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.count("* plotly.js v") == 1
+    assert len(text) < 6_000_000
+
+
+def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    space = (
+        Parameter("width", "real", low=10.0, high=100.0, unit=evil),
+        Parameter("kind", "choice", values=(evil, "b")),
+    )
+    X = [(w, k) for w in (10.0, 20.0, 50.0) for k in (0, 1)]
+    figures = {"mass": [1, 2, 3, 4, 5, 6], "sag": [6, 5, 4, 3, 2, 1]}
+    objectives = (minimize("mass", evil), minimize("sag"))
+    page = as_page(result(X, figures, space=space, objectives=objectives, title=evil), tmp_path)
+    assert sum(tag == "script" and not a.get("type") for tag, a in page.elements) == 2
+    assert not [tag for tag, _ in page.elements if tag == "img"]
+    assert evil in page.text
+
+    def strings(value: Any) -> Any:
+        if isinstance(value, dict):
+            yield from (s for v in value.values() for s in strings(v))
+        elif isinstance(value, list):
+            yield from (s for v in value for s in strings(v))
+        elif isinstance(value, str):
+            yield value
+
+    assert not [s for f in page.figures for s in strings(f["plot"]) if "<script" in s or "<img" in s]
+
+
+def test_every_figure_is_valid_plotly(grid_result: GivenResult) -> None:
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+    three = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")), scenarios=("calm", "storm"))
+    for given in (grid_result, three):
+        drawn = [f for s in sections(given) for f in s.figures]
+        assert len(drawn) >= 5
+        for figure in drawn:
+            PlotlyFigure(_themeless(figure.plot))  # raises for an unknown attribute
+
+
+def _themeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _themeless(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_themeless(v) for v in value]
+    return "#123456" if isinstance(value, str) and value.startswith("@") else value
+
+
+def test_the_parts_of_the_study_are_shown_between_the_ones_that_are_always_there() -> None:
+    @report("report_test_part", version=1)
+    def part(result: Any, *, word: str = "plain") -> Section:
+        return Section(f"Part {word}")
+
+    given = grid(plots=(use(part, word="one"), use(part, word="two")))
+    titles = [s.title for s in sections(given)]
+    assert titles == ["Overview", "Best designs", "Part one", "Part two", "Bounds and limits", "Failures"]
+
+
+def test_a_part_that_raises_leaves_the_rest_of_the_report() -> None:
+    @report("report_test_broken", version=1)
+    def broken(result: Any) -> Section:
+        raise ValueError("no <luck>")
+
+    text = render(given := grid(plots=(use(broken),)), list(sections(given)))
+    assert "ValueError: no &lt;luck&gt;" in text
+    assert "Failures" in text
+
+
+EMPTY = result(np.empty((0, 2)), {"mass": [], "sag": [], "cost": []})
+FAILED = result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, status=["diverged", "timeout"])
+OUTSIDE = result([(10, 0), (20, 1)], {"mass": [1, 2], "sag": [1, 2]}, constraints=(at_most("mass", 0.5, "kg"),))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (EMPTY, "Nothing has been evaluated yet"),
+        (FAILED, "No evaluation gave a result"),
+        (OUTSIDE, "No design keeps all limits"),
+    ],
+    ids=["empty", "all failed", "none feasible"],
+)
+def test_results_without_a_best_design_say_why(given: GivenResult, sentence: str, tmp_path: Path) -> None:
+    page = as_page(given, tmp_path)
+    assert sentence in page.text
+    assert "could not be made" not in page.text
+
+
+CHOICES = (
+    Parameter("width", "real", low=10.0, high=100.0, unit="mm"),
+    Parameter("count", "int", low=1, high=4),
+    Parameter("profile", "choice", values=("box", "tube", True)),
+    Parameter("steel", "fixed", values=("S355",)),
+)
+
+
+def mixed(**more: Any) -> GivenResult:
+    X = [(w, n, k) for w in (10.0, 30.0, 100.0) for n in (1, 2) for k in (0, 1, 2)]
+    mass = [w * n * (1 + k) for w, n, k in X]
+    return result(X, {"mass": mass, "sag": [100 / m for m in mass], "cost": mass}, space=CHOICES, **more)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        mixed(),
+        mixed(scenarios=("calm", "storm")),
+        mixed(objectives=(minimize("mass", "kg"),)),
+        mixed(objectives=(minimize("mass"), minimize("sag"), maximize("cost"))),
+        mixed(objectives=tuple(minimize(n) for n in ("mass", "sag", "cost", "mass", "sag", "cost"))),
+        result([(10.0,), (20.0,), (30.0,)], {"mass": [3, 1, 2], "sag": [1, 2, 3]}, space=CHOICES[:1]),
+        result([(10.0, 0.0)], {"mass": [3.0], "sag": [1.0]}),
+    ],
+    ids=["choices", "scenarios", "one objective", "three objectives", "six objectives", "one parameter", "one design"],
+)
+def test_every_shape_of_study_gives_a_whole_page(given: GivenResult, tmp_path: Path) -> None:
+    page = as_page(given, tmp_path)
+    assert "could not be made" not in page.text
+    assert page.figures
+
+
+def test_a_table_is_saved_whole_in_full_precision() -> None:
+    table = Table("T", ("a, b", "c"), ((0.1 + 0.2, 'say "x"'), (math.nan, "z"), (3, "w")), shown=1)
+    page = Page(render(EMPTY, [Section("S", tables=(table,))]))
+    link = next(a["href"] for t, a in page.elements if t == "a" and "download" in a)
+    assert link is not None
+    rows = list(csv.reader(io.StringIO(unquote(link.partition(",")[2]))))
+    assert rows == [["a, b", "c"], ["0.30000000000000004", 'say "x"'], ["", "z"], ["3", "w"]]
+    assert "2 more rows" in page.text
+
+
+def test_plotly_figures_of_other_people_are_welcome() -> None:
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+    figure = Figure("F", PlotlyFigure(data=[{"type": "bar", "y": [1, 2]}]), choices=(Choice("pick", ("<a>", "b")),))
+    page = Page(render(EMPTY, [Section("S", figures=(figure,))]))
+    assert page.figures[0]["plot"]["data"][0]["type"] == "bar"
+    assert "<a>" in page.text
+
+
+def test_numbers_reach_the_browser_as_they_are() -> None:
+    import base64
+
+    values = np.array([[1.5, 1e-300], [np.nan, 2.0 + 1e-12]])
+    plain = as_plain(values)
+    back = np.frombuffer(base64.b64decode(plain["bdata"]), plain["dtype"]).reshape(2, 2)
+    np.testing.assert_array_equal(back, values)
+    assert plain["shape"] == "2, 2"
+    assert as_plain(np.array([1.5, np.inf]))["dtype"] == "f4"
+    assert as_plain({"a": (math.nan, np.int64(3), np.array(["x"]))}) == {"a": [None, 3, ["x"]]}
+
+
+def test_a_large_study_gives_a_page_that_a_browser_can_open(tmp_path: Path) -> None:
+    n = 200_000
+    rng = np.random.default_rng(0)
+    X = rng.uniform([10, 0], [100, 1], (n, 2))
+    mass, sag = X[:, 0] + rng.random(n), 100 / X[:, 0] + X[:, 1]
+    given = result(X, {"mass": mass, "sag": sag, "cost": mass * sag}, status=["ok"] * (n - 5000) + ["error"] * 5000)
+    path = write_report(given, tmp_path / "large.html")
+    assert path.stat().st_size < 9_000_000
+    text = Page(path.read_text(encoding="utf-8")).text
+    assert "are drawn" in text
+    again = write_report(given, tmp_path / "again.html").read_text(encoding="utf-8")
+    drawn = re.compile(r'application/json">(.*?)</script>')
+    assert drawn.findall(again) == drawn.findall(path.read_text(encoding="utf-8"))
+
+
+def test_the_file_is_replaced_as_a_whole(grid_result: GivenResult, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert write_report(grid_result, path) == path
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,295 @@
+"""What the generic parts show, compared with results whose numbers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from given_results import GivenResult, at_most, grid, maximize, minimize, result
+
+from designopt.report import summary_table
+from designopt.report.best import best
+from designopt.report.convergence import convergence, hypervolume_course
+from designopt.report.failures import failures
+from designopt.report.front import front, view
+from designopt.report.grid import grid_over, scan_over
+from designopt.report.labels import listed, number, plain, plural, thinned
+from designopt.report.limits import limits
+from designopt.report.map import edges, map_figures
+from designopt.report.overview import duration, overview
+from designopt.report.parallel import parallel
+from designopt.study.study import Parameter
+
+# Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
+POINTS = [(1.0, 8.0), (2.0, 4.0), (4.0, 2.0), (8.0, 1.0), (5.0, 5.0), (9.5, 0.5)]
+
+
+def known(**more: object) -> GivenResult:
+    mass, sag = np.array(POINTS).T
+    X = np.column_stack([10 + mass, sag / 10])
+    return result(X, {"mass": mass, "sag": sag}, constraints=(at_most("mass", 9.0, "kg"),), **more)  # type: ignore[arg-type]
+
+
+def trace(section: object, name: str) -> dict[str, object]:
+    return next(t for t in section.figures[0].plot["data"] if t["name"] == name)  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_front_is_drawn_with_dominated_designs_and_the_compromise() -> None:
+    section = front(known())
+    assert section is not None
+    assert list(zip(*(trace(section, "Pareto front")[k] for k in "xy"), strict=True)) == POINTS[:4]  # type: ignore[arg-type]
+    assert list(trace(section, "dominated")["x"]) == [5.0]  # type: ignore[call-overload]
+    assert list(trace(section, "breaks a limit")["x"]) == [9.5]  # type: ignore[call-overload]
+    star = trace(section, "compromise")
+    # Scaled to its range, (2, 4) lies 0.452 from the ideal point and (4, 2) too by symmetry of the ranges.
+    assert (star["x"], star["y"]) == ([2.0], [4.0])
+    texts = [a["text"] for a in section.figures[0].plot["layout"]["annotations"]]
+    assert sorted(texts) == ["best mass", "best sag", "compromise"]
+
+
+def test_the_table_of_the_front_has_every_design_and_sets_off_the_chosen_ones() -> None:
+    section = front(known())
+    assert section is not None
+    table = section.tables[0]
+    assert [row[-2:] for row in table.rows] == POINTS[:4]
+    assert table.marked == {0, 1, 3}
+
+
+def test_hover_tells_all_values_of_a_design() -> None:
+    hover = trace(front(known()), "Pareto front")
+    template = str(hover["hovertemplate"])
+    for word in ("width [mm]", "height [m]", "mass [kg]", "sag [mm]"):
+        assert word in template
+    assert hover["customdata"][0][:4] == [11.0, 0.8, 1.0, 8.0]  # type: ignore[index]
+
+
+def test_a_maximised_objective_is_shown_with_its_own_sign() -> None:
+    given = result(
+        [(10, 0), (20, 1)], {"mass": [1, 2], "cost": [5, 9]}, objectives=(minimize("mass"), maximize("cost"))
+    )
+    section = front(given)
+    assert list(trace(section, "Pareto front")["y"]) == [5.0, 9.0]  # type: ignore[call-overload]
+    assert "cost (maximize)" in str(section.figures[0].plot["layout"]["yaxis"]["title"])  # type: ignore[union-attr]
+
+
+def test_three_objectives_are_drawn_in_pairs_and_in_space() -> None:
+    section = front(grid(objectives=(minimize("mass"), minimize("sag"), minimize("cost"))))
+    assert section is not None
+    pairs, space = section.figures
+    fronts = [t for t in pairs.plot["data"] if t["name"] == "Pareto front"]
+    assert [(t["xaxis"], t["yaxis"]) for t in fronts] == [("x", "y"), ("x2", "y2"), ("x3", "y3")]
+    assert {t["type"] for t in space.plot["data"]} == {"scatter3d"}
+
+
+def test_one_objective_has_no_front() -> None:
+    assert front(known(objectives=(minimize("mass", "kg"),))) is None
+
+
+def test_the_view_of_the_front_leaves_out_what_lies_far_beyond_it() -> None:
+    assert view(np.array([0.0, 10.0]), np.array([0.0, 1000.0]), True) == [-1.0, 17.0]
+    assert view(np.array([0.0, 10.0]), np.array([0.0, 12.0]), True) == [-1.0, 13.0]
+    assert view(np.array([0.0, 10.0]), np.array([-1000.0]), False) == [-7.0, 11.0]
+    assert view(np.array([3.0]), np.array([1.0, 5.0]), True) is None
+
+
+def test_the_map_shows_every_figure_on_the_grid_of_the_sweep(grid_result: GivenResult) -> None:
+    section = map_figures(grid_result)
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.choices[0].options == ("mass [kg] (minimize)", "sag [mm] (minimize)", "mass [kg]", "sag [mm]", "cost")
+    z = figure.variants[(4,)]["data"]["0"]["z"]
+    width = np.geomspace(10, 100, 7)
+    np.testing.assert_allclose(z, np.tile((width - 40) ** 2, (5, 1)))
+    assert figure.plot["layout"]["xaxis"]["type"] == "log"
+    # Cells of a log axis meet at the geometric mean of their nodes.
+    np.testing.assert_allclose(figure.plot["data"][0]["x"][1:-1], np.sqrt(width[1:] * width[:-1]))
+
+
+def test_the_map_has_a_selector_for_scenarios() -> None:
+    section = map_figures(grid(scenarios=("calm", "storm")))
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.choices[1].options == ("calm", "storm")
+    calm, storm = (figure.variants[(4, s)]["data"]["0"]["z"] for s in (0, 1))
+    np.testing.assert_allclose(storm, 1.1 * calm)
+
+
+def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
+    section = map_figures(known())
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.plot["data"][0]["type"] == "scatter"
+    np.testing.assert_array_equal(figure.variants[(1,)]["data"]["0"]["marker"]["color"], [p[1] for p in POINTS])
+
+
+def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
+    space = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in "abcd")
+    X = np.random.default_rng(1).random((40, 4))
+    section = map_figures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
+    assert section is not None
+    points = [t for t in section.figures[0].plot["data"] if t.get("name") is None]
+    assert len(points) == 6
+
+
+def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
+    nodes = [(w, h) for w in (10.0, 20.0, 30.0) for h in (0.0, 1.0)]
+    X = [*nodes[:-1], (15.0, 0.3), nodes[-1]]
+    given = result(X, {"mass": [1] * 7, "sag": [1] * 7}, stage=["sweep"] * 5 + ["search"] * 2)
+    grid = grid_over(given, 0, 1)
+    assert grid is not None
+    np.testing.assert_array_equal(grid.x, [10, 20, 30])
+    np.testing.assert_array_equal(grid.rows, [[0, 2, 4], [1, 3, 6]])
+    assert scan_over(given, 0) is None
+
+
+@pytest.mark.parametrize("nodes", [[5.0], [1.0, 2.0, 4.0]])
+def test_cell_borders_lie_around_their_nodes(nodes: list[float]) -> None:
+    for p in (None, Parameter("k", "real", low=1.0, high=9.0, scale="log")):
+        borders = edges(np.array(nodes), p)
+        assert (borders[:-1] < nodes).all()
+        assert (borders[1:] > nodes).all()
+
+
+def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
+    X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
+    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]}, constraints=(at_most("sag", 9.0, "mm"),))
+    section = limits(given)
+    assert section is not None
+    assert section.findings == (
+        "width is at its lower bound (10 mm) in 75 % of the front.",
+        "The upper limit of sag (9 mm) is active in 25 % of the front.",
+    )
+    assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.0),)
+
+
+def test_whole_numbers_reach_their_bounds_too() -> None:
+    space = (Parameter("count", "int", low=1, high=5), Parameter("kind", "choice", values=("box", "tube")))
+    given = result([(5, 1), (5, 1), (3, 1)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=space)
+    assert limits(given).findings == (  # type: ignore[union-attr]
+        "count is at its upper bound (5) in 67 % of the front.",
+        "kind is tube in every design of the front.",
+    )
+
+
+def test_a_front_inside_its_bounds_is_said_to_be() -> None:
+    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]})
+    assert limits(given).findings == ("The front stays away from every bound of the space and from every limit.",)  # type: ignore[union-attr]
+
+
+def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
+    given = known()
+    reference, places, volume = hypervolume_course(given)
+    np.testing.assert_allclose(reference, [8 + 0.7, 8 + 0.7])
+    np.testing.assert_array_equal(places, [1, 2, 3, 4, 5, 6])
+    # Boxes of the first two designs: 7.7 * 0.7, and 6.7 * 4.7 of which 6.7 * 0.7 is known.
+    final = 7.7 * 0.7 + 6.7 * 4.0 + 4.7 * 2.0 + 0.7 * 1.0
+    np.testing.assert_allclose(volume[:2], np.array([7.7 * 0.7, 7.7 * 0.7 + 6.7 * 4.0]) / final)
+    assert (np.diff(volume) >= 0).all()
+    assert volume[-1] == 1.0
+
+
+def test_convergence_shows_the_best_feasible_value_so_far() -> None:
+    section = convergence(known())
+    assert section is not None
+    sag = section.figures[-1].plot["data"][1]
+    assert list(sag["x"]) == [1, 2, 3, 4, 6]
+    assert list(sag["y"]) == [8.0, 4.0, 2.0, 1.0, 1.0]
+
+
+def test_failures_are_counted_by_class_and_drawn_where_they_lie(grid_result: GivenResult) -> None:
+    section = failures(grid_result)
+    assert section is not None
+    assert section.facts == (("diverged", "2"), ("error", "1"))
+    assert [row[:3] for row in section.tables[0].rows] == [("diverged", "because", 2), ("error", "because", 1)]
+    drawn = {t["name"]: t for t in section.figures[0].plot["data"]}
+    np.testing.assert_array_equal(drawn["diverged (2)"]["x"], grid_result.outcomes.X[52:54, 0])
+    assert drawn["diverged (2)"]["marker"]["symbol"] != drawn["error (1)"]["marker"]["symbol"]
+
+
+def test_failures_are_drawn_over_the_parameters_in_which_they_differ() -> None:
+    space = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in "abc")
+    X = np.random.default_rng(2).random((60, 3))
+    bad = (X[:, 1] > 0.7) | (X[:, 2] > 0.8)
+    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space, status=np.where(bad, "diverged", "ok"))
+    axes = failures(given).figures[0].plot["layout"]  # type: ignore[union-attr]
+    assert (axes["xaxis"]["title"]["text"], axes["yaxis"]["title"]["text"]) == ("b", "c")
+
+
+def test_without_failures_the_report_says_so() -> None:
+    assert failures(known()).introduction == "Every evaluation gave a result."  # type: ignore[union-attr]
+
+
+def test_parallel_coordinates_hold_feasible_designs_only() -> None:
+    section = parallel(known())
+    assert section is not None
+    dimensions = section.figures[0].plot["data"][0]["dimensions"]
+    assert [d["label"] for d in dimensions] == ["width [mm]", "height [m]", "mass [kg]", "sag [mm]", "on the front"]
+    assert sorted(dimensions[2]["values"]) == [1, 2, 4, 5, 8]
+    assert sum(dimensions[4]["values"]) == 4
+
+
+def test_the_best_designs_stand_side_by_side() -> None:
+    section = best(known())
+    table = section.tables[0]
+    assert table.columns == ("", "best mass", "best sag", "compromise")
+    assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0) in table.rows
+    assert section.findings == ("Compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",)
+
+
+def test_the_overview_asks_the_question_and_counts() -> None:
+    section = overview(known())
+    assert "Which width and height of report_test_model minimize mass and minimize sag" in section.introduction
+    facts = dict(section.facts)
+    assert (facts["distinct designs"], facts["feasible designs"], facts["on the Pareto front"]) == ("6", "5", "4")
+    assert facts["computing time"] == "1.5 s"
+
+
+def test_the_summary_is_an_aligned_table() -> None:
+    assert summary_table(known()).splitlines() == [
+        "design      width [mm]  height [m]  mass [kg]  sag [mm]",
+        "best mass           11         0.8          1         8",
+        "best sag            18         0.1          8         1",
+        "compromise          12         0.4          2         4",
+    ]
+
+
+def test_the_summary_says_why_there_is_nothing_to_choose() -> None:
+    assert "Nothing has been evaluated yet" in summary_table(result(np.empty((0, 2)), {"mass": [], "sag": []}))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (16421.3, "16421"),
+        (0.98602, "0.986"),
+        (0.0001234, "0.0001234"),
+        (1.5e-7, "1.5e-7"),
+        (2.0e9, "2e9"),
+        (-3.14159, "-3.142"),
+        (float("nan"), "–"),
+        (float("-inf"), "−∞"),
+        (7, "7"),
+        (True, "true"),
+        ("word", "word"),
+    ],
+)
+def test_numbers_are_short_and_readable(value: object, text: str) -> None:
+    assert number(value) == text
+
+
+def test_words_are_put_together() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert plural(1, "design") == "1 design"
+    assert plural(1200, "design") == "1\u202f200 designs"
+    assert duration(59.0) == "59 s"
+    assert duration(7200.0) == "2 h"
+    assert plain("a<b> %{x}") == "a&lt;b&gt; % {x}"
+
+
+def test_thinning_keeps_both_ends_and_is_always_the_same() -> None:
+    rows = np.arange(1000)
+    kept = thinned(rows, 10)
+    assert (kept[0], kept[-1], len(kept)) == (0, 999, 10)
+    np.testing.assert_array_equal(kept, thinned(rows, 10))
+    assert thinned(rows, 2000) is rows
