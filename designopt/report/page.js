@@ -81,6 +81,9 @@
     return ready.then(() => { figure.element.dataset.drawn = "true"; });
   }
 
+  // Plotly rejects a promise of its own, without a reason, when a pause interrupts an animation: no error.
+  addEventListener("unhandledrejection", event => { if (event.reason === undefined) event.preventDefault(); });
+
   // Start and stop come from the figure's own buttons; an animation at its end begins again.
   function animate(figure, loop) {
     let playing = null;

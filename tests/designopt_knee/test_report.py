@@ -9,15 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from designopt import aggregations
-from designopt.plugin import Plugin, Use
-from designopt.problem import Problem
-from designopt.report.page import render
-from designopt.report.section import Figure, Section
-from designopt.run.result import Result
-from designopt.study.expression import Expression
-from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
 from designopt_knee import linkage
 from designopt_knee.gait import bundled_text, read_gait
 from designopt_knee.model import FourBarKnee
@@ -27,6 +18,15 @@ from designopt_knee.report_periods import critical_stiffness, critical_value, hi
 from designopt_knee.report_spectrum import spectrum
 from designopt_knee.report_walking import knee_angle as angle_of_walk
 from designopt_knee.report_walking import leg_walking
+
+from designopt import aggregations
+from designopt.plugin import Plugin, Use
+from designopt.problem import Problem
+from designopt.report.page import render
+from designopt.report.section import Figure, Section
+from designopt.run.result import Result
+from designopt.study.expression import Expression
+from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
 
 SAMPLES, WINDOW = 200, 5
 STIFFNESS = np.linspace(12.0, 24.0, 13)  # kN/m
@@ -63,7 +63,7 @@ class MadeUp(Result):
         return ""
 
     def arrays(self, i: int, scenario: int = 0) -> dict[str, Any]:
-        k, ratio = self.outcomes.X[i]
+        k, _ratio = self.outcomes.X[i]
         made = arrays(k, self.outcomes.figures["period_n"][i, scenario])
         return {name: value for name, value in made.items() if name in self.kept}
 
@@ -150,3 +150,192 @@ def figure(section: Section | None, title: str) -> Figure:
 
 
 PARTS = (knee_angle, spectrum, period_map, critical_stiffness, leg_walking)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_says_that_the_geometry_is_a_substitute(part: Any, result: MadeUp) -> None:
+    notes = " ".join(part(result).notes)
+    assert "substitute_v1" in notes
+    assert "of pattern, not of numbers" in notes
+    assert "Ground forces are not predictions" in notes
+
+
+@pytest.mark.parametrize("part", [*PARTS, hip_hiking])
+def test_every_figure_is_valid_plotly(part: Any) -> None:
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+    section = part(made_up(scenarios=("flat", "raised")))
+    assert section.figures
+    for drawn in section.figures:
+        PlotlyFigure(without_themes(drawn.plot))  # raises for an unknown attribute
+        assert all(set(v) <= {"data", "layout", "frames"} for v in drawn.variants.values())
+
+
+def without_themes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_themes(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_themes(v) for v in value]
+    return "#123456" if isinstance(value, str) and value.startswith("@") else value
+
+
+@pytest.mark.parametrize("part", [knee_angle, leg_walking])
+def test_without_arrays_a_part_says_how_to_get_them(part: Any) -> None:
+    section = part(made_up(kept=frozenset()))
+    assert "execution: {arrays:" in section.introduction
+    assert not section.figures
+
+
+def test_without_arrays_the_scans_show_what_the_figures_tell() -> None:
+    bare = made_up(kept=frozenset())
+    assert [f.title for f in spectrum(bare).figures] == ["Subharmonic lines over stiffness"]  # type: ignore[union-attr]
+    assert [f.title for f in period_map(bare).figures] == ["Period over stiffness and damping"]  # type: ignore[union-attr]
+    assert "knee_peaks: all" in period_map(bare).notes[0]  # type: ignore[union-attr]
+
+
+def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(result: MadeUp) -> None:
+    section = knee_angle(result, band=3.0)
+    assert section is not None
+    assert "±3 deg" in section.introduction
+    assert "not a measured spread" in section.introduction
+    band = section.figures[0].plot["data"][0]
+    recorded = section.figures[0].plot["data"][-1]
+    n = len(recorded["x"])
+    np.testing.assert_allclose(band["y"][:n], recorded["y"] + 3.0)
+    np.testing.assert_allclose(band["y"][n:][::-1], recorded["y"] - 3.0)
+    assert (recorded["x"][0], recorded["x"][-1]) == (0.0, pytest.approx(100.0))
+
+
+def test_cycles_lie_one_over_the_other_without_a_line_between_them() -> None:
+    phase = np.linspace(15, 17, 9)
+    x, y = overlaid(phase, phase)
+    np.testing.assert_allclose(x, [0, 25, 50, 75, 100, np.nan, 0, 25, 50, 75, 100, np.nan, 0])
+    np.testing.assert_allclose(y, [15, 15.25, 15.5, 15.75, 16, np.nan, 16, 16.25, 16.5, 16.75, 17, np.nan, 17])
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ([2, 1, 2, 1, 1], (4.0, 3.0)),
+        ([1, 1, 1, 1, 1], (1.0, np.nan)),
+        ([1, 1, 1, 1, 3], (np.nan, 5.0)),
+        ([0, np.nan, 1, 1, 1], (3.0, 2.0)),
+        ([1, 1, 1, np.nan, 1], (5.0, 4.0)),
+    ],
+    ids=["mixed band", "all T", "none at the end", "irregular and failed", "a failure counts as not T"],
+)
+def test_critical_stiffness_is_the_smallest_from_which_on_all_are_of_period_t(period: Any, expected: Any) -> None:
+    np.testing.assert_equal(critical_value(np.arange(1.0, 6.0), np.array(period, dtype=float)), expected)
+
+
+def test_the_table_of_critical_stiffness_states_the_step_of_the_grid(result: MadeUp) -> None:
+    section = critical_stiffness(result)
+    assert section is not None
+    assert section.tables[0].rows == (
+        ("0.03 s", 17.0, 16.0, 1.0, ""),
+        ("0.05 s", 16.0, 15.0, 1.0, ""),
+        ("0.1 s", 15.0, 14.0, 1.0, ""),
+    )
+    assert section.tables[0].columns[3] == "grid step there [kN/m]"
+
+
+def test_a_raised_hip_is_compared_scenario_by_scenario() -> None:
+    both = made_up(scenarios=("flat", "raised"))
+    section = hip_hiking(both)
+    assert section is not None
+    assert section.findings == (
+        "flat: 71 % of the scanned designs have period T.",
+        "raised: 100 % of the scanned designs have period T.",
+    )
+    table = critical_stiffness(both).tables[0]  # type: ignore[union-attr]
+    assert table.rows[3][:3] == ("raised", "0.03 s", 12.0)
+    assert "at or below the smallest" in table.rows[3][-1]
+    assert hip_hiking(made_up()) is None
+
+
+def test_the_period_map_has_the_scan_and_leaves_failures_blank(result: MadeUp) -> None:
+    z = figure(period_map(result), "Period over stiffness and damping").plot["data"][0]["z"]
+    assert np.isnan(z[0, 0])
+    for q, ratio in enumerate(RATIOS.tolist()):
+        expected = np.where(CRITICAL[ratio] > STIFFNESS, 2.0, 1.0)
+        np.testing.assert_array_equal(z[q, 1:], expected[1:])
+
+
+def test_peaks_split_in_two_below_the_critical_stiffness(result: MadeUp) -> None:
+    peaks = figure(period_map(result), "Peaks of the last cycles over stiffness").variants[(1,)]["data"]["0"]
+    for k in STIFFNESS.tolist():
+        different = np.unique(peaks["y"][peaks["x"] == k].round(6))
+        assert len(different) == (2 if k < CRITICAL[0.05] else 1)
+
+
+def test_the_spectrum_map_shows_the_half_line_where_the_period_is_two(result: MadeUp) -> None:
+    drawn = figure(spectrum(result), "Spectrum over stiffness")
+    z = drawn.variants[(2,)]["data"]["0"]["z"]
+    half = z[5]  # bins of 1/12: the sixth is 1/2
+    np.testing.assert_allclose(half, np.where(CRITICAL[0.1] > STIFFNESS, np.log10(2.5), -2.0))
+    assert drawn.choices[0].options == ("0.03 s", "0.05 s", "0.1 s")
+
+
+def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> None:
+    section = leg_walking(result)
+    assert section is not None
+    plot = section.figures[0].plot
+    assert plot["layout"]["yaxis"]["scaleanchor"] == "x"
+    assert len(plot["frames"]) == 80
+    moving = plot["frames"][0]["traces"]
+    thigh = moving[1]
+    assert plot["data"][thigh]["line"]["width"] == 9
+    for frame in plot["frames"]:
+        x, y = frame["data"][1]["x"], frame["data"][1]["y"]
+        length = np.hypot(x[1] - x[0], y[1] - y[0])
+        assert length == pytest.approx(PARAMETER_SETS["substitute_v1"]["thigh_length"].value, abs=2e-4)
+    marks = [frame["data"][0]["x"][0] for frame in plot["frames"][:4]]
+    assert marks == sorted(marks, reverse=True)  # backwards past the camera
+    assert all(len(frame["data"]) == len(moving) for frame in plot["frames"])
+
+
+def test_the_knee_angle_of_the_drawn_joints_is_the_linkages(result: MadeUp) -> None:
+    base = {name: given.value for name, given in PARAMETER_SETS["substitute_v1"].items()}
+    g = complete(base, {}, {"stiffness": 16000.0, "damping_ratio": 0.05})
+    phase = np.arange(0, 401, 3) / SAMPLES
+    eta = -0.02 - 0.55 * np.sin(np.pi * np.clip((phase % 1 - 0.5) / 0.45, 0, 1)) ** 2
+    np.testing.assert_allclose(angle_of_walk(walk(16.0)), -np.degrees(linkage.relative_angles(g, eta)[1]), atol=1e-9)
+
+
+def test_a_study_without_a_scan_is_told_what_is_needed(result: MadeUp) -> None:
+    few = result.table["outcomes"].take(np.array([3, 17]))
+    scattered = MadeUp(result.path, result.study, result.problem, {"outcomes": few, "status": result.status[[3, 17]]})
+    for part in (period_map, critical_stiffness):
+        assert "needs a scan" in part(scattered).introduction  # type: ignore[union-attr]
+
+
+def test_the_leg_walks_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "report")
+    from browser import errors, headless_browser, open_page, wait_until
+
+    both = made_up(scenarios=("flat", "raised"))
+    page = tmp_path / "knee.html"
+    parts = [part(both) for part in (*PARTS, hip_hiking)]
+    page.write_text(render(both, [section for section in parts if section]), encoding="utf-8")
+    with headless_browser(tmp_path / "profile") as browser:
+        open_page(browser, page)
+        assert errors(browser) == []
+        leg = "document.querySelector('[id^=the-leg]')"
+        shank = f"return {leg}.querySelectorAll('.scatterlayer .trace path.js-line')[6].getAttribute('d')"
+        before = browser.execute_script(shank)
+        browser.find_element("css selector", "[id^=the-leg] .updatemenu-button").click()
+        wait_until(lambda: browser.execute_script(shank) != before, "the leg moves")
+        moved = browser.execute_script(shank)
+        wait_until(lambda: browser.execute_script(shank) not in (before, moved), "the leg moves on")
+        browser.find_elements("css selector", "[id^=the-leg] .updatemenu-button")[2].click()
+        still = wait_until(lambda: _unchanged(browser, shank), "the leg stands still after pause")
+        assert still
+        assert errors(browser) == []
+
+
+def _unchanged(browser: Any, script: str) -> bool:
+    import time
+
+    first = browser.execute_script(script)
+    time.sleep(0.3)
+    return bool(browser.execute_script(script) == first)
