@@ -112,7 +112,7 @@ class FourBarKnee:
     starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
     stop_when_periodic: bool = False
     swing_window: tuple[float, float] = (0.62, 0.93)
-    method: Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"] = "auto"
+    method: Literal["rosenbrock4", "rosenbrock3", "lsoda"] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 1e-5
     absolute_tolerance: Annotated[float, Q("", "of the integration, rad and rad/s", gt=0, le=1e-2)] = 1e-7
     max_steps: Annotated[int, Q("", "steps of the integrator before it gives up", ge=1)] = 400_000

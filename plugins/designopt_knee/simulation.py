@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.dynamics import Simulator, Trajectory
+from designopt.dynamics import SimulationStatus, Simulator, Trajectory
 from designopt.plugin import Diverged
 from designopt_knee import figures
 from designopt_knee.equations import FOLD_MARGIN, knee_system
@@ -70,7 +70,7 @@ def simulate_until_periodic(
 
 def _check(simulator: Simulator, run: Trajectory, p: Vector, q: Vector) -> None:
     """Raise `Diverged` with the reason unless the run reached its end."""
-    if run.status.name == "DONE":
+    if run.status is SimulationStatus.DONE:
         return
     margin = float(simulator.system.guard(run.x[-1], [], [], p, q, run.t[-1])) + FOLD_MARGIN
     if run.guard == "linkage_limit" or not margin > _NEAR_FOLD:
@@ -78,4 +78,5 @@ def _check(simulator: Simulator, run: Trajectory, p: Vector, q: Vector) -> None:
             f"the stop of the straight knee was driven through at {run.t[-1]:.3f} s: AD and CD fold over",
             reason="linkage_limit",
         )
-    raise Diverged(run.message, reason=run.status.name.lower())
+    reason = "nonfinite" if run.status is SimulationStatus.NONFINITE else "step_limit"
+    raise Diverged(run.message, reason=reason)
