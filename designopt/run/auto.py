@@ -36,7 +36,7 @@ def executor_for(
         return connect(delivery, execution, path, insecure=insecure)
 
     def start(expected: int) -> Executor:
-        chosen = execution.executor != "auto" or execution.timeout is not None or execution.workers is not None
+        chosen = execution.executor != "auto" or execution.timeout is not None
         if execution.executor == "serial":
             return Serial(lambda: Evaluator.of(problem))
         if chosen or execution.scheduler != "local":

@@ -82,10 +82,15 @@ def trouble(design, scenario, *, kind: str, at: float = 50.0, width: float = 0.5
     return {"value": a * 2.0, "other": 1.0}
 
 
-@model("random", version=1)
-def random(design, scenario) -> Log:
-    """Not a function of its design."""
-    return {"value": float(np.random.default_rng().random()), "square": design["a"] ** 2}
+@model("broken", version=1)
+class Broken:
+    """Cannot be set up."""
+
+    def prepare(self):
+        raise OSError("no table")
+
+    def evaluate(self, design, scenario) -> Log:
+        return {"value": 0.0, "square": 0.0}
 
 
 @solver("listed", version=1)

@@ -1,0 +1,262 @@
+"""Runs on local Dask workers: the same journals, and what happens when workers hang or die."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import Recorder, listed, make_study, use
+
+from designopt.plugin import Use
+from designopt.run.errors import FailurePolicyStop, WorkersError
+from designopt.run.journal import Journal
+from designopt.run.runner import run_study
+from designopt.study.study import Stage
+
+
+def dump(result):
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.dump()
+    finally:
+        journal.close()
+
+
+def learning(executor, **more):
+    stages = (Stage("w", use("solver", "walk", size=40, rounds=6)), listed([0.1], name="one"))
+    names = ("a",)
+    return make_study(
+        stages=stages, names=names, scenarios=({}, {"shift": 0.5}), execution={"executor": executor, **more}
+    )
+
+
+def trouble(kind, count=101, pause=0.0, **execution):
+    return make_study(
+        "trouble",
+        settings={"kind": kind, "pause": pause},
+        minimize=("value",),
+        names=("a",),
+        low=0,
+        high=100,
+        stages=(listed(np.linspace(0, 100, count)),),
+        execution={"executor": "dask", "workers": 2} | execution,
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_journal_does_not_depend_on_the_workers(tmp_path, workers):
+    serial = run_study(learning("serial"), tmp_path / "serial")
+    parallel = run_study(learning("dask", workers=workers), tmp_path / "dask")
+    assert dump(parallel) == dump(serial)
+    assert parallel.sessions[0]["executor"] == "dask"
+    assert parallel.sessions[0]["workers"] == workers
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("exit", "ended itself with exit code 7"), ("segfault", "was killed by SIGSEGV")]
+)
+def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbours_are_fine(tmp_path, kind, how):
+    result = run_study(trouble(kind), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "crashed"
+    assert how in result.message(50)
+    assert result.outcomes.figures["value"][51, 0] == 102.0
+    attempts = Journal.read(result.path, result.problem).records("attempt")
+    assert [a["outcome"] for a in attempts] == ["crashed", "crashed"]
+
+
+@pytest.mark.parametrize("kind", ["sleep", "spin"])
+def test_a_design_that_hangs_is_ended_by_its_time_out_and_the_study_goes_on(tmp_path, kind):
+    began = time.monotonic()
+    result = run_study(trouble(kind, timeout=1.0), tmp_path / "s")
+    assert time.monotonic() - began < 15.0
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "timeout"
+    assert result.message(50) == "no result within 1 s"
+    (attempt,) = Journal.read(result.path, result.problem).records("attempt")
+    assert "plugins.py" in attempt["detail"]
+
+
+def test_evaluations_shorter_than_the_time_out_never_fail_by_it(tmp_path):
+    study = trouble("diverge", count=24, pause=0.25, timeout=0.4)
+    result = run_study(study, tmp_path / "s")
+    assert set(result.status.ravel().tolist()) == {"ok"}
+
+
+def test_failures_of_the_model_read_the_same_as_in_one_process(tmp_path):
+    def study(executor):
+        return trouble("raise", executor=executor)
+
+    assert dump(run_study(study("dask"), tmp_path / "d")) == dump(run_study(study("serial"), tmp_path / "s"))
+
+
+def _kill_workers(times, stop, rng):
+    """SIGKILL a worker process of this one at random moments."""
+    for _ in range(times):
+        if stop.wait(float(rng.uniform(0.2, 0.7))):
+            return
+        workers = _worker_pids()
+        if workers:
+            os.kill(int(rng.choice(workers)), signal.SIGKILL)
+
+
+def _worker_pids():
+    pids = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if parent == os.getpid() and b"spawn_main" in command:
+                pids.append(int(entry.name))
+    return pids
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills):
+    def study(executor):
+        stages = (Stage("w", use("solver", "walk", size=60, rounds=2 * kills)),)
+        return make_study(
+            settings={"pause": 0.01}, names=("a",), stages=stages, execution={"executor": executor, "workers": 2}
+        )
+
+    log = run_study(study("serial"), tmp_path / "serial") if kills <= 5 else None
+    stop = threading.Event()
+    killer = threading.Thread(target=_kill_workers, args=(kills, stop, np.random.default_rng(kills)))
+    killer.start()
+    try:
+        result = run_study(study("dask"), tmp_path / "dask")
+    finally:
+        stop.set()
+        killer.join()
+    assert set(result.status.ravel().tolist()) == {"ok"}
+    assert result.counts["evaluations"] == 120 * kills
+    if log is not None:
+        assert dump(result) == dump(log)
+    assert [e for e in result.events if e["kind"] != "worker_lost"] == []
+
+
+def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.dask.PATIENCE", 1.0)
+    study = trouble("diverge", count=40, pause=0.1, timeout=0.3)
+    stopped = []
+
+    def freeze():
+        while not stopped and not time.sleep(0.1):
+            for pid in _worker_pids()[-1:]:
+                time.sleep(1.5)
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
+
+    thread = threading.Thread(target=freeze)
+    thread.start()
+    result = run_study(study, tmp_path / "s")
+    thread.join()
+    assert result.counts["evaluations"] == 40
+    assert "worker_restarted" in {e["kind"] for e in result.events}
+    assert (result.status == "ok").sum() >= 39
+
+
+def test_arrays_come_back_from_workers(tmp_path):
+    def study(executor):
+        return make_study(
+            "wave", minimize=("square", "mean"), names=("a",), stages=(listed(np.linspace(-1, 1, 30)),),
+            figures={"mean": use("objective", "signal_mean")},
+            execution={"executor": executor, "workers": 2, "arrays": {"time": "all", "signal": "front"}},
+        )  # fmt: skip
+
+    serial, parallel = run_study(study("serial"), tmp_path / "s"), run_study(study("dask"), tmp_path / "d")
+    assert dump(serial) == dump(parallel)
+    best = int(parallel.front()[0])
+    assert sorted(parallel.arrays(best)) == ["signal", "time"]
+    assert sorted(parallel.arrays(0)) == ["signal", "time"] if 0 in parallel.front() else ["time"]
+    assert np.array_equal(parallel.arrays(best)["signal"], serial.arrays(best)["signal"])
+
+
+def test_small_studies_stay_in_this_process_and_larger_ones_get_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.auto.PATIENCE", 0.1)
+    small = run_study(make_study(stages=(listed([0.5]),), names=("a",), execution={}), tmp_path / "small")
+    assert small.sessions[0]["executor"] == "serial"
+    large = make_study(stages=(listed(np.linspace(0, 1, 500)),), names=("a",), execution={"executor": "auto"})
+    assert run_study(large, tmp_path / "large", workers=2).sessions[0]["executor"] == "dask"
+    growing = make_study(
+        settings={"pause": 0.05}, stages=(listed(np.linspace(0, 1, 40), batch=8),), names=("a",), execution={}
+    )
+    result = run_study(growing, tmp_path / "growing")
+    assert result.sessions[0]["executor"] == "dask"
+    workers = [w for (w,) in Journal.read(result.path, result.problem).evaluations("worker")]
+    assert workers[0] == "serial"
+    assert workers[-1] != "serial"
+
+
+def test_a_model_that_cannot_be_prepared_ends_the_run_with_a_line_that_says_why(tmp_path):
+    study = make_study("broken", minimize=("value",), names=("a",), execution={"executor": "dask", "workers": 1})
+    with pytest.raises(WorkersError, match="model 'broken' cannot be prepared: OSError: no table"):
+        run_study(study, tmp_path / "s")
+
+
+def test_a_model_typed_in_interactively_is_refused_with_the_way_out(tmp_path):
+    source = "from designopt import model\n@model('typed', version=1, unchecked=True)\ndef typed(design, scenario):\n"
+    space = {}
+    exec(compile(source + "    return {'height': design['a'], 'slope': 0.0}\n", "<stdin>", "exec"), space)
+    study = make_study(names=("a",), stages=(listed([0.1]),), execution={"executor": "dask", "workers": 1})
+    object.__setattr__(study, "model", Use(space["typed"].__designopt__, {}))
+    with pytest.raises(WorkersError, match="put it into a file, or use executor 'serial'"):
+        run_study(study, tmp_path / "s")
+    assert run_study(study, tmp_path / "t", executor="auto").sessions[0]["executor"] == "serial"
+
+
+def test_serial_refuses_a_time_out_that_it_cannot_keep(tmp_path):
+    with pytest.raises(WorkersError, match="cannot end an evaluation that hangs"):
+        run_study(trouble("sleep", timeout=1.0), tmp_path / "s", executor="serial")
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_share_of_failures_above_the_policy_ends_a_run_on_workers(tmp_path):
+    recorder = Recorder()
+    study = make_study(
+        "trouble", settings={"kind": "diverge", "width": 40.0}, minimize=("value",), names=("a",), low=0, high=100,
+        stages=(listed(np.linspace(0, 100, 3000)),),
+        execution={"executor": "dask", "workers": 2, "stop_if_share_above": 0.3, "after": 50},
+    )  # fmt: skip
+    with pytest.raises(FailurePolicyStop):
+        run_study(study, tmp_path / "s", progress=recorder)
+    assert recorder.closed
+
+
+def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = dict(os.environ)
+    run_study(learning("dask", workers=1), tmp_path / "s")
+    assert dict(os.environ) == before
+    assert not list(tmp_path.glob("designopt-*"))
+    assert not _worker_pids()
+
+
+def test_a_large_batch_stays_bounded_in_flight(tmp_path):
+    """At most two chunks of 4096 for each worker are on their way, whatever the batch."""
+    from designopt.run import dask
+
+    flights = []
+    original = dask.Dask.submit
+
+    def submit(self, chunk):
+        original(self, chunk)
+        flights.append((len(self._futures), len(chunk)))
+
+    study = make_study(
+        stages=(listed(np.linspace(0, 1, 30_000)),), names=("a",), execution={"executor": "dask", "workers": 2}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dask.Dask, "submit", submit)
+        result = run_study(study, tmp_path / "s")
+    assert result.counts["evaluations"] == 30_000
+    assert max(count for count, _ in flights) <= 4
+    assert max(size for _, size in flights) <= 4096
