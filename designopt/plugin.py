@@ -18,7 +18,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -406,8 +406,8 @@ def find(kind: Kind, name: str) -> Plugin:
         return declared
     if not entries:
         known = names(kind)
-        near = difflib.get_close_matches(bare, known, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        near = closest(bare, known)
+        hint = f"; did you mean '{near}'?" if near else ""
         raise PluginError(f"no plugin named '{name}'{hint} (installed: {', '.join(known) or 'none'})")
     found = entries[0]
     try:
@@ -419,6 +419,12 @@ def find(kind: Kind, name: str) -> Plugin:
     if plugin.name != found.name:
         raise PluginError(f"{found.name} ({found.distribution}): the plugin calls itself '{plugin.name}'")
     return plugin
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was most likely meant to be, the alphabetically first of equals; None for no idea."""
+    near = difflib.get_close_matches(word, sorted(known), n=9)
+    return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
 
 
 def load_file(name: str, content: bytes) -> None:

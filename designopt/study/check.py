@@ -20,6 +20,10 @@ from designopt.study.study import Study
 from designopt.study.values import Reader, check, shown
 
 
+#: Longest list or mapping of a section.
+_MOST_MEMBERS = 10_000
+
+
 @dataclass
 class _Given:
     """The sections as far as they are valid: an invalid member is None, an invalid section is left out of `values`.
@@ -54,6 +58,8 @@ def check_study(
 def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
     given = _Given()
     for name, value in data.items():
+        if ctx.full:
+            break
         section = SECTIONS.get(name)
         if section is None:
             hint = nearest_or_all(str(name), [known for known in SECTIONS if known not in data])
@@ -73,12 +79,17 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
     """The checked section; for lists and mappings with None in place of each invalid member."""
 
     def checked(path: Path, item: Any) -> Any:
+        if ctx.full:
+            return None
         result, found = check(section_type(name), item, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in found)
         return result
 
     if section.shape == "one":
         return checked((name,), value)
+    if section.shape != "one" and isinstance(value, (Mapping, list)) and len(value) > _MOST_MEMBERS:
+        ctx.add((name,), f"at most {_MOST_MEMBERS} are possible, there are {len(value)}")
+        return None
     if section.shape == "mapping":
         if not isinstance(value, Mapping):
             ctx.add((name,), f"expected a mapping, not {shown(value)}")

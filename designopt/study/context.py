@@ -9,7 +9,7 @@ from functools import cached_property
 
 from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
 from designopt.study.expression import Expression, ExpressionError
-from designopt.study.findings import Finding, Path
+from designopt.study.findings import MOST, Finding, Path
 from designopt.study.schema import Part
 from designopt.study.settings import validate
 from designopt.study.values import Reader
@@ -34,6 +34,11 @@ class Context:
     ) -> None:
         """Note a mistake."""
         self.findings.append(Finding(path, message, key, part, at))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough has been found: nearest names and the like cost time, and hostile files have many mistakes."""
+        return len(self.findings) >= MOST
 
     def plugin(self, kind: Kind, part: Part, path: Path) -> Plugin | None:
         """The plugin that the section at `path` names."""

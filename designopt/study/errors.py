@@ -32,6 +32,16 @@ class StudyError(Exception):
         super().__init__(render_text(self.issues))
 
 
+def short(text: str, most: int = 600) -> str:
+    """`text`, its middle left out when it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+
+
+def shown_line(text: str) -> str:
+    """A source line as issues carry it: not at all when it is so long that nobody can read it."""
+    return text if len(text) <= 10_000 else ""
+
+
 def render_text(issues: Sequence[Issue]) -> str:
     """The issues for a person at a terminal: position, message, source line and carets, then the count."""
     lines: list[str] = []

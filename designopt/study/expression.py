@@ -222,14 +222,13 @@ class _Parser:
         return _Term(operator.text, (left, right), at=left.at, length=length, depth=depth)
 
     def sum(self) -> _Term:
-        self.level += 1
-        if self.level > MAX_DEPTH:
-            raise self.fail(f"an expression may be nested {MAX_DEPTH} deep at most", self.token)
+        return self.deeper(self.terms)
+
+    def terms(self) -> _Term:
         term = self.product()
         while self.token.text in ("+", "-"):
             operator = self.take()
             term = self.binary(operator, term, self.product())
-        self.level -= 1
         return term
 
     def product(self) -> _Term:
@@ -240,14 +239,11 @@ class _Parser:
         return term
 
     def signed(self) -> _Term:
-        if self.token.text not in ("-", "+"):
+        sign = self.token
+        if sign.text not in ("-", "+"):
             return self.power()
-        self.level += 1
-        if self.level > MAX_DEPTH:
-            raise self.fail(f"an expression may be nested {MAX_DEPTH} deep at most", self.token)
-        sign = self.take()
-        inner = self.signed()
-        self.level -= 1
+        self.take()
+        inner = self.deeper(self.signed)
         if sign.text == "+":
             return inner
         return _Term("neg", (inner,), at=sign.at, length=inner.at + inner.length - sign.at, depth=inner.depth + 1)
@@ -256,7 +252,16 @@ class _Parser:
         base = self.atom()
         if self.token.text != "**":
             return base
-        return self.binary(self.take(), base, self.signed())
+        return self.binary(self.take(), base, self.deeper(self.signed))
+
+    def deeper(self, rule: Callable[[], _Term]) -> _Term:
+        """What `rule` reads, one level further in."""
+        self.level += 1
+        if self.level > MAX_DEPTH:
+            raise self.fail(f"an expression may be nested {MAX_DEPTH} deep at most", self.token)
+        term = rule()
+        self.level -= 1
+        return term
 
     def atom(self) -> _Term:
         token = self.take()

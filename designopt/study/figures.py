@@ -172,7 +172,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
     seen: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("objectives", position)
-        if section is None:
+        if section is None or ctx.full:
             continue
         _unique(ctx, section["name"], seen, path, "objective")
         over = _over(ctx, section, path, scenarios)
@@ -203,7 +203,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
     seen: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("constraints", position)
-        if section is None:
+        if section is None or ctx.full:
             continue
         _unique(ctx, section["name"], seen, path, "constraint")
         over = _over(ctx, section, path, scenarios)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from designopt.study.errors import Issue
+from designopt.plugin import closest
+from designopt.study.errors import Issue, short, shown_line
 from designopt.study.yaml import Node, Span, inner_offset, locate
 
 Path = tuple[str | int, ...]
+
+#: More findings than this help nobody; a check that has found so many stops looking.
+MOST = 200
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Finding:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    near = closest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
 
 
 def nearest_or_all(word: str, known: Iterable[str]) -> str:
@@ -46,16 +49,16 @@ def nearest_or_all(word: str, known: Iterable[str]) -> str:
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
     """The findings as issues in file order; what has no position in the file comes last, in the order found."""
-    placed = [_place(finding, root) for finding in dict.fromkeys(findings)]
+    placed = [_place(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
     return sorted(placed, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
 
 
 def _place(finding: Finding, root: Node) -> Issue:
-    path = ".".join(str(step) for step in finding.path)
+    path = ".".join(short(str(step), 80) for step in finding.path)
     span, column = _span(finding, root)
     lines = span.source.lines
     if not lines:
-        return Issue(span.source.name, None, None, None, path, finding.message)
+        return Issue(span.source.name, None, None, None, path, short(finding.message))
     line = span.line
     text = lines[line] if line < len(lines) else ""
     start = span.column
@@ -63,7 +66,9 @@ def _place(finding: Finding, root: Node) -> Issue:
     if column is not None:
         line, start, end = column
         text = lines[line]
-    return Issue(span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, finding.message, text)
+    return Issue(
+        span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, short(finding.message), shown_line(text)
+    )
 
 
 def _span(finding: Finding, root: Node) -> tuple[Span, tuple[int, int, int] | None]:

@@ -33,6 +33,8 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
     inputs = model.inputs if model else None
     made = []
     for name, section in sections.items():
+        if ctx.full:
+            break
         path: Path = ("space", name)
         if not name.isidentifier():
             ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
@@ -48,7 +50,7 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
                 made.append(parameter)
     if model and inputs:
         lacking = [n for n, item in inputs.items() if item.required and n not in sections]
-        for name in lacking:
+        for name in lacking[:20]:
             ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
     return made
 
@@ -225,7 +227,7 @@ def relations(
     result = []
     for position, text in enumerate(texts):
         path: Path = ("relations", position)
-        relation = None if text is None else ctx.formula(text, path)
+        relation = None if text is None or ctx.full else ctx.formula(text, path)
         if relation is None:
             continue
         if not relation.is_relation:

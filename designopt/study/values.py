@@ -7,6 +7,7 @@ the places in them are places in the user's data, never pydantic's own tags.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import operator
 import types
@@ -20,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from designopt.plugin import InputFile, PluginError, Quantity
 from designopt.study import units
-from designopt.study.findings import Finding, nearest, nearest_or_all
+from designopt.study.findings import MOST, Finding, nearest, nearest_or_all
 
 #: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], bytes]
@@ -434,8 +435,7 @@ def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, An
             Finding(
                 (), f"unknown key '{key}'{nearest_or_all(str(key), [k for k in entries if k not in value])}", str(key)
             )
-            for key in value
-            if key not in entries
+            for key in itertools.islice((k for k in value if k not in entries), MOST)
         ]
         findings.extend(
             Finding((), _missing(key, entry)) for key, entry in entries.items() if entry.required and key not in value

@@ -1,0 +1,230 @@
+"""Hundreds of generated malformed files: each is refused with a place, none with anything but `StudyError`."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from designopt.study.errors import StudyError, render_json, render_text
+from designopt.study.load import load_text
+from designopt.study.yaml import parse_bytes
+
+COUNT = 330
+SHORT = """\
+study: short
+model: {use: test_wheel, mass: 3}
+space:
+  stiffness:
+    low: 10 kN/m
+    high: 30 kN/m
+objectives: [{name: a, minimize: abs(peak_error)}]
+solver: {use: test_search, population: 4}
+budget: {evaluations: 40}
+"""
+JSON = """\
+{"study": "json", "seed": 1, "model": {"use": "test_open", "gain": 2.0},
+ "space": {"x": {"low": 0, "high": 1}, "y": {"type": "int", "low": 1, "high": 9}},
+ "relations": ["x <= 0.1*y"], "objectives": [{"name": "f", "minimize": "f + 2*g"}],
+ "stages": [{"name": "all", "solver": {"use": "test_grid", "levels": {"x": 3}}}]}
+"""
+JUNK = (
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ": ",
+    "- ",
+    "&a ",
+    "*a",
+    "!!x ",
+    "|",
+    ">",
+    "'",
+    '"',
+    "%",
+    "@",
+    "\t",
+    "\0",
+    "\x85",
+    "é",
+    "#",
+    ",",
+    "?",
+)
+WORDS = (
+    "yes",
+    "-1",
+    "1e999",
+    ".nan",
+    "~",
+    "[]",
+    "{}",
+    "[[]]",
+    "{a: {b: c}}",
+    "12 parsecs per tea",
+    "'",
+    "<<",
+    "9" * 5000,
+    "x" * 3000,
+)
+
+
+def _character(text: str, rng: random.Random) -> str:
+    at = rng.randrange(len(text))
+    return text[:at] + rng.choice(JUNK) + text[at + rng.randrange(2) :]
+
+
+def _cut(text: str, rng: random.Random) -> str:
+    return text[: rng.randrange(len(text))]
+
+
+def _line_twice(text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+    return "".join([*lines[: at + 1], *lines[at:]])
+
+
+def _line_lost(text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    del lines[rng.randrange(len(lines))]
+    return "".join(lines)
+
+
+def _indented(text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    at = rng.randrange(len(lines))
+    lines[at] = rng.choice((" ", "   ", "\t", "")) + lines[at].lstrip()
+    return "".join(lines)
+
+
+def _lines_swapped(text: str, rng: random.Random) -> str:
+    lines = text.splitlines(keepends=True)
+    a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[a], lines[b] = lines[b], lines[a]
+    return "".join(lines)
+
+
+def _value(text: str, rng: random.Random) -> str:
+    colons = [i for i in range(len(text) - 1) if text[i : i + 2] == ": "]
+    at = rng.choice(colons) + 2
+    end = at
+    while end < len(text) and text[end] not in ",}]\n":
+        end += 1
+    return text[:at] + rng.choice(WORDS) + text[end:]
+
+
+def _misspelt(text: str, rng: random.Random) -> str:
+    letters = [i for i in range(len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
+    at = rng.choice(letters)
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+
+
+def _block(text: str, rng: random.Random) -> str:
+    a, b = sorted((rng.randrange(len(text)), rng.randrange(len(text))))
+    return text[:a] + text[b:]
+
+
+MUTATIONS = (_character, _cut, _line_twice, _line_lost, _indented, _lines_swapped, _value, _misspelt, _block)
+
+
+def _malformed(bases: list[str]) -> list[str]:
+    rng = random.Random(20260113)
+    return [rng.choice(MUTATIONS)(rng.choice(bases), rng) for _ in range(COUNT * 2)]
+
+
+def test_generated_malformed_files_are_refused_with_a_place(load, base_text) -> None:
+    refused = 0
+    slowest = 0.0
+    for number, text in enumerate(_malformed([base_text, SHORT, JSON])):
+        started = time.perf_counter()
+        try:
+            load(text)
+        except StudyError as error:
+            issues = error.issues
+        except Exception as error:  # the sentence names the file that did it
+            pytest.fail(f"file {number} gave {type(error).__name__}: {error}\n{text}")
+        else:
+            continue  # some mutations leave a valid study behind: a changed name, a lost option
+        finally:
+            slowest = max(slowest, time.perf_counter() - started)
+        refused += 1
+        lines = text.splitlines() or [""]
+        assert issues, text
+        for issue in issues:
+            assert issue.message, text
+            assert issue.file == "damper.yaml", text
+            assert issue.line is not None, f"{issue}\n{text}"
+            assert 1 <= issue.line <= len(lines), f"{issue}\n{text}"
+            assert 1 <= issue.column <= len(issue.source_line) + 1, f"{issue}\n{text}"
+            assert issue.end_column > issue.column, f"{issue}\n{text}"
+            assert "function-" not in issue.path + issue.message, "pydantic's own tags never show"
+            assert "\n" not in issue.message, f"{issue}\n{text}"
+        render_text(issues)
+        render_json(issues)
+        if refused == COUNT:
+            break
+    assert refused >= 300
+    assert slowest < 3.0, "a small file, however broken, is judged at once"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_bytes_are_refused(seed) -> None:
+    content = random.Random(seed).randbytes(300)
+    with pytest.raises(StudyError) as caught:
+        parse_bytes(content, "noise.yaml")
+    assert caught.value.issues[0].line is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "{" * 100_000,
+        "{a: " * 100_000,
+        "- " * 100_000,
+        "? " * 100_000,
+        "a: " * 100_000,
+        "[{" * 50_000,
+        "'" * 99_999,
+        "&a " * 100_000,
+        "!" * 100_000,
+        "#" * 100_000,
+        "a: &a [1]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(10)) + "%" * 1000,
+        "x: &x0 [1]\n" + "".join(f"x{i}: &x{i} [{', '.join([f'*x{i - 1}'] * 10)}]\n" for i in range(1, 12)),
+        "a: '" + "x" * 3_000_000,
+        "a: |\n" + "  x\n" * 200_000,
+    ],
+    ids=range(15),
+)
+def test_hostile_texts_end_quickly_with_an_error(text) -> None:
+    started = time.perf_counter()
+    with pytest.raises(StudyError) as caught:
+        load_text(text, "hostile.yaml")
+    assert caught.value.issues[0].line is not None
+    assert len(str(caught.value)) < 20_000
+    assert time.perf_counter() - started < 5.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "study: s\nspace:\n" + "".join(f"  p{i}: {{lo: 1}}\n" for i in range(9_000)),
+        "study: s\n" + "".join(f"key{i}: 1\n" for i in range(50_000)),
+        "study: s\nmodel: {use: test_wheel, mass: 1, " + ", ".join(f"k{i}: 1" for i in range(20_000)) + "}\n",
+        "study: s\nmodel: {use: test_wheel, mass: 1}\nspace: {stiffness: [1, 2]}\nrelations:\n"
+        + ("  - " + " + ".join(f"u{i}" for i in range(50)) + " < 1\n") * 2_000,
+        "study: s\nmodel: {use: test_wheel, mass: 1}\nspace: {stiffness: [1, 2]}\nobjectives:\n"
+        + "".join(f"  - {{name: n{i}, minimize: {'rhoo + ' * 50} rho}}\n" for i in range(2_000)),
+        "study: s\nscenarios: [" + "{name: x}, " * 40_000 + "]\n",
+    ],
+    ids=["space", "keys", "settings", "relations", "objectives", "scenarios"],
+)
+def test_thousands_of_mistakes_do_not_cost_minutes(load, text) -> None:
+    started = time.perf_counter()
+    with pytest.raises(StudyError) as caught:
+        load(text)
+    assert 1 <= len(caught.value.issues) <= 200
+    assert time.perf_counter() - started < 10.0
