@@ -1,6 +1,8 @@
-"""Systems stated once in CasADi; simulation and linearisation come from the statement."""
+"""Dynamics: one symbolic statement of a system, simulated, linearised and compiled."""
 
-from designopt.dynamics.simulate import Simulator, Status, Trajectory
+from designopt.dynamics.linearise import Linearisation, linearise
+from designopt.dynamics.simulator import Simulator
 from designopt.dynamics.system import System, Variable
+from designopt.dynamics.trajectory import SimulationStatus, Trajectory
 
-__all__ = ["Simulator", "Status", "System", "Trajectory", "Variable"]
+__all__ = ["Linearisation", "SimulationStatus", "Simulator", "System", "Trajectory", "Variable", "linearise"]

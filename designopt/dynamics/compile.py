@@ -1,155 +1,151 @@
-"""From a system to a shared library: CasADi's C code and the integrator, compiled together and cached by hash.
+"""C text to a loaded library: with the system's compiler, cached by content.
 
-A compiler is never required: `library` returns None without one and callers fall back to interpreted evaluation.
+The cache is ``DESIGNOPT_CACHE_DIR``, or ``designopt`` in the user's cache directory; a folder of this process alone
+serves where it cannot be written. A library's file name holds the key of what it was made from and the digest of its
+own content, so that one rename publishes it, processes that compile the same at once do no harm to each other, and a
+damaged file is noticed and made again.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
-import functools
 import hashlib
 import logging
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from designopt.dynamics.system import ARGUMENTS, System
 
 logger = logging.getLogger(__name__)
 
-#: Contraction into fused multiply-adds is off so that all x86-64 machines give the same numbers.
-FLAGS = ("-O2", "-std=c99", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno")
+#: No -march=native and no contraction to fused operations: the code does the same arithmetic on every processor.
+FLAGS = ("-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-w")
+
+_TIMEOUT = 300.0  # s, for a compiler that hangs
+_SUFFIX = ".dylib" if sys.platform == "darwin" else ".dll" if sys.platform == "win32" else ".so"
 
 
-class CompilationError(RuntimeError):
-    """There is no C compiler, or it refused the generated code; the message holds its words."""
+class CompilerError(RuntimeError):
+    """There is no C compiler, or it did not make a library; the message says which and what it said."""
 
 
-def compiler() -> str | None:
-    """The C compiler to use: ``CC`` when it is set, else the first of cc, gcc, clang on the path; None without one."""
-    named = os.environ.get("CC")
-    candidates = [named] if named else ["cc", "gcc", "clang"]
-    return next((found for name in candidates if (found := shutil.which(name))), None)
+def find_compiler() -> tuple[str, ...] | None:
+    """The command of the C compiler, arguments included: ``CC``, else the first of cc, gcc, clang; None without."""
+    if given := os.environ.get("CC", "").strip():
+        command = shlex.split(given)
+        found = shutil.which(command[0])
+        return (found, *command[1:]) if found else None
+    for name in ("cc", "gcc", "clang"):
+        if found := shutil.which(name):
+            return (found,)
+    return None
 
 
-@functools.lru_cache(maxsize=8)
-def _compiler_version(path: str) -> str:
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False)
+def cache_dir() -> Path:
+    """Where compiled libraries are kept; it need not exist or be writable."""
+    if given := os.environ.get("DESIGNOPT_CACHE_DIR"):
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "designopt"
+    if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
+        return Path(local) / "designopt"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "designopt"
+
+
+def load_library(source: str) -> ctypes.CDLL:
+    """The library made of the C text `source`, from the cache or compiled now; raises `CompilerError`."""
+    compiler = find_compiler()
+    if compiler is None:
+        wanted = os.environ.get("CC", "").strip()
+        raise CompilerError(
+            f"the C compiler '{wanted}' (CC) is not found" if wanted else "no C compiler (cc, gcc, clang)"
+        )
+    key = _key(source, compiler)
+    folder = cache_dir()
+    library = _cached(folder, key)
+    if library is not None:
+        return library
+    try:
+        return _compile(source, compiler, folder, key)
+    except OSError as error:
+        temporary = _process_folder()
+        logger.info("cache %s cannot be used (%s); compiling into %s", folder, error, temporary)
+    try:
+        return _cached(temporary, key) or _compile(source, compiler, temporary, key)
+    except OSError as error:
+        raise CompilerError(f"a compiled library cannot be kept or loaded: {error}") from error
+
+
+def _key(source: str, compiler: tuple[str, ...]) -> str:
+    stat = os.stat(compiler[0])
+    identity = (*compiler, _version(compiler, stat.st_mtime_ns, stat.st_size), *FLAGS, platform.machine(), sys.platform)
+    digest = hashlib.blake2b("\0".join(identity).encode(), digest_size=16)
+    digest.update(source.encode())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
+    """What the compiler says of itself; `modified` and `size` make a replaced one be asked again."""
+    try:
+        done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CompilerError(f"{compiler[0]} --version: {error}") from error
     return done.stdout
 
 
-def source(system: System) -> str:
-    """The C source of `system`: its functions, generated, and the integrator behind them."""
-    import casadi as ca
-
-    generator = ca.CodeGenerator("system", {"with_header": False, "verbose": False})
-    generator.add(_renamed(system.derivatives, "designopt_derivatives", 3, system))
-    generator.add(_renamed(system.rhs, "designopt_rhs", 1, system))
-    switches = []
-    for name, function in (("output", system.output), ("guard", system.guard)):
-        if function is not None:
-            generator.add(_renamed(function, f"designopt_{name}", 1, system))
-            switches.append(f"#define HAS_{name.upper()}")
-    integrator = Path(__file__).with_name("rosenbrock.c").read_text()
-    return "\n".join([generator.dump(), *switches, integrator])
-
-
-def _renamed(function: Any, name: str, results: int, system: System) -> Any:
-    """`function` under a fixed name, with dense results and common subexpressions computed once."""
-    import casadi as ca
-
-    kind = ca.SX if function.is_a("SXFunction") else ca.MX
-    arguments = [kind.sym(a, n) for a, n in zip(ARGUMENTS, system.lengths, strict=True)]
-    values = function(*arguments)
-    values = list(values) if results > 1 else [values]
-    return ca.Function(name, arguments, [ca.densify(v) for v in values], {"cse": True})
-
-
-def cache_folder() -> Path:
-    """Where compiled systems are kept: ``DESIGNOPT_CACHE_DIR``, else ``designopt`` in the user's cache folder."""
-    if named := os.environ.get("DESIGNOPT_CACHE_DIR"):
-        return Path(named)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "designopt" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "designopt"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "designopt"
-
-
-def library(system: System, *, required: bool = False) -> ctypes.CDLL | None:
-    """The compiled system, from the cache when it is there; None (logged) when it cannot be compiled.
-
-    With `required` a failure raises `CompilationError` instead.
-    """
+def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
+    """The library of `key` in `folder`; damaged ones are removed."""
     try:
-        return _load(system)
-    except CompilationError as error:
-        if required:
-            raise
-        logger.warning("%s: interpreted, which is slower: %s", system.name, error)
+        candidates = sorted(folder.glob(f"{key}-*{_SUFFIX}"))
+    except OSError:
         return None
-
-
-def _load(system: System) -> ctypes.CDLL:
-    cc = compiler()
-    if cc is None:
-        raise CompilationError(f"no C compiler ({os.environ.get('CC') or 'cc, gcc or clang'}) was found")
-    code = source(system)
-    identity = "\0".join((code, cc, _compiler_version(cc), *FLAGS, platform.machine(), sys.platform))
-    name = f"{system.name}-{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}.so"
-    cached = cache_folder() / name
-    if cached.exists():
+    for path in candidates:
         try:
-            return _open(cached)
-        except OSError:
-            logger.warning("%s cannot be loaded and is compiled anew", cached)
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        return _compile(code, cc, cached)
-    except OSError as error:
-        logger.warning("the cache %s cannot be written (%s): compiling into a temporary folder", cached.parent, error)
-        with tempfile.TemporaryDirectory(prefix="designopt-") as folder:  # the loaded library outlives its file
-            return _compile(code, cc, Path(folder) / name)
+            if _digest(path.read_bytes()) == path.stem.rpartition("-")[2]:
+                return ctypes.CDLL(str(path))
+            logger.info("%s is damaged and will be compiled again", path)
+            path.unlink()
+        except OSError as error:
+            logger.info("%s cannot be used: %s", path, error)
+    return None
 
 
-def _compile(code: str, cc: str, target: Path) -> ctypes.CDLL:
-    """Compile beside `target`, check that it loads, and rename: other processes see a whole library or none."""
-    with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as folder:
-        c_file, built = Path(folder) / "system.c", Path(folder) / target.name
-        c_file.write_text(code)
-        command = [cc, *FLAGS, "-o", str(built), str(c_file), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        if done.returncode:
-            raise CompilationError(f"{cc} failed: {done.stderr.strip()[-2000:]}")
-        os.replace(built, target)
-    try:
-        return _open(target)
-    except OSError as error:
-        raise CompilationError(f"the compiled system cannot be loaded: {error}") from error
+def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> ctypes.CDLL:
+    """Compile into `folder`; raises `OSError` when the folder is of no use, `CompilerError` when the compiler fails."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as work:
+        text, made = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
+        text.write_text(source, encoding="utf-8")
+        command = [*compiler, *FLAGS, "-o", made.name, text.name, "-lm"]
+        try:
+            done = subprocess.run(
+                command, cwd=work, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False
+            )
+        except subprocess.SubprocessError as error:
+            raise CompilerError(f"{compiler[0]}: {error}") from error
+        if done.returncode != 0 or not made.is_file():
+            said = (done.stderr or done.stdout).strip() or "no message"
+            raise CompilerError(f"{shlex.join(command)} ended with {done.returncode}: {said[:2000]}")
+        path = folder / f"{key}-{_digest(made.read_bytes())}{_SUFFIX}"
+        os.replace(made, path)
+    return ctypes.CDLL(str(path))
 
 
-def _open(path: Path) -> ctypes.CDLL:
-    loaded = ctypes.CDLL(str(path))
-    try:
-        integrate = loaded.designopt_integrate
-    except AttributeError as error:
-        raise OSError(f"{path} does not hold the integrator") from error
-    number, pointer, integer = ctypes.c_double, ctypes.c_void_p, ctypes.c_int
-    integrate.restype = integer
-    integrate.argtypes = [
-        *([integer] * 4),  # n, ny, ng, nt
-        *([pointer] * 5),  # times, x, u, p, q
-        *([integer] * 3),  # stages, order, dense
-        pointer,  # method
-        number,  # rtol
-        pointer,  # atol
-        *([number] * 3),  # first, largest and fixed step
-        ctypes.c_longlong,
-        *([pointer] * 4),  # xs, ys, info, counts
-    ]
-    return loaded
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _process_folder() -> Path:
+    """A folder of this process, removed at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="designopt-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -1,9 +1,16 @@
-/* Adaptive Rosenbrock integration of one system with sampling and guards.
- *
- * Compiled behind the generated C of the system, which provides designopt_derivatives, designopt_rhs and, where the
- * system has them, designopt_output and designopt_guard (HAS_OUTPUT, HAS_GUARD). Coefficients come from methods.py.
- * No static state: any number of threads may run at once. Matrices from generated code are column-major.
- */
+/* Adaptive Rosenbrock integration of a system whose functions CasADi generated into the text before this one.
+
+   The method comes as data (see tableau.py, which also states its equations). The text before defines the sizes NX
+   (states), NY (outputs), NG (guards), NC (constants of a run), casadi_int and the functions
+
+       system_constants(u, p, q) -> c         what depends on the constants of a run alone
+       system_f(x, c, t) -> xdot
+       system_fj(x, c, t) -> xdot, J = df/dx dense by columns, df/dt
+       system_output(x, c, t) -> y            when NY > 0
+       system_guard(x, c, t) -> g             when NG > 0
+
+   Nothing here is static or global: any number of threads may integrate at once. */
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,388 +22,398 @@
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
-typedef int (*generated)(const double **, double **, casadi_int *, double *, int);
-typedef int (*generated_work)(casadi_int *, casadi_int *, casadi_int *, casadi_int *);
+enum { DONE = 0, GUARD = 1, STEP_LIMIT = 2, STEP_TOO_SMALL = 3, NONFINITE = 4, NO_MEMORY = 5 };
 
-enum { DONE, GUARD, STEP_LIMIT, STEP_UNDERFLOW, NONFINITE, NO_MEMORY };
-
-/* A generated function with its scratch memory. */
 typedef struct {
-    generated call;
-    const double **arg;
-    double **res;
+    casadi_int stages, order;
+    double gamma;
+    const double *alpha, *gamma_sum, *a, *c, *m, *e, *d2, *d3;
+    const casadi_int *new_f;
+} method_t;
+
+typedef struct {
+    const double *x0, *u, *p, *q, *times, *rtol, *atol;
+    casadi_int n_times, max_steps;
+    double first_step; /* <= 0: chosen here */
+    double fixed_step; /* > 0: steps of this length without error control */
+} problem_t;
+
+typedef struct {
+    double *t, *x, *y; /* n_times + 1 rows */
+    casadi_int rows, steps, rejected, evaluations, guard;
+    double last_step;
+} result_t;
+
+typedef int (*model_f)(const casadi_real **, casadi_real **, casadi_int *, casadi_real *, int);
+
+/* Work space of the generated functions. Their first arguments and results are set anew for each call. */
+typedef struct {
+    const casadi_real **arg;
+    casadi_real **res;
     casadi_int *iw;
-    double *w;
-} function;
+    casadi_real *w;
+    const double *constants;
+} space_t;
 
-static int open_function(function *f, generated call, generated_work sizes)
-{
-    casadi_int n_arg = 0, n_res = 0, n_iw = 0, n_w = 0;
-    f->call = call;
-    if (sizes(&n_arg, &n_res, &n_iw, &n_w)) return 0;
-    f->arg = calloc((size_t)n_arg + 1, sizeof *f->arg);
-    f->res = calloc((size_t)n_res + 1, sizeof *f->res);
-    f->iw = calloc((size_t)n_iw + 1, sizeof *f->iw);
-    f->w = calloc((size_t)n_w + 1, sizeof *f->w);
-    return f->arg && f->res && f->iw && f->w;
+static void call(model_f f, space_t *s, const double *x, double t, double *r0, double *r1, double *r2) {
+    s->arg[0] = x;
+    s->arg[1] = s->constants;
+    s->arg[2] = &t;
+    s->res[0] = r0;
+    s->res[1] = r1;
+    s->res[2] = r2;
+    f(s->arg, s->res, s->iw, s->w, 0);
 }
 
-static void close_function(function *f)
-{
-    free((void *)f->arg);
-    free((void *)f->res);
-    free(f->iw);
-    free(f->w);
+static int all_finite(const double *v, int n) {
+    double sum = 0.0; /* stays 0 exactly as long as every entry is finite */
+    for (int i = 0; i < n; i++) sum += v[i] * 0.0;
+    return sum == 0.0;
 }
 
-/* What does not change during a run: constant arguments and the method. */
-typedef struct {
-    const double *u, *p, *q;
-} constants;
-
-static void evaluate(function *f, const constants *k, const double *x, double t, double *r0, double *r1, double *r2)
-{
-    f->arg[0] = x;
-    f->arg[1] = k->u;
-    f->arg[2] = 0;
-    f->arg[3] = k->p;
-    f->arg[4] = k->q;
-    f->arg[5] = &t;
-    f->res[0] = r0;
-    if (r1) {
-        f->res[1] = r1;
-        f->res[2] = r2;
-    }
-    f->call(f->arg, f->res, f->iw, f->w, 0);
+/* Index of the first guard that is not positive (NaN counts), or -1. */
+static int broken_guard(space_t *s, const double *x, double t) {
+#if NG > 0
+    double g[NG];
+    call(system_guard, s, x, t, g, NULL, NULL);
+    for (int i = 0; i < NG; i++)
+        if (!(g[i] > 0.0)) return i;
+#else
+    (void)s, (void)x, (void)t;
+#endif
+    return -1;
 }
 
-static int all_finite(const double *v, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!isfinite(v[i])) return 0;
-    return 1;
-}
-
-/* LU factors of the row-major matrix a (n, n) in place, partial pivoting; 0 when singular. */
-static int factor(double *a, int *pivot, int n)
-{
-    for (int k = 0; k < n; k++) {
+/* LU factors of E (NX x NX by columns) with partial pivoting; 0 when E is singular or not finite. */
+static int factor(double *E, int *pivot) {
+    for (int k = 0; k < NX; k++) {
+        double *column = E + k * NX;
         int best = k;
-        for (int i = k + 1; i < n; i++)
-            if (fabs(a[i * n + k]) > fabs(a[best * n + k])) best = i;
+        for (int i = k + 1; i < NX; i++)
+            if (fabs(column[i]) > fabs(column[best])) best = i;
         pivot[k] = best;
-        if (a[best * n + k] == 0.0 || !isfinite(a[best * n + k])) return 0;
-        if (best != k)
-            for (int j = 0; j < n; j++) {
-                double swap = a[k * n + j];
-                a[k * n + j] = a[best * n + j];
-                a[best * n + j] = swap;
-            }
-        for (int i = k + 1; i < n; i++) {
-            double ratio = a[i * n + k] /= a[k * n + k];
-            for (int j = k + 1; j < n; j++) a[i * n + j] -= ratio * a[k * n + j];
+        double d = column[best];
+        if (d == 0.0 || !isfinite(d)) return 0;
+        column[best] = column[k];
+        column[k] = 1.0 / d;
+        for (int i = k + 1; i < NX; i++) column[i] /= d;
+        for (int j = k + 1; j < NX; j++) {
+            double *other = E + j * NX;
+            double f = other[best];
+            other[best] = other[k];
+            other[k] = f;
+            if (f != 0.0)
+                for (int i = k + 1; i < NX; i++) other[i] -= column[i] * f;
         }
     }
     return 1;
 }
 
-static void solve(const double *a, const int *pivot, int n, double *b)
-{
-    for (int k = 0; k < n; k++) {
-        double swap = b[k];
-        b[k] = b[pivot[k]];
-        b[pivot[k]] = swap;
+static void solve(const double *E, const int *pivot, double *b) {
+    for (int k = 0; k < NX; k++) {
+        double f = b[pivot[k]];
+        b[pivot[k]] = b[k];
+        b[k] = f;
+        for (int i = k + 1; i < NX; i++) b[i] -= E[k * NX + i] * f;
     }
-    for (int i = 1; i < n; i++)
-        for (int j = 0; j < i; j++) b[i] -= a[i * n + j] * b[j];
-    for (int i = n - 1; i >= 0; i--) {
-        for (int j = i + 1; j < n; j++) b[i] -= a[i * n + j] * b[j];
-        b[i] /= a[i * n + i];
+    for (int k = NX - 1; k >= 0; k--) {
+        b[k] *= E[k * NX + k];
+        for (int i = 0; i < k; i++) b[i] -= E[k * NX + i] * b[k];
     }
 }
 
-/* The interpolant of a step at the share s of it: (1-s) x0 + s (x1 + (1-s) (d2 + s d3)). */
-static void interpolate(int n, double s, const double *x0, const double *x1, const double *d2, const double *d3,
-                        double *x)
-{
-    for (int i = 0; i < n; i++) x[i] = (1.0 - s) * x0[i] + s * (x1[i] + (1.0 - s) * (d2[i] + s * d3[i]));
+static double clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
+
+/* y(theta) between the ends of a step: see tableau.py. */
+static void between(double theta, const double *y0, const double *y1, const double *k2, const double *k3, double *y) {
+    for (int i = 0; i < NX; i++)
+        y[i] = (1.0 - theta) * y0[i] + theta * (y1[i] + (1.0 - theta) * (k2[i] + theta * k3[i]));
 }
 
-/* Index of the smallest guard when it is not positive (or not a number), else -1. */
-static int closed_guard(const double *g, int n)
-{
-    int worst = -1;
-    double least = 0.0;
-    for (int i = 0; i < n; i++) {
-        if (isnan(g[i])) return i;
-        if (g[i] <= 0.0 && (worst < 0 || g[i] < least)) {
-            worst = i;
-            least = g[i];
+static void put(result_t *r, space_t *s, double t, const double *x) {
+    r->t[r->rows] = t;
+    memcpy(r->x + r->rows * NX, x, NX * sizeof(double));
+#if NY > 0
+    call(system_output, s, x, t, r->y + r->rows * NY, NULL, NULL);
+#else
+    (void)s;
+#endif
+    r->rows++;
+}
+
+/* The length of a first step: one hundredth of the time in which the state would change by its own size. */
+static double initial_step(const problem_t *pb, const double *x, const double *f, double span) {
+    double size = 0.0, speed = 0.0;
+    for (int i = 0; i < NX; i++) {
+        double scale = pb->atol[i] + pb->rtol[i] * fabs(x[i]);
+        size += (x[i] / scale) * (x[i] / scale);
+        speed += (f[i] / scale) * (f[i] / scale);
+    }
+    double h = size > 1e-10 && speed > 1e-10 ? 0.01 * sqrt(size / speed) : 1e-6 * span;
+    return clip(h, 1e-12 * span, 0.1 * span);
+}
+
+/* Everything that changes in a run, in one allocation. */
+typedef struct {
+    double *y, *y_new, *stage, *fs, *f, *f_new, *ft, *ft_new, *J, *J_new, *E, *U, *k2, *k3, *constants;
+} run_t;
+
+static void exchange(double **a, double **b) {
+    double *keep = *a;
+    *a = *b;
+    *b = keep;
+}
+
+enum { OK, BROKEN, OUTSIDE }; /* a step: computed, not finite, a stage behind a guard */
+
+/* One step of length h from (t, y) with f, J and ft known there: y_new, the stages U and the error norm. */
+static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, double t, double h, int fixed, double *error,
+                casadi_int *evaluations, int *guard) {
+    int pivot[NX];
+    double diagonal = 1.0 / (h * me->gamma);
+    for (int i = 0; i < NX * NX; i++) r->E[i] = -r->J[i];
+    for (int i = 0; i < NX; i++) r->E[i * NX + i] += diagonal;
+    if (!factor(r->E, pivot)) return BROKEN;
+    const double *f = r->f;
+    for (casadi_int k = 0; k < me->stages; k++) {
+        const double *a = me->a + k * me->stages, *c = me->c + k * me->stages;
+        double *U = r->U + k * NX;
+        if (k > 0 && me->new_f[k]) {
+            memcpy(r->stage, r->y, NX * sizeof(double));
+            for (casadi_int j = 0; j < k; j++)
+                if (a[j] != 0.0)
+                    for (int i = 0; i < NX; i++) r->stage[i] += a[j] * r->U[j * NX + i];
+            double ts = t + me->alpha[k] * h;
+            if ((*guard = broken_guard(s, r->stage, ts)) >= 0) return OUTSIDE;
+            call(system_f, s, r->stage, ts, r->fs, NULL, NULL);
+            ++*evaluations;
+            f = r->fs;
+        }
+        double weight = h * me->gamma_sum[k];
+        for (int i = 0; i < NX; i++) U[i] = f[i] + weight * r->ft[i];
+        for (casadi_int j = 0; j < k; j++) {
+            double q = c[j] / h;
+            if (q != 0.0)
+                for (int i = 0; i < NX; i++) U[i] += q * r->U[j * NX + i];
+        }
+        solve(r->E, pivot, U);
+        if (!all_finite(U, NX)) return BROKEN;
+    }
+    double sum = 0.0;
+    for (int i = 0; i < NX; i++) {
+        double y = r->y[i], e = 0.0;
+        for (casadi_int k = 0; k < me->stages; k++) {
+            y += me->m[k] * r->U[k * NX + i];
+            e += me->e[k] * r->U[k * NX + i];
+        }
+        r->y_new[i] = y;
+        double scale = pb->atol[i] + pb->rtol[i] * fmax(fabs(r->y[i]), fabs(y));
+        sum += (e / scale) * (e / scale);
+    }
+    *error = fixed ? 0.0 : sqrt(sum / NX);
+    return all_finite(r->y_new, NX) && isfinite(*error) ? OK : BROKEN;
+}
+
+static void dense(const method_t *me, run_t *r) {
+    for (int i = 0; i < NX; i++) {
+        r->k2[i] = r->k3[i] = 0.0;
+        for (casadi_int k = 0; k < me->stages; k++) {
+            r->k2[i] += me->d2[k] * r->U[k * NX + i];
+            r->k3[i] += me->d3[k] * r->U[k * NX + i];
         }
     }
-    return worst;
 }
 
-static double error_norm(int n, const double *e, const double *x0, const double *x1, double rtol, const double *atol)
-{
-    double sum = 0.0;
-    for (int i = 0; i < n; i++) {
-        double scale = atol[i] + rtol * fmax(fabs(x0[i]), fabs(x1[i]));
-        sum += (e[i] / scale) * (e[i] / scale);
-    }
-    return sqrt(sum / n);
+static int derivatives(space_t *s, const double *x, double t, double *f, double *J, double *ft) {
+    call(system_fj, s, x, t, f, J, ft);
+    return all_finite(f, NX) && all_finite(J, NX * NX) && all_finite(ft, NX);
 }
 
-/* Integrate from times[0] to times[nt-1]; samples at all of times. x (n) is the start and becomes the end.
- *
- * method: gamma, then a (s*s), c (s*s), m, e, alpha, gammas (s each), then, if `dense`, the interpolant's (2*s).
- * fixed > 0: steps of that size without error control. info: t, next step, and counts: status, steps, rejected,
- * evaluations, samples written, guard.
- */
-EXPORT int designopt_integrate(int n, int ny, int ng, int nt, const double *times, double *x, const double *u,
-                               const double *p, const double *q, int stages, int order, int dense,
-                               const double *method, double rtol, const double *atol, double first, double largest,
-                               double fixed, long long max_steps, double *xs, double *ys, double *info,
-                               long long *counts)
-{
-    const double gamma = method[0], *a = method + 1, *c = a + stages * stages, *m = c + stages * stages;
-    const double *e = m + stages, *alpha = e + stages, *gammas = alpha + stages, *d = gammas + stages;
-    constants k = {u, p, q};
-    function derivatives = {0}, rhs = {0}, output = {0}, guard = {0};
-    int status = DONE, written = 0, closed = -1, after_rejection = 0;
-    long long steps = 0, rejected = 0, evaluations = 0;
-    double t = times[0], end = times[nt - 1], previous_error = 0.01, previous_step = 0.0, h = 0.0, proposed = 0.0;
-    size_t size = (size_t)n;
-    double *memory = calloc(size * (2 * size + (size_t)stages + 11) + (size_t)ng + 1, sizeof(double));
-    int *pivot = calloc(size, sizeof(int));
-    int ready = memory && pivot && open_function(&derivatives, designopt_derivatives, designopt_derivatives_work) &&
-                open_function(&rhs, designopt_rhs, designopt_rhs_work);
-#ifdef HAS_OUTPUT
-    ready = ready && open_function(&output, designopt_output, designopt_output_work);
-#endif
-#ifdef HAS_GUARD
-    ready = ready && open_function(&guard, designopt_guard, designopt_guard_work);
-#endif
-    if (!ready) {
-        status = NO_MEMORY;
-        goto finish;
-    }
-    double *J = memory, *E = J + n * n, *U = E + n * n, *f = U + stages * n, *ft = f + n, *stage = ft + n;
-    double *fs = stage + n, *x1 = fs + n, *err = x1 + n, *d2 = err + n, *d3 = d2 + n, *point = d3 + n;
-    double *f_old = point + n, *g = f_old + n;
+static int integrate(const problem_t *pb, const method_t *me, result_t *out, run_t *r, space_t *s) {
+    const double start = pb->times[0], end = pb->times[pb->n_times - 1], span = end - start;
+    /* Steps below `smallest` are noise of the time; a guard is located to `resolution`. */
+    const double smallest = 16.0 * DBL_EPSILON * fmax(fmax(fabs(start), fabs(end)), span);
+    const double resolution = fmax(4.0 * smallest, 1e-9 * span);
+    const int fixed = pb->fixed_step > 0.0;
+    double t = start, h, last_h = 0.0, last_error = 0.0;
+    int rejected = 0, guard;
+    casadi_int next = 1;
 
-#define SAMPLE(state, time)                                                                                           \
-    do {                                                                                                              \
-        memcpy(xs + (size_t)written * size, state, size * sizeof(double));                                            \
-        if (ny) evaluate(&output, &k, state, time, ys + (size_t)written * (size_t)ny, 0, 0);                           \
-        written++;                                                                                                    \
-    } while (0)
+    memcpy(r->y, pb->x0, NX * sizeof(double));
+    put(out, s, t, r->y);
+    if ((guard = broken_guard(s, r->y, t)) >= 0) {
+        out->guard = guard;
+        return GUARD;
+    }
+    out->evaluations++;
+    if (!derivatives(s, r->y, t, r->f, r->J, r->ft)) return NONFINITE;
+    h = fixed ? pb->fixed_step : pb->first_step > 0.0 ? pb->first_step : initial_step(pb, r->y, r->f, span);
+    out->last_step = h;
 
-    evaluate(&derivatives, &k, x, t, f, J, ft);
-    evaluations++;
-    if (ng) {
-        evaluate(&guard, &k, x, t, g, 0, 0);
-        closed = closed_guard(g, ng);
-    }
-    SAMPLE(x, t);
-    if (closed >= 0) {
-        status = GUARD;
-        goto finish;
-    }
-    if (!all_finite(f, n) || !all_finite(J, n * n) || !all_finite(ft, n)) {
-        status = NONFINITE;
-        goto finish;
-    }
-    if (fixed > 0.0) {
-        h = fixed;
-    } else if (first > 0.0) {
-        h = first;
-    } else { /* Hairer, Norsett & Wanner (1993), section II.4, first guess */
-        double size_x = error_norm(n, x, x, x, rtol, atol), size_f = error_norm(n, f, x, x, rtol, atol);
-        h = size_x < 1e-5 || size_f < 1e-5 ? 1e-6 : 0.01 * size_x / size_f;
-    }
-
-    while (t < end) {
-        if (steps + rejected >= max_steps) {
+    int status = DONE;
+    while (next < pb->n_times) {
+        if (out->steps + out->rejected >= pb->max_steps) {
             status = STEP_LIMIT;
             break;
         }
-        h = fmin(h, largest);
-        proposed = h;
-        int last = t + 1.0000001 * h >= end;
-        if (last) h = end - t;
-        if (h <= 16.0 * DBL_EPSILON * fabs(t) || h <= DBL_MIN) {
-            status = all_finite(x1, n) ? STEP_UNDERFLOW : NONFINITE;
-            break;
+        double wanted = h, t_new = t + h, error = 0.0;
+        int last = 0;
+        if (fixed) t_new = start + (double)(out->steps + 1) * pb->fixed_step;
+        if (t_new >= end - (fixed ? 1e-9 * pb->fixed_step : 0.01 * h)) {
+            t_new = end;
+            last = 1;
+        } else if (!fixed && t + 2.0 * h > end) {
+            t_new = t + 0.5 * (end - t); /* two equal steps rather than a short last one */
         }
-        int good = 1;
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++) E[i * n + j] = (i == j ? 1.0 / (h * gamma) : 0.0) - J[i + n * j];
-        good = factor(E, pivot, n);
-        for (int s = 0; s < stages && good; s++) {
-            double *Us = U + s * n;
-            const double *as = a + s * stages, *cs = c + s * stages;
-            if (s > 0) {
-                int moved = 0; /* a stage at the point of the one before reuses its right-hand side */
-                for (int j = 0; j < s; j++) moved |= as[j] != a[(s - 1) * stages + j];
-                if (moved || alpha[s] != alpha[s - 1]) {
-                    memcpy(stage, x, size * sizeof(double));
-                    for (int j = 0; j < s; j++)
-                        if (as[j] != 0.0)
-                            for (int i = 0; i < n; i++) stage[i] += as[j] * U[j * n + i];
-                    evaluate(&rhs, &k, stage, t + alpha[s] * h, fs, 0, 0);
-                    evaluations++;
-                    good = all_finite(fs, n);
-                }
-            } else {
-                memcpy(fs, f, size * sizeof(double));
-            }
-            for (int i = 0; i < n; i++) {
-                double sum = fs[i] + gammas[s] * h * ft[i];
-                for (int j = 0; j < s; j++) sum += cs[j] / h * U[j * n + i];
-                Us[i] = sum;
-            }
-            solve(E, pivot, n, Us);
-        }
-        double error = 2.0;
-        if (good) {
-            memcpy(x1, x, size * sizeof(double));
-            memset(err, 0, size * sizeof(double));
-            for (int s = 0; s < stages; s++)
-                for (int i = 0; i < n; i++) {
-                    x1[i] += m[s] * U[s * n + i];
-                    err[i] += e[s] * U[s * n + i];
-                }
-            error = error_norm(n, err, x, x1, rtol, atol);
-            good = isfinite(error) && all_finite(x1, n);
-        } else {
-            x1[0] = NAN;
-        }
-        if (fixed > 0.0) {
-            if (!good) {
-                status = NONFINITE;
+        h = t_new - t;
+
+        int state = step(pb, me, r, s, t, h, fixed, &error, &out->evaluations, &guard);
+        double shrink = 0.0; /* > 0: the step is not accepted */
+        if (state == OUTSIDE) {
+            if (h <= resolution) {
+                out->guard = guard;
+                status = GUARD;
                 break;
             }
-            error = 0.0;
-        }
-        if (good && error <= 1.0) { /* the new point needs finite derivatives too: they are the next step's */
-            memcpy(f_old, f, size * sizeof(double));
-            memcpy(E, J, size * size * sizeof(double));
-            memcpy(point, ft, size * sizeof(double));
-            evaluate(&derivatives, &k, x1, last ? end : t + h, f, J, ft);
-            evaluations++;
-            good = all_finite(f, n) && all_finite(J, n * n) && all_finite(ft, n);
-            if (!good) {
-                memcpy(f, f_old, size * sizeof(double));
-                memcpy(J, E, size * size * sizeof(double));
-                memcpy(ft, point, size * sizeof(double));
-                x1[0] = NAN;
-                if (fixed > 0.0) {
-                    status = NONFINITE;
-                    break;
-                }
-            }
-        }
-        if (!good) {
-            rejected++;
-            after_rejection = 1;
-            h *= 0.25;
-            continue;
-        }
-        double factor_h = pow(error, 1.0 / order) / 0.9;
-        factor_h = fmax(1.0 / 6.0, fmin(5.0, factor_h));
-        if (error > 1.0) {
-            rejected++;
-            after_rejection = 1;
-            h /= factor_h;
-            continue;
-        }
-        steps++;
-        double t1 = last ? end : t + h;
-        if (dense) {
-            memset(d2, 0, size * sizeof(double));
-            memset(d3, 0, size * sizeof(double));
-            for (int s = 0; s < stages; s++)
-                for (int i = 0; i < n; i++) {
-                    d2[i] += d[s] * U[s * n + i];
-                    d3[i] += d[stages + s] * U[s * n + i];
-                }
-        } else { /* Hermite's cubic in the same form */
-            for (int i = 0; i < n; i++) {
-                double rise = x1[i] - x[i];
-                d2[i] = h * f_old[i] - rise;
-                d3[i] = 2.0 * rise - h * (f_old[i] + f[i]);
-            }
-        }
-        double stop = t1;
-        if (ng) {
-            evaluate(&guard, &k, x1, t1, g, 0, 0);
-            closed = closed_guard(g, ng);
-            if (closed >= 0) { /* bisection on the interpolant: the last open and the first closed share of the step */
-                double open = 0.0, shut = 1.0;
-                for (int i = 0; i < 60 && shut - open > 1e-12; i++) {
-                    double middle = 0.5 * (open + shut);
-                    interpolate(n, middle, x, x1, d2, d3, point);
-                    evaluate(&guard, &k, point, t + middle * h, g, 0, 0);
-                    int now = closed_guard(g, ng);
-                    if (now >= 0) {
-                        shut = middle;
-                        closed = now;
+            shrink = 0.5;
+        } else if (state == BROKEN) {
+            shrink = 0.25;
+        } else if (error > 1.0) {
+            shrink = clip(0.9 * pow(error, -1.0 / (double)me->order), 0.2, 0.9);
+        } else {
+            if ((guard = broken_guard(s, r->y_new, t_new)) >= 0) {
+                /* The step ends behind a guard: bisection on the solution in between. */
+                double low = 0.0, high = 1.0;
+                dense(me, r);
+                while ((high - low) * h > 1e-3 * resolution) {
+                    double middle = 0.5 * (low + high);
+                    between(middle, r->y, r->y_new, r->k2, r->k3, r->stage);
+                    int there = broken_guard(s, r->stage, t + middle * h);
+                    if (there >= 0) {
+                        high = middle;
+                        guard = there;
                     } else {
-                        open = middle;
+                        low = middle;
                     }
                 }
-                stop = t + open * h;
+                double found = t + low * h;
+                for (; next < pb->n_times && pb->times[next] <= found; next++) {
+                    between((pb->times[next] - t) / h, r->y, r->y_new, r->k2, r->k3, r->stage);
+                    put(out, s, pb->times[next], r->stage);
+                }
+                between(low, r->y, r->y_new, r->k2, r->k3, r->stage);
+                memcpy(r->y, r->stage, NX * sizeof(double));
+                t = found;
+                out->steps++;
+                out->guard = guard;
                 status = GUARD;
+                break;
+            }
+            out->evaluations++;
+            if (!derivatives(s, r->y_new, t_new, r->f_new, r->J_new, r->ft_new)) {
+                state = BROKEN;
+                shrink = 0.25;
             }
         }
-        while (written < nt && times[written] <= stop) {
-            double share = (times[written] - t) / h;
-            if (times[written] >= t1) {
-                SAMPLE(x1, t1);
-            } else {
-                interpolate(n, share, x, x1, d2, d3, point);
-                SAMPLE(point, times[written]);
+        if (shrink > 0.0) {
+            out->rejected++;
+            h *= shrink;
+            rejected = 1;
+            if (fixed || h < smallest) {
+                status = state == BROKEN ? NONFINITE : state == OUTSIDE ? GUARD : STEP_TOO_SMALL;
+                if (status == GUARD) out->guard = guard;
+                break;
             }
+            continue;
         }
-        if (status == GUARD) {
-            interpolate(n, (stop - t) / h, x, x1, d2, d3, point);
-            memcpy(x, point, size * sizeof(double));
-            t = stop;
-            break;
-        }
-        if (fixed <= 0.0) {
-            double next = h / factor_h;
-            if (previous_step > 0.0) { /* Gustafsson (1994): predictive control */
-                double predictive = previous_step / h * pow(error * error / previous_error, 1.0 / order) / 0.9;
-                predictive = fmax(1.0 / 6.0, fmin(5.0, predictive));
-                next = fmin(next, h / predictive);
-            }
-            if (after_rejection) next = fmin(next, h);
-            proposed = h < proposed ? fmax(next, proposed) : next; /* a step cut short says little */
-            previous_step = h;
-            previous_error = fmax(0.01, error);
-            h = next;
-        }
-        after_rejection = 0;
-        memcpy(x, x1, size * sizeof(double));
-        t = t1;
-    }
 
-finish:
-    close_function(&derivatives);
-    close_function(&rhs);
-    close_function(&output);
-    close_function(&guard);
+        out->steps++;
+        if (next < pb->n_times && pb->times[next] <= t_new) {
+            dense(me, r);
+            for (; next < pb->n_times && pb->times[next] < t_new; next++) {
+                between((pb->times[next] - t) / h, r->y, r->y_new, r->k2, r->k3, r->stage);
+                put(out, s, pb->times[next], r->stage);
+            }
+            if (next < pb->n_times && pb->times[next] == t_new) {
+                put(out, s, t_new, r->y_new);
+                next++;
+            }
+        }
+        exchange(&r->y, &r->y_new);
+        exchange(&r->f, &r->f_new);
+        exchange(&r->J, &r->J_new);
+        exchange(&r->ft, &r->ft_new);
+        t = t_new;
+        if (fixed) {
+            h = pb->fixed_step;
+        } else {
+            /* Predictive control of Gustafsson (1994), as Hairer & Wanner (1996), section IV.8, equation 8.25. */
+            double power = 1.0 / (double)me->order, floor = fmax(error, 1e-10);
+            double factor = 0.9 * pow(floor, -power);
+            if (last_h > 0.0)
+                factor = fmin(factor, 0.9 * (h / last_h) * pow(last_error / (floor * floor), power));
+            last_h = h;
+            last_error = fmax(error, 1e-2);
+            double proposed = h * clip(factor, 0.2, 6.0);
+            if (rejected) proposed = fmin(proposed, h);
+            /* A step shortened to end in time says nothing against the length wanted. */
+            h = h < wanted ? fmax(proposed, wanted) : proposed;
+            rejected = 0;
+        }
+        out->last_step = h;
+        if (last) break;
+    }
+    if (status != DONE && t > out->t[out->rows - 1]) put(out, s, t, r->y);
+    return status;
+}
+
+/* Integrate over problem->times; returns how it ended. */
+EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t *out) {
+    casadi_int n_arg = 3, n_res = 3, n_iw = 0, n_w = 0, a, b, c, d;
+    int (*const works[])(casadi_int *, casadi_int *, casadi_int *, casadi_int *) = {
+        system_constants_work, system_f_work, system_fj_work,
+#if NY > 0
+        system_output_work,
+#endif
+#if NG > 0
+        system_guard_work,
+#endif
+    };
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++) {
+        works[i](&a, &b, &c, &d);
+        if (a > n_arg) n_arg = a;
+        if (b > n_res) n_res = b;
+        if (c > n_iw) n_iw = c;
+        if (d > n_w) n_w = d;
+    }
+    const size_t vectors = 10 + (size_t)me->stages, matrices = 3;
+    const size_t reals = vectors * NX + matrices * NX * NX + NC + (size_t)n_w + 1;
+    double *memory = malloc(reals * sizeof(double));
+    const casadi_real **arg = malloc((size_t)n_arg * sizeof *arg);
+    casadi_real **res = malloc((size_t)n_res * sizeof *res);
+    casadi_int *iw = malloc((size_t)(n_iw + 1) * sizeof *iw);
+    int status = NO_MEMORY;
+    out->rows = out->steps = out->rejected = out->evaluations = 0;
+    out->guard = -1;
+    if (memory && arg && res && iw) {
+        run_t r;
+        double *free_part = memory;
+        double **const parts[] = {&r.y, &r.y_new, &r.stage, &r.fs, &r.f, &r.f_new, &r.ft, &r.ft_new, &r.k2, &r.k3};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++, free_part += NX) *parts[i] = free_part;
+        r.U = free_part, free_part += (size_t)me->stages * NX;
+        r.J = free_part, free_part += NX * NX;
+        r.J_new = free_part, free_part += NX * NX;
+        r.E = free_part, free_part += NX * NX;
+        r.constants = free_part, free_part += NC;
+        space_t s = {arg, res, iw, free_part, r.constants};
+        arg[0] = pb->u, arg[1] = pb->p, arg[2] = pb->q;
+        res[0] = r.constants;
+        system_constants(arg, res, iw, s.w, 0);
+        status = integrate(pb, me, out, &r, &s);
+    }
     free(memory);
-    free(pivot);
-    info[0] = t;
-    info[1] = proposed;
-    counts[0] = status;
-    counts[1] = steps;
-    counts[2] = rejected;
-    counts[3] = evaluations;
-    counts[4] = written;
-    counts[5] = closed;
+    free(arg);
+    free(res);
+    free(iw);
     return status;
 }

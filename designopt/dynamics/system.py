@@ -1,6 +1,6 @@
-"""One symbolic statement of a system: a pure CasADi function with tables of names, units and bounds.
+"""One symbolic statement of a dynamic system: its right-hand side and what its variables are called.
 
-Simulation, linearisation, compiled code and (later) transcription all derive from this statement.
+Simulation, linearisation and collocation all start from a `System`; nothing else states the physics a second time.
 """
 
 from __future__ import annotations
@@ -8,180 +8,170 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Vector = NDArray[np.float64]
+if TYPE_CHECKING:
+    import casadi as ca
 
-#: The arguments of every function of a system, in order.
+#: Arguments of every function of a system, in this order.
 ARGUMENTS = ("x", "u", "z", "p", "q", "t")
 
 
 @dataclass(frozen=True)
 class Variable:
-    """Name, unit, bounds and meaning of one component of a state, control or parameter vector."""
+    """One scalar of a system: its name, unit, admissible range (in that unit) and meaning."""
 
     name: str
-    unit: str = ""
+    unit: str
     low: float = -math.inf
     high: float = math.inf
     description: str = ""
 
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
+        if not self.low <= self.high:
+            raise ValueError(f"variable '{self.name}': low {self.low!r} is not below high {self.high!r}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class System:
-    """Equations of motion ``dx/dt = rhs(x, u, z, p, q, t)`` and what is read from them.
+    """``xdot = rhs(x, u, z, p, q, t)`` with tables that name every component of its arguments.
 
-    `rhs`, `output` and `guard` are CasADi functions of the six arguments (column vectors, `t` a scalar; an empty table
-    means an argument of length 0): states `x`, controls `u`, algebraic variables `z`, parameters `p` (those that a
-    design may change), data `q` (recorded signals and the like). `output` gives the figures named in `outputs`;
-    a simulation ends where a component of `guard`, named in `guards`, is no longer positive.
+    `states` x, `controls` u, `algebraic` z (fixed by ``0 = algebraic_residual(x, u, z, p, q, t)``), `parameters` p
+    (what a design may change), `data` q (numbers fixed by measurement), time t. `rhs`, `output` (gives y, named by
+    `outputs`), `guard` (gives g, named by `guards`; a simulation ends where any g <= 0) and `algebraic_residual` are
+    CasADi functions of exactly these six arguments, named so, each a column (t a scalar; unused ones are empty).
 
-    Raises `ValueError` when a function's arguments or results do not have the lengths of the tables.
+    Raises `ValueError` when tables and functions do not fit.
     """
 
     name: str
     states: tuple[Variable, ...]
-    rhs: Any
-    parameters: tuple[Variable, ...] = ()
+    parameters: tuple[Variable, ...]
+    rhs: ca.Function
     controls: tuple[Variable, ...] = ()
     algebraic: tuple[Variable, ...] = ()
     data: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
-    output: Any = None
+    output: ca.Function | None = None
     guards: tuple[str, ...] = ()
-    guard: Any = None
+    guard: ca.Function | None = None
+    algebraic_residual: ca.Function | None = None
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
-            raise ValueError(f"the system's name '{self.name}' must be letters, digits and underscores")
+            raise ValueError(f"'{self.name}' is no name for a system: letters, digits and _ only")
         if not self.states:
-            raise ValueError(f"{self.name}: a system has at least one state")
-        for table in (self.states, self.controls, self.algebraic, self.parameters, self.data, self.outputs):
-            names = [v.name for v in table]
-            if len(set(names)) < len(names):
-                raise ValueError(f"{self.name}: the name '{max(names, key=names.count)}' stands twice in one table")
-        for label, function, length in (
-            ("rhs", self.rhs, len(self.states)),
-            ("output", self.output, len(self.outputs)),
-            ("guard", self.guard, len(self.guards)),
-        ):
-            if function is None:
-                if length:
-                    raise ValueError(f"{self.name}: {length} names are given for '{label}' but no function")
-                continue
-            self._check(label, function, length)
-
-    def _check(self, label: str, function: Any, length: int) -> None:
-        if function.n_in() != len(ARGUMENTS) or function.n_out() != 1:
-            raise ValueError(f"{self.name}: '{label}' must be a function of {', '.join(ARGUMENTS)} with one result")
-        for i, (argument, expected) in enumerate(zip(ARGUMENTS, self.lengths, strict=True)):
-            if function.numel_in(i) != expected:
-                found = function.numel_in(i)
-                raise ValueError(f"{self.name}: '{label}' takes {found} values of {argument}, its table has {expected}")
-        if function.numel_out(0) != length:
-            raise ValueError(f"{self.name}: '{label}' gives {function.numel_out(0)} values, {length} are named")
-
-    @property
-    def lengths(self) -> tuple[int, int, int, int, int, int]:
-        """Lengths of x, u, z, p, q, t."""
-        return len(self.states), len(self.controls), len(self.algebraic), len(self.parameters), len(self.data), 1
+            raise ValueError(f"system '{self.name}' has no states")
+        for table in ("states", "controls", "algebraic", "parameters", "data", "outputs"):
+            self._check_unique(table, [v.name for v in getattr(self, table)])
+        self._check_unique("guards", list(self.guards))
+        self._check_function("rhs", self.rhs, "states")
+        self._check_function("output", self.output, "outputs")
+        self._check_function("guard", self.guard, "guards")
+        self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
 
     @classmethod
     def from_expressions(
         cls,
         name: str,
-        symbols: Mapping[str, Any],
-        rates: Any,
         *,
-        output: Any = None,
-        guard: Any = None,
-        **tables: Any,
-    ) -> System:
-        """A system from CasADi expressions: `symbols` maps ``x, u, z, p, q, t`` (missing ones are empty) to SX or MX.
+        states: Sequence[tuple[Variable, Any, Any]],
+        parameters: Sequence[tuple[Variable, Any]] = (),
+        controls: Sequence[tuple[Variable, Any]] = (),
+        data: Sequence[tuple[Variable, Any]] = (),
+        outputs: Sequence[tuple[Variable, Any]] = (),
+        guards: Mapping[str, Any] | None = None,
+        time: Any = None,
+    ) -> Self:
+        """A system from scalar SX symbols: states are (variable, symbol, rate), the others (variable, symbol or value).
 
-        `rates`, `output` and `guard` are expressions of them; `tables` are the other fields of `System`.
+        `time` is the symbol of time where an expression holds it; `guards` maps a name to the expression that ends a
+        simulation where it is not positive. For algebraic variables use the constructor.
         """
         import casadi as ca
 
-        kind = type(symbols["x"])
-        arguments = [symbols.get(a, kind.sym(a, 1 if a == "t" else 0)) for a in ARGUMENTS]
+        def column(entries: Sequence[Any]) -> Any:
+            return ca.vertcat(*entries) if entries else ca.SX(0, 1)
 
-        def function(label: str, expression: Any) -> Any:
-            if expression is None:
-                return None
-            return ca.Function(label, arguments, [ca.densify(kind(expression))], list(ARGUMENTS), [label])
+        arguments = [
+            column([s for _, s, _ in states]),
+            column([s for _, s in controls]),
+            ca.SX(0, 1),
+            column([s for _, s in parameters]),
+            column([s for _, s in data]),
+            ca.SX.sym("t") if time is None else time,
+        ]
 
+        def function(label: str, entries: Sequence[Any], result: str) -> Any:
+            return ca.Function(label, arguments, [column([ca.SX(e) for e in entries])], list(ARGUMENTS), [result])
+
+        guards = guards or {}
         return cls(
             name=name,
-            rhs=function("rhs", rates),
-            output=function("output", output),
-            guard=function("guard", guard),
-            **tables,
+            states=tuple(v for v, _, _ in states),
+            parameters=tuple(v for v, _ in parameters),
+            controls=tuple(v for v, _ in controls),
+            data=tuple(v for v, _ in data),
+            rhs=function("rhs", [rate for _, _, rate in states], "xdot"),
+            outputs=tuple(v for v, _ in outputs),
+            output=function("output", [e for _, e in outputs], "y") if outputs else None,
+            guards=tuple(guards),
+            guard=function("guard", list(guards.values()), "g") if guards else None,
         )
 
-    @cached_property
-    def derivatives(self) -> Any:
-        """CasADi function of the six arguments: ``(rhs, d rhs/dx, d rhs/dt)``, dense.
+    def values(self, table: str, given: ArrayLike | Mapping[str, float]) -> NDArray[np.float64]:
+        """`given` as a contiguous array (n,) in the order of `table` ("states", "parameters", "controls", "data").
 
-        The last is the partial derivative with respect to time alone, which a Rosenbrock method for non-autonomous
-        systems needs beside the Jacobian.
+        A mapping must name every entry. Raises `ValueError` for a wrong length or name and for what is not finite.
         """
-        import casadi as ca
+        names = [v.name for v in getattr(self, table)]
+        if isinstance(given, Mapping):
+            if unknown := sorted(set(given) - set(names)):
+                raise ValueError(
+                    f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_listed(names)}"
+                )
+            if missing := [n for n in names if n not in given]:
+                raise ValueError(f"{self.name}: no value for {', '.join(map(repr, missing))} ({table})")
+            given = [given[n] for n in names]
+        array = np.ascontiguousarray(given, dtype=np.float64)
+        if array.shape != (len(names),):
+            raise ValueError(f"{self.name}: {table} have shape ({len(names)},), not {array.shape}: {_listed(names)}")
+        if not np.isfinite(array).all():
+            first = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise ValueError(f"{self.name}: {table}: {names[first]} is {array[first]}")
+        return array
 
-        arguments = [ca.MX.sym(a, n) for a, n in zip(ARGUMENTS, self.lengths, strict=True)]
-        if self.rhs.is_a("SXFunction"):
-            arguments = [ca.SX.sym(a, n) for a, n in zip(ARGUMENTS, self.lengths, strict=True)]
-        rates = self.rhs(*arguments)
-        results = [rates, ca.jacobian(rates, arguments[0]), ca.jacobian(rates, arguments[5])]
-        return ca.Function("derivatives", arguments, [ca.densify(r) for r in results], {"cse": True})
+    def _check_unique(self, table: str, names: list[str]) -> None:
+        if twice := sorted({n for n in names if names.count(n) > 1}):
+            raise ValueError(f"system '{self.name}': {table} name {', '.join(map(repr, twice))} more than once")
 
-    def vector(self, table: Sequence[Variable], values: ArrayLike | Mapping[str, float], label: str) -> Vector:
-        """`values` (a mapping by name, or numbers in the table's order) as a vector of finite doubles.
+    def _check_function(self, label: str, function: ca.Function | None, table: str) -> None:
+        rows = len(getattr(self, table))
+        if function is None:
+            if rows:
+                raise ValueError(f"system '{self.name}' has {table} but no function '{label}'")
+            return
+        if not rows:
+            raise ValueError(f"system '{self.name}' has a function '{label}' but no {table}")
+        where = f"system '{self.name}', function '{label}'"
+        if tuple(function.name_in()) != ARGUMENTS:
+            raise ValueError(f"{where}: arguments must be named {ARGUMENTS}, not {tuple(function.name_in())}")
+        tables = ("states", "controls", "algebraic", "parameters", "data")
+        sizes = [(len(getattr(self, t)), t) for t in tables] + [(1, "time")]
+        for i, (size, what) in enumerate(sizes):
+            if function.numel_in(i) != size or (size and function.size2_in(i) != 1):
+                raise ValueError(
+                    f"{where}: argument {ARGUMENTS[i]} has shape {function.size_in(i)}, but there are {size} ({what})"
+                )
+        if function.n_out() != 1 or function.size_out(0) != (rows, 1):
+            shapes = [function.size_out(i) for i in range(function.n_out())]
+            raise ValueError(f"{where}: gives {shapes}, not one column of {rows} ({table})")
 
-        Raises `ValueError` that names what is missing, unknown, too many or not finite.
-        """
-        if isinstance(values, Mapping):
-            names = [v.name for v in table]
-            wrong = sorted(set(names) ^ set(values))
-            if wrong:
-                word = "missing" if wrong[0] in names else "unknown"
-                raise ValueError(f"{self.name}: {word} {label} '{wrong[0]}'")
-            values = [float(values[n]) for n in names]
-        vector = np.ascontiguousarray(values, dtype=float).reshape(-1)
-        if len(vector) != len(table):
-            raise ValueError(f"{self.name}: {label} has {len(vector)} values, its table has {len(table)}")
-        if not np.isfinite(vector).all():
-            bad = table[int(np.argmin(np.isfinite(vector)))].name
-            raise ValueError(f"{self.name}: {label} '{bad}' is {vector[~np.isfinite(vector)][0]}")
-        return vector
 
-    def linearise(
-        self,
-        x: ArrayLike,
-        *,
-        u: ArrayLike = (),
-        p: ArrayLike | Mapping[str, float] = (),
-        q: ArrayLike | Mapping[str, float] = (),
-        t: float = 0.0,
-    ) -> tuple[Vector, Vector, Vector, Vector]:
-        """Exact ``(A, B, C, D)`` at a point: derivatives of rates and outputs by states (n, n) and controls (n, m)."""
-        import casadi as ca
-
-        values = [
-            self.vector(self.states, x, "x"),
-            self.vector(self.controls, u, "u"),
-            self.vector(self.algebraic, (), "z"),
-            self.vector(self.parameters, p, "p"),
-            self.vector(self.data, q, "q"),
-            t,
-        ]
-        arguments = [ca.MX.sym(a, n) for a, n in zip(ARGUMENTS, self.lengths, strict=True)]
-        rates = self.rhs(*arguments)
-        figures = self.output(*arguments) if self.output is not None else ca.MX(0, 1)
-        blocks = [ca.jacobian(e, arguments[i]) for e in (rates, figures) for i in (0, 1)]
-        A, B, C, D = (np.asarray(m.full()) for m in ca.Function("linear", arguments, blocks)(*values))
-        return A, B, C, D
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if names else "(none)"

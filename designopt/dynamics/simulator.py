@@ -1,0 +1,143 @@
+"""Simulation of a system: compiled where that is possible, interpreted with the same numbers where it is not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.dynamics.system import System
+from designopt.dynamics.trajectory import Trajectory
+
+Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
+
+logger = logging.getLogger(__name__)
+
+Vector = NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """What integrates one system with one method and one set of tolerances."""
+
+    def run(
+        self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None, step: float | None
+    ) -> Trajectory:
+        """As `Simulator.run`, for arrays that have been checked."""
+        ...
+
+
+#: LSODA controls the error of each of its many small steps; for the accuracy that a Rosenbrock method reaches with a
+#: tolerance it needs one this much tighter (measured: four-bar knee; tests/dynamics compare the two).
+_LSODA_TIGHTER = 0.1
+
+
+class Simulator:
+    """Integrates a `System` over time.
+
+    `method`: ``rosenbrock3``, ``rosenbrock4`` (adaptive, linearly implicit, L-stable; order 3 and 4), ``lsoda``
+    (interpreted multistep method of SciPy) or ``auto`` (``rosenbrock4``). The local error of component i is kept below
+    about ``atol[i] + rtol[i] |x[i]|``; both are scalars or (nx,). A run ends after `max_steps` steps.
+
+    The Rosenbrock methods need a C compiler. With ``compiled="auto"`` and none (or one that fails, which is logged)
+    they are replaced by ``lsoda`` at a tenth of the tolerances; ``compiled=True`` raises `CompilerError` instead;
+    ``compiled=False`` does not look for one. `method` of the simulator is the one in use, `compiled` whether it runs as
+    machine code.
+
+    Raises `ValueError` for unknown methods, bad tolerances and systems with algebraic variables.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        method: Method = "auto",
+        rtol: ArrayLike = 1e-6,
+        atol: ArrayLike = 1e-8,
+        max_steps: int = 100_000,
+        compiled: Literal["auto"] | bool = "auto",
+    ) -> None:
+        if method not in get_args(Method):
+            raise ValueError(f"method '{method}': one of {', '.join(get_args(Method))}")
+        if compiled not in ("auto", True, False):
+            raise ValueError(f"compiled is 'auto', True or False, not {compiled!r}")
+        if method == "lsoda" and compiled is True:
+            raise ValueError("method 'lsoda' runs interpreted: leave compiled at 'auto'")
+        if system.algebraic:
+            raise ValueError(f"system '{system.name}' has algebraic variables, which a simulation does not solve for")
+        if max_steps < 1:
+            raise ValueError(f"max_steps is {max_steps}, not at least 1")
+        nx = len(system.states)
+        tolerances = (_tolerance("rtol", rtol, nx), _tolerance("atol", atol, nx))
+        self.system = system
+        engine = None
+        if method != "lsoda" and compiled is not False:
+            name = "rosenbrock4" if method == "auto" else method
+            engine = _compiled(system, name, tolerances, max_steps, required=compiled is True)
+        self.compiled = engine is not None
+        self.method: str = name if self.compiled else "lsoda"
+        if engine is None:
+            tighter = 1.0 if method == "lsoda" else _LSODA_TIGHTER
+            engine = _interpreted(system, (tighter * tolerances[0], tighter * tolerances[1]), max_steps)
+        self._engine = engine
+
+    def run(
+        self,
+        x0: ArrayLike | Mapping[str, float],
+        times: ArrayLike,
+        p: ArrayLike | Mapping[str, float] = (),
+        q: ArrayLike | Mapping[str, float] = (),
+        u: ArrayLike | Mapping[str, float] = (),
+        first_step: float | None = None,
+        step: float | None = None,
+    ) -> Trajectory:
+        """Integrate from `x0` at ``times[0]`` to ``times[-1]`` and give states and outputs at `times` (n,).
+
+        States, parameters, data and controls (constant) are arrays in the order of the system's tables or mappings by
+        name. `first_step` continues where a run's `Trajectory.last_step` left off. `step` fixes the length of the steps
+        and turns error control off (Rosenbrock methods only). How it ended is the trajectory's status, never an
+        exception; raises `ValueError` for input that makes no sense.
+        """
+        at = np.ascontiguousarray(times, dtype=np.float64)
+        if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
+            raise ValueError("times must be at least two finite numbers, each larger than the one before")
+        for name, value in (("first_step", first_step), ("step", step)):
+            if value is not None and not 0.0 < value < np.inf:
+                raise ValueError(f"{name} is {value!r}, not a positive length of time")
+        system = self.system
+        x = system.values("states", x0)
+        constants = (system.values("parameters", p), system.values("data", q), system.values("controls", u))
+        return self._engine.run(x, at, *constants, first_step, step)
+
+
+def _compiled(
+    system: System, method: str, tolerances: tuple[Vector, Vector], max_steps: int, *, required: bool
+) -> Engine | None:
+    """The compiled engine; None, which is logged, when there is no compiler or it fails and that is not `required`."""
+    from designopt.dynamics.compile import CompilerError
+    from designopt.dynamics.rosenbrock import CompiledRosenbrock
+    from designopt.dynamics.tableau import METHODS
+
+    try:
+        return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps)
+    except CompilerError as error:
+        if required:
+            raise
+        logger.warning("%s runs interpreted, many times slower: %s", system.name, error)
+        return None
+
+
+def _interpreted(system: System, tolerances: tuple[Vector, Vector], max_steps: int) -> Engine:
+    from designopt.dynamics.lsoda import InterpretedLsoda
+
+    return InterpretedLsoda(system, *tolerances, max_steps)
+
+
+def _tolerance(name: str, given: ArrayLike, nx: int) -> Vector:
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape not in ((), (nx,)):
+        raise ValueError(f"{name} is a number or has shape ({nx},), not {array.shape}")
+    if not (np.isfinite(array).all() and (array > 0.0).all()):
+        raise ValueError(f"{name} must be positive and finite")
+    return np.ascontiguousarray(np.broadcast_to(array, (nx,)))

@@ -1,0 +1,120 @@
+"""Rosenbrock methods as data: linearly implicit Runge-Kutta methods for stiff systems.
+
+With J = df/dx and f_t = df/dt exact at the beginning (t, y) of a step h, stage i solves (Hairer & Wanner, Solving
+Ordinary Differential Equations II, 1996, section IV.7, equations 7.25 and 7.26)
+
+    (1/(h gamma) I - J) U_i = f(t + alpha_i h, y + sum_j a_ij U_j) + sum_j c_ij/h U_j + gamma_i h f_t
+
+and the step gives y + sum m_i U_i with error estimate sum e_i U_i. Between, y(theta) with 0 <= theta <= 1 is
+
+    (1 - theta) y_0 + theta (y_1 + (1 - theta) (K_2 + theta K_3)),     K_2 = sum d2_i U_i,   K_3 = sum d3_i U_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class RosenbrockMethod:
+    """Coefficients of one method: `a` and `c` are (s, s) strictly lower triangular, the others (s,).
+
+    `order` is that of the solution; the embedded one has one less. `dense_order` is that of the solution in between.
+    """
+
+    name: str
+    order: int
+    dense_order: int
+    gamma: float
+    alpha: NDArray[np.float64]
+    gamma_sum: NDArray[np.float64]
+    a: NDArray[np.float64]
+    c: NDArray[np.float64]
+    m: NDArray[np.float64]
+    e: NDArray[np.float64]
+    d2: NDArray[np.float64]
+    d3: NDArray[np.float64]
+
+    @property
+    def stages(self) -> int:
+        """Number of stages s."""
+        return len(self.m)
+
+    @property
+    def new_f(self) -> NDArray[np.int64]:
+        """(s,) 1 where a stage evaluates f at a place of its own, 0 where it takes the value of the stage before."""
+        same = [
+            i > 0 and self.alpha[i] == self.alpha[i - 1] and (self.a[i] == self.a[i - 1]).all()
+            for i in range(self.stages)
+        ]
+        return np.array([0 if s else 1 for s in same], dtype=np.int64)
+
+
+def _lower(*rows: tuple[float, ...]) -> NDArray[np.float64]:
+    """Strictly lower triangular (s, s) matrix from its rows below the first."""
+    matrix = np.zeros((len(rows) + 1, len(rows) + 1))
+    for i, row in enumerate(rows, 1):
+        matrix[i, : len(row)] = row
+    return matrix
+
+
+def _zeros(*values: float, stages: int) -> NDArray[np.float64]:
+    """`values`, then zeros up to `stages`."""
+    return np.array(values + (0.0,) * (stages - len(values)))
+
+
+#: RODAS3: order 3(2), 4 stages, 3 evaluations of f a step, L-stable and stiffly accurate. Sandu, Verwer, Blom, Spee,
+#: Carmichael & Potra (1997), Atmospheric Environment 31, 3459-3472. The solution in between is of order 2: of the
+#: quadratics with that order d2 is the one that damps an infinitely stiff component as (1 - theta)^2.
+RODAS3 = RosenbrockMethod(
+    name="rosenbrock3",
+    order=3,
+    dense_order=2,
+    gamma=0.5,
+    alpha=np.array([0.0, 0.0, 1.0, 1.0]),
+    gamma_sum=np.array([0.5, 1.5, 0.0, 0.0]),
+    a=_lower((0.0,), (2.0, 0.0), (2.0, 0.0, 1.0)),
+    c=_lower((4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0)),
+    m=np.array([2.0, 0.0, 1.0, 1.0]),
+    e=np.array([0.0, 0.0, 0.0, 1.0]),
+    d2=np.array([3.0, -1.0, 1.0, 6.0]),
+    d3=np.zeros(4),
+)
+
+#: RODAS: order 4(3), 6 stages, L-stable and stiffly accurate; the solution in between is of order 3. Hairer & Wanner
+#: (1996), section VI.4 and their program RODAS.
+RODAS = RosenbrockMethod(
+    name="rosenbrock4",
+    order=4,
+    dense_order=3,
+    gamma=0.25,
+    alpha=np.array([0.0, 0.386, 0.21, 0.63, 1.0, 1.0]),
+    gamma_sum=_zeros(0.25, -0.1043, 0.1035, -0.3620000000000023e-01, stages=6),
+    a=_lower(
+        (1.544,),
+        (0.9466785280815826, 0.2557011698983284),
+        (3.314825187068521, 2.896124015972201, 0.9986419139977817),
+        (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950),
+        (1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950, 1.0),
+    ),
+    c=_lower(
+        (-5.6688,),
+        (-2.430093356833875, -0.2063599157091915),
+        (-0.1073529058151375, -9.594562251023355, -20.47028614809616),
+        (7.496443313967647, -10.24680431464352, -33.99990352819905, 11.70890893206160),
+        (8.083246795921522, -7.981132988064893, -31.52159432874371, 16.31930543123136, -6.058818238834054),
+    ),
+    m=np.array([1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950, 1.0, 1.0]),
+    e=np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+    d2=_zeros(
+        10.12623508344586, -7.487995877610167, -34.80091861555747, -7.992771707568823, 1.025137723295662, stages=6
+    ),
+    d3=_zeros(
+        -0.6762803392801253, 6.087714651680015, 16.43084320892478, 24.76722511418386, -6.594389125716872, stages=6
+    ),
+)
+
+METHODS = {method.name: method for method in (RODAS3, RODAS)}

@@ -1,0 +1,61 @@
+"""What a simulation gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SimulationStatus(Enum):
+    """How a simulation ended; the value is the sentence for the user."""
+
+    DONE = "The simulation reached its end."
+    GUARD = "The simulation stopped where a guard of the system reached zero: the equations hold no further."
+    STEP_LIMIT = (
+        "The simulation ended after the largest number of steps allowed; raise max_steps or loosen rtol and atol."
+    )
+    STEP_TOO_SMALL = (
+        "The step needed for the tolerances is below the resolution of time; "
+        "loosen rtol and atol, or smooth the system."
+    )
+    NONFINITE = (
+        "The right-hand side is not finite (NaN or infinite) at or next to the last state, however short the step; "
+        "check the parameters and the initial state."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A simulated motion at the asked times.
+
+    `t` (n,), states `x` (n, nx) and outputs `y` (n, ny) hold the asked times that were reached; a run that ended
+    early has the point where it ended as its last row. `message` is the status in words with time and place.
+    `steps` accepted, `rejected` steps and `evaluations` of the right-hand side are counts; `last_step` is the step (in
+    units of time) with which a continued run would best begin; `guard` is the name of the guard that ended the run.
+    """
+
+    status: SimulationStatus
+    message: str
+    t: NDArray[np.float64]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    steps: int
+    rejected: int
+    evaluations: int
+    last_step: float
+    guard: str | None = None
+
+
+def describe(
+    status: SimulationStatus, names: Sequence[str], t: float, x: NDArray[np.float64], guard: str | None
+) -> str:
+    """The message of a trajectory that ended with `status` at time `t` in the state `x`."""
+    if status is SimulationStatus.DONE:
+        return str(status.value)
+    place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, x, strict=True))
+    which = f" Guard: {guard}." if guard else ""
+    return f"{status.value}{which} Last point: t = {t:.6g}, {place}."
