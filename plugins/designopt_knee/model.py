@@ -114,7 +114,9 @@ class FourBarKnee:
     swing_window: tuple[float, float] = (0.62, 0.93)
     method: Literal["rosenbrock4", "rosenbrock3", "lsoda"] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 1e-5
-    absolute_tolerance: Annotated[float, Q("", "of the integration, rad and rad/s", gt=0, le=1e-2)] = 1e-7
+    absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
+        1e-7
+    )
     max_steps: Annotated[int, Q("", "steps of the integrator before it gives up", ge=1)] = 400_000
     compiled: Literal["auto", "always", "never"] = "auto"
 
