@@ -30,6 +30,8 @@ from designopt.study.study import Execution
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
 REPORT_WAIT = 10.0
+#: Seconds within which a scheduler must answer.
+CONNECT_WAIT = 10
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
 PATIENCE = 5.0
 
@@ -97,7 +99,7 @@ class _Existing:
             if is_file:
                 address = str(json.loads(Path(file).read_text())["address"])
             _refuse_open(address, path, insecure=insecure)
-            self.client = Client(address, set_as_default=False, timeout=10)  # type: ignore[no-untyped-call]
+            self.client = Client(address, set_as_default=False, timeout=CONNECT_WAIT)  # type: ignore[no-untyped-call]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
             self._silence.__exit__(None, None, None)
             raise WorkersError(f"scheduler {address} cannot be reached: {error}; is it running?", path) from error

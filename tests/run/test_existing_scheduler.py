@@ -1,0 +1,152 @@
+"""Runs on a Dask scheduler that runs already."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from run_cases import Recorder, listed, make_study, use
+
+from designopt.run.errors import WorkersError
+from designopt.run.journal import Journal
+from designopt.run.runner import run_study
+from designopt.study.study import Stage
+
+
+def study(model="bowl", **execution):
+    return make_study(
+        model, settings=execution.pop("settings", {}), minimize=execution.pop("minimize", ("height",)), names=("a",),
+        stages=execution.pop("stages", (Stage("w", use("solver", "walk")),)), execution=execution, low=-100, high=100,
+    )  # fmt: skip
+
+
+class Cluster:
+    def __init__(self, folder, *worker_options):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.file = folder / "scheduler.json"
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+        dask = [sys.executable, "-m", "dask"]
+        scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+        worker = [*dask, "worker", self.address, "--host", "127.0.0.1", "--no-dashboard", *worker_options]
+        self.processes = [
+            subprocess.Popen([*scheduler, "--scheduler-file", str(self.file)], **quiet),
+            subprocess.Popen(worker, **quiet),
+        ]
+
+    def wait_for(self, workers):
+        from distributed import Client
+
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with Client(self.address, timeout=2, set_as_default=False) as client:
+                    client.wait_for_workers(workers, timeout=20)
+                    return
+            except (OSError, TimeoutError):
+                assert time.monotonic() < deadline, "the scheduler did not start"
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    started = Cluster(tmp_path_factory.mktemp("cluster"), "--nthreads", "1", "--nworkers", "2")
+    try:
+        started.wait_for(2)
+        yield started
+    finally:
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def bare_cluster(tmp_path_factory):
+    """One worker without a nanny."""
+    started = Cluster(tmp_path_factory.mktemp("bare"), "--nthreads", "1", "--no-nanny")
+    try:
+        started.wait_for(1)
+        yield started
+    finally:
+        started.close()
+
+
+def dump(result):
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.dump()
+    finally:
+        journal.close()
+
+
+def test_an_existing_scheduler_gives_the_same_journal(cluster, tmp_path):
+    expected = dump(run_study(study(executor="serial"), tmp_path / "serial"))
+    by_address = run_study(study(), tmp_path / "address", scheduler=cluster.address)
+    by_file = run_study(study(), tmp_path / "file", scheduler=f"file: {cluster.file}")
+    assert dump(by_address) == expected
+    assert dump(by_file) == expected
+    assert by_address.sessions[0]["executor"] == "dask"
+
+
+def test_failing_designs_are_sorted_out_there_too(cluster, tmp_path):
+    for kind, status in (("exit", "crashed"), ("sleep", "timeout")):
+        troubled = study(
+            "trouble", settings={"kind": kind}, minimize=("value",), stages=(listed(range(101)),), timeout=1.0
+        )
+        result = run_study(troubled, tmp_path / kind, scheduler=cluster.address)
+        assert result.status[50, 0] == status
+        assert (result.status == "ok").sum() == 100
+
+
+def test_other_versions_are_refused_unless_allowed(cluster, tmp_path, monkeypatch):
+    from designopt.run import evaluate
+
+    ours = evaluate.versions
+    monkeypatch.setattr(evaluate, "versions", lambda plugins=(): {**ours(plugins), "numpy": "0.1"})
+    with pytest.raises(WorkersError, match=r"other versions: numpy .* instead of 0\.1.*--allow-version-skew"):
+        run_study(study(), tmp_path / "s", scheduler=cluster.address)
+    result = run_study(study(), tmp_path / "t", scheduler=cluster.address, allow_version_skew=True)
+    assert result.counts["evaluations"] == 100
+
+
+def test_without_nannies_the_run_says_that_nothing_can_be_ended(bare_cluster, tmp_path):
+    recorder = Recorder()
+    result = run_study(study(timeout=5.0), tmp_path / "s", scheduler=bare_cluster.address, progress=recorder)
+    assert result.counts["evaluations"] == 100
+    assert "no_nanny" in [kind for kind, _ in recorder.events]
+
+
+def test_a_scheduler_on_another_host_must_be_encrypted(tmp_path):
+    with pytest.raises(WorkersError, match=r"not encrypted.*tls://.*--insecure"):
+        run_study(study(), tmp_path / "s", scheduler="tcp://192.0.2.7:8786")
+
+
+def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.dask.CONNECT_WAIT", 1)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    with pytest.raises(WorkersError, match="cannot be reached"):
+        run_study(study(), tmp_path / "s", scheduler=free)
+    with pytest.raises(WorkersError, match="cannot be reached"):
+        run_study(study(), tmp_path / "t", scheduler=f"file: {tmp_path / 'none.json'}")
+
+
+def test_workers_with_several_threads_are_refused(tmp_path):
+    threaded = Cluster(tmp_path, "--nthreads", "2")
+    try:
+        threaded.wait_for(1)
+        with pytest.raises(WorkersError, match=r"have 2 threads.*--nthreads 1 --nworkers 2"):
+            run_study(study(), tmp_path / "s", scheduler=threaded.address)
+    finally:
+        threaded.close()

@@ -1,0 +1,90 @@
+"""What a run says of itself while it goes on."""
+
+import io
+import json
+
+import numpy as np
+from run_cases import Recorder, listed, make_study
+
+from designopt.run.plan import plan
+from designopt.run.progress import JsonLines, LiveLine, PlainLines, Silent, Snapshot, duration, line, progress
+from designopt.run.runner import run_study
+
+STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.125})
+
+
+def test_the_line_tells_what_is_done_the_rate_the_time_left_the_best_and_the_failures():
+    assert line(STATE) == "sweep (1/2): 30/120 designs, 12 evaluations/s, 8 s left, best mismatch 0.125, 2 failed"
+
+
+def test_durations_are_for_readers():
+    assert [duration(s) for s in (0.4, 42, 185, 7800)] == ["0 s", "42 s", "3 min 05 s", "2 h 10 min"]
+
+
+def test_in_a_log_there_is_a_line_a_minute_and_one_at_the_end(monkeypatch):
+    clock = iter([0.0, 10.0, 59.0, 61.0, 62.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    plain = PlainLines(stream)
+    plain._next = -1.0
+    for done in range(5):
+        plain.update(Snapshot("s", 1, 1, done, None, done, 0, 1.0, 1.0, None))
+    plain.event("worker_lost", "worker 1 died")
+    plain.close()
+    lines = stream.getvalue().splitlines()
+    assert [text.split(":")[1].split()[0] for text in lines if text.startswith("s (")] == ["0", "3", "4"]
+    assert "worker lost: worker 1 died" in lines
+
+
+def test_programs_get_one_object_a_line():
+    stream = io.StringIO()
+    shown = JsonLines(stream)
+    shown.update(STATE)
+    shown.event("stopped", "why")
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert first["progress"]["best"] == {"mismatch": 0.125}
+    assert second == {"event": "stopped", "text": "why"}
+
+
+def test_a_terminal_gets_a_live_line_with_a_bar():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    live = progress("auto", stream)
+    assert isinstance(live, LiveLine)
+    live.update(STATE)
+    live.event("worker_lost", "worker 1 died")
+    live.close()
+    assert "30/120 designs" in stream.getvalue()
+    assert "worker 1 died" in stream.getvalue()
+
+
+def test_the_display_is_chosen_by_mode_and_stream():
+    assert isinstance(progress("none"), Silent)
+    assert isinstance(progress("json"), JsonLines)
+    assert isinstance(progress("auto", io.StringIO()), PlainLines)
+    assert isinstance(progress("line", io.StringIO()), PlainLines)
+
+
+def test_a_run_reports_its_state_and_closes_its_display(tmp_path):
+    recorder = Recorder()
+    values = np.linspace(0, 1, 60)
+    study = make_study(settings={"pause": 0.03}, stages=(listed(values), listed(values, name="b")), names=("a",))
+    run_study(study, tmp_path / "s", progress=recorder)
+    assert recorder.closed
+    during = [s for s in recorder.snapshots if s.stage == "list" and s.done < 60]
+    assert during
+    assert all(s.total == 60 and s.left is not None and s.rate > 0 for s in during)
+    last = recorder.snapshots[-1]
+    assert (last.stage, last.number, last.stages, last.evaluations) == ("b", 2, 2, 60)
+    assert last.best == {"f0": 0.0}
+
+
+def test_the_plan_says_what_would_run(tmp_path):
+    study = make_study(stages=(listed([1.0], evaluations=10, wall=90.0),), execution={"timeout": 5.0})
+    text = plan(study, tmp_path / "s")
+    assert "list: listed, at most 10 designs, at most 1 min 30 s" in text
+    assert "time-out 5 s" in text
+    assert "exists" not in text

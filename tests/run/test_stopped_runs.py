@@ -1,0 +1,259 @@
+"""Runs that are killed, interrupted or started twice, and disks that are full or read-only."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import listed, make_study
+from run_script import study
+
+from designopt.run.errors import StoreError
+from designopt.run.journal import Journal
+from designopt.run.lock import Lock, process_start
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+
+SCRIPT = Path(__file__).with_name("run_script.py")
+
+
+def dump(result):
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.dump()
+    finally:
+        journal.close()
+
+
+started = []
+
+
+@pytest.fixture(autouse=True)
+def _no_process_left():
+    yield
+    while started:
+        process = started.pop()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def start(store, executor, pause, *rest):
+    command = [sys.executable, str(SCRIPT), str(store), executor, str(pause), *rest]
+    started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    return started[-1]
+
+
+def finish(process, timeout=60):
+    _, errors = process.communicate(timeout=timeout)
+    return process.returncode, errors
+
+
+def children(pid):
+    try:
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return [int(c) for task in tasks for c in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def wait_until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def evaluations(store):
+    """How many evaluations are recorded, whatever the writer does meanwhile."""
+    try:
+        journal = Journal.read(store, Result.open(store).problem)
+    except StoreError:
+        return 0
+    try:
+        return len(list(journal.evaluations("key")))
+    except StoreError:
+        return 0
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize(
+    ("executor", "kills"),
+    [
+        ("serial", 4),
+        ("dask", 2),
+        pytest.param("serial", 35, marks=pytest.mark.slow),
+        pytest.param("dask", 15, marks=pytest.mark.slow),
+    ],
+)
+def test_runs_killed_at_random_moments_and_resumed_equal_the_uninterrupted_one(tmp_path, executor, kills):
+    expected = dump(run_study(study(0.005, "serial"), tmp_path / "whole"))
+    rng = np.random.default_rng(kills)
+    store = tmp_path / "killed"
+    recorded = 0
+    for _ in range(kills):
+        process = start(store, executor, 0.005, *(["resume"] if (store / "journal.db").exists() else []))
+        time.sleep(float(rng.uniform(0.3, 1.4 if executor == "serial" else 2.5)))
+        process.kill()
+        finish(process)
+        if (store / "journal.db").exists():
+            assert evaluations(store) >= recorded
+            recorded = evaluations(store)
+    code, errors = finish(start(store, executor, 0.005, *(["resume"] if (store / "journal.db").exists() else [])))
+    assert code == 0, errors
+    assert dump(Result.open(store, study(0.005, "serial"))) == expected
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_workers_do_not_outlive_a_killed_run(tmp_path):
+    process = start(tmp_path / "s", "dask", 0.05)
+    wait_until(lambda: evaluations(tmp_path / "s") > 0)
+    workers = children(process.pid)
+    assert len(workers) >= 2
+    starts = {pid: process_start(pid) for pid in workers}
+    process.kill()
+    finish(process)
+    wait_until(lambda: all(process_start(pid) != begun for pid, begun in starts.items()))
+
+
+@pytest.mark.parametrize("executor", ["serial", "dask"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_records_what_had_finished_and_says_how_to_continue(tmp_path, executor, number):
+    process = start(tmp_path / "s", executor, 0.02)
+    wait_until(lambda: evaluations(tmp_path / "s") > 0)
+    process.send_signal(number)
+    code, errors = finish(process)
+    assert code == 99
+    assert f"continue with: designopt resume {tmp_path / 's'}" in errors
+    result = Result.open(tmp_path / "s", study(0.02, executor))
+    assert result.ended == "interrupted"
+    assert 0 < result.counts["evaluations"] < 200
+
+
+def test_a_second_interrupt_ends_an_evaluation_that_would_go_on(tmp_path):
+    process = start(tmp_path / "s", "serial", 60.0)
+    wait_until((tmp_path / "s" / "provenance.jsonl").exists)
+    time.sleep(0.5)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    code, errors = finish(process)
+    assert code == 99
+    assert "interrupted" in errors
+    assert time.monotonic() - began < 10.0
+
+
+def test_a_third_interrupt_leaves_at_once(tmp_path):
+    process = start(tmp_path / "s", "dask", 60.0)
+    wait_until(lambda: len(children(process.pid)) >= 2)
+    time.sleep(1.5)
+    for _ in range(3):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    code, _ = finish(process, timeout=10)
+    assert code in (99, 130)
+
+
+def test_a_second_run_on_a_store_in_use_is_refused_with_who_uses_it(tmp_path):
+    process = start(tmp_path / "s", "serial", 0.05)
+    try:
+        wait_until(lambda: evaluations(tmp_path / "s") > 0)
+        with pytest.raises(StoreError, match=f"in use by process {process.pid} on "):
+            run_study(study(0.05, "serial"), tmp_path / "s", resume=True)
+        code, errors = finish(start(tmp_path / "s", "serial", 0.05, "resume"))
+        assert code == 99
+        assert "in use by process" in errors
+        assert Result.open(tmp_path / "s", study(0.05, "serial")).counts["evaluations"] > 0
+    finally:
+        process.kill()
+        finish(process)
+
+
+def test_the_note_of_a_dead_process_does_not_lock_a_store(tmp_path, monkeypatch):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    here = os.uname().nodename
+    (tmp_path / "lock").write_text(json.dumps({"host": here, "pid": dead.pid, "started": "123"}))
+    monkeypatch.setattr("designopt.run.lock.file_system", lambda path: "nfs4")
+    Lock(tmp_path).release()
+    (tmp_path / "lock").write_text(json.dumps({"host": "elsewhere", "pid": 1, "started": "123"}))
+    with pytest.raises(StoreError, match=r"process 1 on elsewhere; if that process is gone, delete .*lock"):
+        Lock(tmp_path)
+    monkeypatch.setattr("designopt.run.lock.file_system", lambda path: "ext4")
+    Lock(tmp_path).release()
+
+
+def test_on_a_network_file_system_the_rollback_journal_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.journal.file_system", lambda path: "nfs4")
+    result = run_study(make_study(stages=(listed([1.0, 0.5]),), names=("a",)), tmp_path / "s")
+    assert not (tmp_path / "s" / "journal.db-wal").exists()
+    assert result.counts["evaluations"] == 2
+    assert (tmp_path / "s" / "journal.db").read_bytes()[18] == 1  # the header's "legacy" mark: no WAL
+
+
+def _mounted(place, *options):
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot mount a small disk here: {done.stderr.strip()}")
+
+
+def test_a_full_disk_ends_the_run_with_a_message_and_an_intact_store(tmp_path):
+    disk = tmp_path / "disk"
+    _mounted(disk, "-o", "size=1m")
+    try:
+        big = make_study(stages=(listed(np.linspace(0, 1, 20_000), batch=500),), names=("a",))
+        with pytest.raises(StoreError, match=r"cannot be written: .*free some space.*designopt resume"):
+            run_study(big, disk / "s")
+        held = Result.open(disk / "s", big).counts["evaluations"]
+        assert held > 0
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        assert run_study(big, disk / "s", resume=True).counts["evaluations"] == 20_000
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_file_that_may_not_grow_ends_the_run_with_a_message_and_an_intact_store(tmp_path):
+    big = make_study(stages=(listed(np.linspace(0, 1, 20_000), batch=500),), names=("a",))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, before[1]))
+    try:
+        with pytest.raises(StoreError, match="cannot be written"):
+            run_study(big, tmp_path / "s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert 0 < Result.open(tmp_path / "s", big).counts["evaluations"] < 20_000
+    assert run_study(big, tmp_path / "s", resume=True).counts["evaluations"] == 20_000
+
+
+def test_a_read_only_store_can_be_read_but_not_continued(tmp_path):
+    disk = tmp_path / "disk"
+    small = make_study(stages=(listed([1.0, 0.5]),), names=("a",))
+    _mounted(disk)
+    try:
+        run_study(small, disk / "s")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert Result.open(disk / "s").counts["evaluations"] == 2
+        with pytest.raises(StoreError, match=r"cannot be written.*make the folder writable"):
+            run_study(small, disk / "s", resume=True)
+        with pytest.raises(StoreError, match=r"cannot be written.*make the folder writable"):
+            run_study(small, disk / "new")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere; the read-only disk above stands for it")
+def test_a_folder_without_permission_is_refused_with_a_message(tmp_path):
+    tmp_path.chmod(0o555)
+    with pytest.raises(StoreError, match=r"cannot be written.*make the folder writable"):
+        run_study(make_study(stages=(listed([1.0]),), names=("a",)), tmp_path / "s")
