@@ -38,13 +38,18 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """A Plotly layout with the margins and the legend that all figures share."""
+    """A Plotly layout with the margins and the legend that figures share."""
     base: dict[str, Any] = {
         "margin": {"l": 64, "r": 24, "t": 60, "b": 56},
         "hovermode": "closest",
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "xanchor": "left", "x": 0},
     }
     return base | more
+
+
+def bare_layout(**more: Any) -> dict[str, Any]:
+    """The same without a legend and the room for it."""
+    return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **more})
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.run.result import Result
@@ -88,7 +88,9 @@ def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
     }
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
     return Figure(
-        "Hypervolume of the front", {"data": [trace], "layout": layout(**axes, **_stages(result))}, height=340
+        "Hypervolume of the front",
+        {"data": [trace], "layout": bare_layout(**axes, **_stages(result))},
+        height=320,
     )
 
 
@@ -99,6 +101,7 @@ def _best(result: Result) -> Figure:
     gap = 0.06 if m > 1 else 0.0
     size = (1.0 - gap * (m - 1)) / m
     data: list[dict[str, Any]] = []
+    titles: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis("designs asked for", anchor=f"y{m}" if m > 1 else "y")}
     for j, objective in enumerate(objectives):
         values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
@@ -110,8 +113,7 @@ def _best(result: Result) -> Figure:
         sign = 1.0 if objective.direction == "minimize" else -1.0
         suffix = "" if j == 0 else str(j + 1)
         top = 1.0 - j * (size + gap)
-        title = plain(with_unit(objective.name, objective.unit))
-        axes[f"yaxis{suffix}"] = axis(title, domain=[max(top - size, 0.0), top], nticks=5)
+        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], nticks=5)
         data.append(
             {
                 "type": "scatter",
@@ -125,10 +127,26 @@ def _best(result: Result) -> Figure:
                 "hovertemplate": "after %{x} designs: <b>%{y:.5~g}</b><extra></extra>",
             }
         )
+        titles.append(
+            {
+                "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
+                "x": 1,
+                "y": top,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "right",
+                "yanchor": "top",
+                "showarrow": False,
+                "bgcolor": "@veil",
+                "font": {"color": category(j)},
+            }
+        )
+    stages = _stages(result)
+    titles += stages.pop("annotations", [])
     return Figure(
         "Best of each objective so far",
-        {"data": data, "layout": layout(**axes, **_stages(result), showlegend=False)},
-        height=130 * m + 130,
+        {"data": data, "layout": bare_layout(**axes, **stages, annotations=titles)},
+        height=130 * m + 100,
     )
 
 

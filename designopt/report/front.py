@@ -19,6 +19,7 @@ from designopt.report.labels import (
     plain,
     plural,
     thinned,
+    with_unit,
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
@@ -222,7 +223,7 @@ def _spread(annotations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
-    values, labels = objective_values(result), [plain(t) for t in objective_labels(result.problem)]
+    values = objective_values(result)
     data = []
     groups = dict(drawn)
     compromise = result.compromise()
@@ -248,7 +249,8 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
             }
         )
     ranges = _ranges(result, drawn)
-    scene = {f"{a}axis": {"title": {"text": labels[j]}, "range": ranges[j]} for j, a in enumerate("xyz")}
+    short = [plain(with_unit(o.name, o.unit)) for o in result.problem.objectives]
+    scene = {f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j]} for j, a in enumerate("xyz")}
     return Figure(
         "The three objectives in space",
         {

@@ -78,7 +78,7 @@ def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
     for c in result.problem.constraints:
         low, high = constraint_values(result, c)
         for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
-            if limit is None:
+            if limit is None or _counted(values):
                 continue
             share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _range(values, limit)))
             if share >= TOLD:
@@ -87,6 +87,12 @@ def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
                     "front."
                 )
     return sentences
+
+
+def _counted(values: NDArray[np.float64]) -> bool:
+    """Whether all values are whole numbers: those meet a limit by what they are, not because it holds them back."""
+    finite = values[np.isfinite(values)]
+    return bool(np.all(finite == np.rint(finite)))
 
 
 def _range(values: NDArray[np.float64], limit: float) -> float:

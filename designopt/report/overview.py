@@ -1,8 +1,9 @@
-"""Report part `overview`: the question, the problem in tables, what was spent, and by which versions."""
+"""Report parts `overview` (the question and what was spent) and `record` (what was recorded, by which versions)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @report("overview", version=1)
 def overview(result: Result) -> Section:
-    """The question, the problem in tables, what was spent, and by which versions."""
+    """The question, the problem in tables, and what was spent on it."""
     study, problem = result.study, result.problem
     done = result.outcomes
     evaluated = int(np.sum(~done.invalid))
@@ -69,15 +70,30 @@ def overview(result: Result) -> Section:
                 note="A design that several stages asked for counts where it was asked for first.",
             ),
             *_scenarios(result),
+        ),
+    )
+
+
+@report("record", version=1)
+def record(result: Result) -> Section:
+    """What was recorded, by which model settings, sessions and versions, and the study file."""
+    study, problem = result.study, result.problem
+    settings = tuple((name, _value(value)) for name, value in problem.model.settings.items())
+    return Section(
+        title="Record",
+        introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
+        f"problem {problem.digest[:12]}.",
+        tables=(
             Table(
                 "Figures recorded for every evaluation",
                 ("figure", "unit", "meaning"),
                 tuple((n, figure_unit(problem, n), figure_meaning(problem, n)) for n in problem.output_names),
+                shown=100,
             ),
+            *((Table("Settings of the model", ("setting", "value"), settings, shown=100),) if settings else ()),
             *_sessions(result),
         ),
         details=(("The study file", study.text),) if study.text else (),
-        notes=(f"Model {_use(problem.model)}, version {problem.model.plugin.version}; seed {study.seed}.",),
     )
 
 
@@ -124,8 +140,12 @@ def _use(use: Use) -> str:
 
 
 def _value(value: Any) -> str:
+    if value is None:
+        return "none"
     if isinstance(value, InputFile):
         return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):

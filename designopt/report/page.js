@@ -52,10 +52,11 @@
 
   function draw(figure) {
     const spec = JSON.parse(figure.source);
-    const plot = {data: [], layout: {}, frames: [], ...spec.plot};
+    let plot = {data: [], layout: {}, frames: [], ...spec.plot};
     const key = figure.selects.map(s => s.value).join(",");
     const variant = spec.variants[key];
-    if (variant) {
+    if (variant && Array.isArray(variant.data)) plot = {layout: {}, frames: [], ...variant};
+    else if (variant) {
       for (const traces in variant.data || {}) {
         const numbers = traces === "*" ? plot.data.map((_, i) => i) : traces.split(",").map(Number);
         for (const i of numbers) merge(plot.data[i], structuredClone(variant.data[traces]));
@@ -66,6 +67,7 @@
     const shown = resolved(plot, dark() ? 1 : 0);
     shown.layout.template = template();
     shown.layout.autosize = true;
+    shown.layout.separators = ".\u202f";
     const config = {
       responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "", showTips: false,
       modeBarButtonsToRemove: ["select2d", "lasso2d", "sendChartToCloud"],

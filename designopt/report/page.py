@@ -31,7 +31,7 @@ Part = Callable[..., Section | None]
 
 #: Parts that begin and end every report.
 FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
-LAST: Mapping[str, Part] = {"limits": limits.limits, "failures": failures.failures}
+LAST: Mapping[str, Part] = {"limits": limits.limits, "failures": failures.failures, "record": overview.record}
 #: What stands between them when the study names no plots.
 GENERIC: Mapping[str, Part] = {
     "front": front.front,
@@ -51,8 +51,8 @@ def write_report(result: Result, path: Path | str) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
     The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
-    come before, limits and failures after them unless they are named. A part that raises is replaced by a section
-    that says so. The file is replaced as a whole, never left half written.
+    come before, limits, failures and the record after them unless they are named. A part that raises is replaced by a
+    section that says so. The file is replaced as a whole, never left half written.
     """
     target = Path(path)
     text = render(result, list(sections(result)))

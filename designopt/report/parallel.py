@@ -33,7 +33,11 @@ def parallel(result: Result) -> Section | None:
     for j, p in enumerate(space.free):
         log = p.kind == "real" and p.scale == "log"
         x = outcomes.X[rows, j]
-        dimension: dict[str, Any] = {"label": plain(_short(parameter_label(p))), "values": np.log10(x) if log else x}
+        dimension: dict[str, Any] = {
+            "label": plain(_short(parameter_label(p))),
+            "values": np.log10(x) if log else x,
+            "tickformat": ".5~g",
+        }
         if p.kind == "choice":
             dimension |= {"tickvals": list(range(len(p.values))), "ticktext": [plain(str(v)) for v in p.values]}
         if p.kind in ("real", "int"):
@@ -43,7 +47,7 @@ def parallel(result: Result) -> Section | None:
             dimension |= {"tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
         dimensions.append(dimension)
     dimensions += [
-        {"label": plain(_short(label)), "values": values[rows, j], "tickformat": ".4~g"}
+        {"label": plain(_short(label)), "values": values[rows, j], "tickformat": ".5~g"}
         for j, label in enumerate(labels)
     ]
     if len(labels) > 1:

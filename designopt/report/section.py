@@ -25,7 +25,8 @@ class Figure:
 
     With `choices`, the page shows a selector for each; `variants` tells for each combination of option numbers what
     changes in the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
-    trace numbers (several with commas, ``"*"`` for all) and mappings are merged in depth.
+    trace numbers (several with commas, ``"*"`` for all) and mappings are merged in depth. A variant whose ``data`` is a
+    list is a plot of its own.
     `height` is in CSS pixels. With `loop`, an animation that comes to its end starts again.
     """
 

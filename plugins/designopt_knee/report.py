@@ -110,7 +110,9 @@ def selectors(result: Result, grid: Grid) -> tuple[tuple[Choice, ...], list[tupl
     choices = [Choice("c/k", tuple(ratios[q] for q in taken))]
     if len(scenarios) > 1:
         choices.append(Choice("Scenario", tuple(s.name for s in scenarios)))
-    keys = [((k, s) if len(scenarios) > 1 else (k,), q, s) for k, q in enumerate(taken) for s in range(len(scenarios))]
+    keys: list[tuple[tuple[int, ...], int, int]] = [
+        ((k, s) if len(scenarios) > 1 else (k,), q, s) for k, q in enumerate(taken) for s in range(len(scenarios))
+    ]
     return tuple(choices), keys
 
 

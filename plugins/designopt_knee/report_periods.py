@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, colour_bar, layout
+from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import parameter_label, plain, plural, with_unit
 from designopt.report.map import edges, scale_of
@@ -86,13 +86,13 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "hoverongaps": False,
         "hovertemplate": "k %{x:.5~g}, c/k %{y:.4~g}: <b>%{z}</b><extra></extra>",
     }
-    if grid.rows.size <= 1000:  # a number in each cell: colour is not the only sign
+    if grid.rows.size <= 400:  # a number in each cell: colour is not the only sign
         data |= {"texttemplate": "%{z}", "textfont": {"size": 10, "color": "#ffffff"}}
     up = axis(plain(parameter_label(p)), **scale_of(p)) if p else axis("", showticklabels=False)
     several = len(scenarios) > 1
     return Figure(
         "Period over stiffness and damping",
-        {"data": [data], "layout": layout(xaxis=stiffness_axis(result), yaxis=up)},
+        {"data": [data], "layout": bare_layout(xaxis=stiffness_axis(result), yaxis=up)},
         note="0 is a period of more than four cycles, or none; cells without a result are blank.",
         height=440 if p else 260,
         choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if several else (),

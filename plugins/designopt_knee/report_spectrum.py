@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import ORDERED, axis, category, colour_bar, layout
+from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import plain
 from designopt.report.map import edges
@@ -102,7 +102,7 @@ def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
     axes = {"xaxis": stiffness_axis(result), "yaxis": axis("frequency [1/cycle]", range=[0.0, 2.2], **lines)}
     return Figure(
         _MAP_TITLE,
-        {"data": [data], "layout": layout(**axes)},
+        {"data": [data], "layout": bare_layout(**axes)},
         note="Amplitudes on a logarithmic scale. A design that was stopped early as periodic has nothing between its "
         "lines. Zoom out for frequencies up to 4 per cycle.",
         height=480,

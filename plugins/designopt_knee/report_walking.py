@@ -21,8 +21,8 @@ Matrix = NDArray[np.float64]
 SIDE_BY_SIDE = 4
 #: Frames per gait cycle in the animation.
 FRAMES = 40
-#: What the camera shows around the hip (m): behind, in front, below the ground, above the hip.
-BEHIND, AHEAD, BELOW, ABOVE = 0.72, 0.72, 0.09, 0.10
+#: What the camera shows around the leg (m): behind and in front of its path, below the ground, above the hip.
+AROUND, BELOW, ABOVE = 0.06, 0.05, 0.05
 #: Distance of the marks on the ground (m).
 MARK = 0.25
 
@@ -42,20 +42,22 @@ def leg_walking(result: Result) -> Section | None:
     designs = dict(list(chosen_designs(result).items())[:SIDE_BY_SIDE])
     if not designs:
         return None
-    scenarios = result.problem.scenarios
-    plots = {}
-    for s in range(len(scenarios)):
+    plots: dict[tuple[int, ...], dict[str, Any]] = {}
+    kept: list[str] = []
+    for s, scenario in enumerate(result.problem.scenarios):
         walks = {label: result.arrays(row, s) for label, row in designs.items()}
-        if all("walk" in arrays for arrays in walks.values()):
-            plots[s] = _plot(result, designs, walks)
+        if not all("walk" in arrays for arrays in walks.values()):
+            continue
+        for k, shown in enumerate(_selections(list(designs))):
+            plots[k, len(kept)] = _plot(result, {label: designs[label] for label in shown}, walks)
+        kept.append(scenario.name)
     if not plots:
         return missing(title, result, "walk")
-    several = len(plots) > 1
-    names = tuple(scenarios[s].name for s in plots)
-    variants = {
-        (k,): {"data": {str(i): t for i, t in enumerate(plot["data"])}, "frames": plot["frames"]}
-        for k, plot in enumerate(plots.values())
-    }
+    choices = [Choice("Design", tuple(["side by side", *designs] if len(designs) > 1 else designs))]
+    if len(kept) > 1:
+        choices.append(Choice("Scenario", tuple(kept)))
+    else:
+        plots = {key[:1]: plot for key, plot in plots.items()}
     return Section(
         title,
         introduction="The last two simulated gait cycles. The camera goes along at the walking speed; the marks on the "
@@ -63,12 +65,12 @@ def leg_walking(result: Result) -> Section | None:
         "Below, the knee angle of the same moments: the dashed line is the recorded one.",
         figures=(
             Figure(
-                "Chosen designs side by side",
+                "Chosen designs",
                 next(iter(plots.values())),
                 note="Drawn to scale. Zoom in on the linkage while it moves.",
-                height=640 if len(designs) > 2 else 700,
-                choices=(Choice("Scenario", names),) if several else (),
-                variants=variants if several else {},
+                height=660,
+                choices=tuple(choices) if len(plots) > 1 else (),
+                variants=plots if len(plots) > 1 else {},
                 loop=True,
             ),
         ),
@@ -76,9 +78,16 @@ def leg_walking(result: Result) -> Section | None:
     )
 
 
+def _selections(labels: list[str]) -> list[list[str]]:
+    """What the selector offers: all side by side, then each alone."""
+    return [labels, *([label] for label in labels)] if len(labels) > 1 else [labels]
+
+
 def _plot(result: Result, designs: dict[str, int], walks: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The whole Plotly figure: for each design the leg in the upper row and its knee angle in the lower one."""
-    panels = [_Panel(k, len(designs), arrays) for k, arrays in enumerate(walks.values())]
+    panels = [_Panel(k, len(designs), walks[label]) for k, label in enumerate(designs)]
+    for panel in panels:  # one scale for all
+        panel.view = [min(p.view[0] for p in panels), max(p.view[1] for p in panels)]
     data = [trace for panel in panels for trace in [*panel.still(), *panel.moving(0)]]
     moving = [number for panel in panels for number in panel.numbers]
     count = len(panels[0].frames)
@@ -111,7 +120,7 @@ def _plot(result: Result, designs: dict[str, int], walks: dict[str, dict[str, An
             **axes,
             annotations=annotations,
             showlegend=False,
-            margin={"l": 60, "r": 20, "t": 56, "b": 20},
+            margin={"l": 60, "r": 20, "t": 76, "b": 20},
             updatemenus=[_buttons()],
             sliders=[_slider(names)],
         ),
@@ -129,6 +138,10 @@ class _Panel:
         speed, start = np.polyfit(moments, hip, 1)
         self.camera = start + speed * moments
         self.walk = walk
+        seen = walk[:, :, 0] - self.camera[:, None]
+        self.view = [float(seen.min()) - AROUND, float(seen.max()) + AROUND]
+        # Narrow panels leave less height to the leg, and more to the curves.
+        self.divide = 0.40 if count < 3 else 0.52
         self.knee = knee_angle(walk)
         self.percent = 200.0 * moments / len(walk)
         self.frames = np.unique(np.linspace(0, len(walk) - 1, min(2 * FRAMES, len(walk))).round().astype(int))
@@ -149,7 +162,7 @@ class _Panel:
 
     def still(self) -> list[dict[str, Any]]:
         """Ground, paths of heel and toe, and the whole course of the knee angle."""
-        ground = {"x": [-BEHIND, AHEAD], "y": [0, 0], "line": {"color": "@muted", "width": 2}}
+        ground = {"x": self.view, "y": [0, 0], "line": {"color": "@muted", "width": 2}}
         traces = [self._upper(**ground)]
         for joint in ("heel", "toe"):
             x, y = self._path(joint)
@@ -169,14 +182,16 @@ class _Panel:
         frame = int(self.frames[i])
         places = {name: self.walk[frame, j] - [self.camera[frame], 0.0] for j, name in enumerate(JOINTS)}
         traces = []
-        marks = np.arange(np.ceil((self.camera[frame] - BEHIND) / MARK), (self.camera[frame] + AHEAD) / MARK) * MARK
-        x, y = np.repeat(marks - self.camera[frame], 3), np.tile([0.0, -0.03, np.nan], len(marks))
+        camera = self.camera[frame]
+        marks = np.arange(np.ceil((camera + self.view[0]) / MARK), (camera + self.view[1]) / MARK) * MARK
+        x, y = np.repeat(marks - camera, 3), np.tile([0.0, -0.03, np.nan], len(marks))
         traces.append(({"x": _short(x), "y": _short(y)}, {"line": {"color": "@muted", "width": 2}}))
         for name, (joints, line) in _LINES.items():
             points = np.array([places[j] if j else [np.nan, np.nan] for j in joints])
             xy = {"x": _short(points[:, 0]), "y": _short(points[:, 1])}
-            dot = {"size": 5, "color": "@surface", "line": {"color": "@ink", "width": 1}}
-            traces.append((xy, {"mode": "markers", "marker": dot} if name == "joints" else {"line": line}))
+            dot: dict[str, Any] = {"size": 5, "color": "@surface", "line": {"color": "@ink", "width": 1}}
+            style: dict[str, Any] = {"mode": "markers", "marker": dot} if name == "joints" else {"line": line}
+            traces.append((xy, style))
         now = {"x": _short(self.percent[[frame]] % 100.0), "y": _short(self.knee[[frame]])}
         if only_data:
             return [xy for xy, _ in traces] + [now]
@@ -189,18 +204,14 @@ class _Panel:
         domain = [self.left, self.right]
         top = float(self.walk[:, :, 1].max()) + ABOVE
         bare = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "showticklabels": False}
+        upper = {"domain": [self.divide + 0.05, 1.0], "range": [-BELOW, top], "scaleanchor": f"x{a}"}
+        lower = {"domain": [0.14, self.divide - 0.04], "range": [-12, 92], "dtick": 30, "showticklabels": self.first}
         return {
-            f"xaxis{a}": axis("", domain=domain, anchor=f"y{a}", range=[-BEHIND, AHEAD], constrain="domain", **bare),
-            f"yaxis{a}": axis(
-                "", domain=[0.44, 1.0], anchor=f"x{a}", range=[-BELOW, top], scaleanchor=f"x{a}",
-                constrain="domain", constraintoward="bottom", **bare,
-            ),
+            f"xaxis{a}": axis("", domain=domain, anchor=f"y{a}", range=self.view, constrain="domain", **bare),
+            f"yaxis{a}": axis("", anchor=f"x{a}", constrain="domain", constraintoward="bottom", **upper, **bare),
             f"xaxis{b}": axis("gait cycle [%]", domain=domain, anchor=f"y{b}", range=[0, 100], dtick=25),
-            f"yaxis{b}": axis(
-                "knee angle [deg]" if self.first else "", domain=[0.12, 0.38], anchor=f"x{b}", range=[-12, 92],
-                dtick=30, showticklabels=self.first,
-            ),
-        }  # fmt: skip
+            f"yaxis{b}": axis("knee angle [deg]" if self.first else "", anchor=f"x{b}", **lower),
+        }
 
     def _path(self, joint: str) -> tuple[Matrix, Matrix]:
         place = self.walk[:, JOINTS.index(joint)]

@@ -289,6 +289,8 @@ def test_the_leg_keeps_its_shape_and_the_ground_passes_below(result: MadeUp) -> 
         x, y = frame["data"][1]["x"], frame["data"][1]["y"]
         length = np.hypot(x[1] - x[0], y[1] - y[0])
         assert length == pytest.approx(PARAMETER_SETS["substitute_v1"]["thigh_length"].value, abs=2e-4)
+    assert section.figures[0].choices[0].options == ("side by side", "best mismatch, compromise", "best flexion")
+    assert len(section.figures[0].variants[(1,)]["frames"][0]["traces"]) == len(moving) // 2
     marks = [frame["data"][0]["x"][0] for frame in plot["frames"][:4]]
     assert marks == sorted(marks, reverse=True)  # backwards past the camera
     assert all(len(frame["data"]) == len(moving) for frame in plot["frames"])

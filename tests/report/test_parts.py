@@ -151,14 +151,19 @@ def test_cell_borders_lie_around_their_nodes(nodes: list[float]) -> None:
 
 def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
     X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
-    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]}, constraints=(at_most("sag", 9.0, "mm"),))
+    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 8, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
     section = limits(given)
     assert section is not None
     assert section.findings == (
         "width is at its lower bound (10 mm) in 75 % of the front.",
-        "The upper limit of sag (9 mm) is active in 25 % of the front.",
+        "The upper limit of sag (9.5 mm) is active in 25 % of the front.",
     )
-    assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.0),)
+    assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.5),)
+
+
+def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:
+    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),))
+    assert limits(given).findings == ("The front stays away from every bound of the space and from every limit.",)  # type: ignore[union-attr]
 
 
 def test_whole_numbers_reach_their_bounds_too() -> None:
