@@ -14,11 +14,10 @@ from designopt.study import figures as figures_
 from designopt.study import space as space_
 from designopt.study import stages as stages_
 from designopt.study.context import Context
-from designopt.study.findings import Finding, Path, nearest_or_all
+from designopt.study.findings import Finding, Path, nearest_key
 from designopt.study.schema import SECTIONS, Part, Section, section_type
 from designopt.study.study import Study
 from designopt.study.values import Reader, check, shown
-
 
 #: Longest list or mapping of a section.
 _MOST_MEMBERS = 10_000
@@ -62,7 +61,7 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
             break
         section = SECTIONS.get(name)
         if section is None:
-            hint = nearest_or_all(str(name), [known for known in SECTIONS if known not in data])
+            hint = nearest_key(str(name), SECTIONS, data)
             ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
             continue
         given.present.add(name)
@@ -87,7 +86,7 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
 
     if section.shape == "one":
         return checked((name,), value)
-    if section.shape != "one" and isinstance(value, (Mapping, list)) and len(value) > _MOST_MEMBERS:
+    if isinstance(value, (Mapping, list)) and len(value) > _MOST_MEMBERS:
         ctx.add((name,), f"at most {_MOST_MEMBERS} are possible, there are {len(value)}")
         return None
     if section.shape == "mapping":
@@ -113,7 +112,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         ctx.add(("objectives",), "at least one objective is needed")
     space_known = "space" in values
     parameters = space_.parameters(ctx, names, plugin) if space_known else []
-    relations = space_.relations(ctx, given.members("relations"), parameters, names) if space_known else []
+    relations = space_.relations(ctx, given.members("relations"), parameters, names, plugin) if space_known else []
     if "scenarios" in values or "scenarios" not in given.present:
         scenarios = space_.scenarios(ctx, values.get("scenarios"), plugin)
         count = len(values.get("scenarios") or [None])

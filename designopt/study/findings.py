@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.plugin import closest
@@ -47,6 +47,11 @@ def nearest_or_all(word: str, known: Iterable[str]) -> str:
     return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
 
 
+def nearest_key(word: str, keys: Collection[str], given: Container[str]) -> str:
+    """The nearest possible key, or those that are not given yet."""
+    return nearest(word, keys) or nearest_or_all(word, [key for key in keys if key not in given])
+
+
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
     """The findings as issues in file order; what has no position in the file comes last, in the order found."""
     placed = [_place(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
@@ -80,6 +85,8 @@ def _span(finding: Finding, root: Node) -> tuple[Span, tuple[int, int, int] | No
         key, node = locate(root, path)
     if finding.key is not None and node.entries is not None and finding.key in node.entries:
         return node.entries[finding.key][0], None
+    if not node.span.source.lines:  # from --set or from Python: the value tells where, whatever surrounds it
+        return node.span, None
     if finding.at is not None and node.entries is not None and finding.at in node.entries:
         return node.entries[finding.at][1].span, None
     if finding.key == "" and key is not None:

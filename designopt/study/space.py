@@ -219,11 +219,13 @@ def _number_type(annotation: Any) -> type | None:
 
 
 def relations(
-    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any]
+    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any], model: Plugin | None
 ) -> list[Expression]:
     """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
     of = {p.name: p for p in made}
-    bare = {p.name: p.unit or None for p in made}
+    inputs = (model.inputs if model else None) or {}
+    declared = {name for name, item in inputs.items() if unit_of(item) is not None}
+    units_of = {p.name: p.unit if p.unit or p.name in declared else None for p in made}
     result = []
     for position, text in enumerate(texts):
         path: Path = ("relations", position)
@@ -244,7 +246,7 @@ def relations(
                 usable = False
         if not relation.names:
             ctx.add(path, "a relation needs a parameter")
-        bound = ctx.bound(relation, bare, path) if usable and relation.names else None
+        bound = ctx.bound(relation, units_of, path) if usable and relation.names else None
         if bound:
             result.append(bound[0])
     return result

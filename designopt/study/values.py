@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from designopt.plugin import InputFile, PluginError, Quantity
 from designopt.study import units
-from designopt.study.findings import MOST, Finding, nearest, nearest_or_all
+from designopt.study.findings import MOST, Finding, nearest, nearest_key
 
 #: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], bytes]
@@ -385,6 +385,8 @@ def members_of(hint: Any) -> dict[str, Entry]:
     """The keys of a TypedDict or dataclass annotation; empty for anything else."""
     if typing.get_origin(hint) is Annotated:
         hint = typing.get_args(hint)[0]
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        return next((members for members in map(members_of, typing.get_args(hint)) if members), {})
     if typing.is_typeddict(hint):
         hints = typing.get_type_hints(hint, include_extras=True)
         return {n: Entry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
@@ -432,9 +434,7 @@ def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, An
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
         findings = [
-            Finding(
-                (), f"unknown key '{key}'{nearest_or_all(str(key), [k for k in entries if k not in value])}", str(key)
-            )
+            Finding((), f"unknown key '{key}'{nearest_key(str(key), entries, value)}", str(key))
             for key in itertools.islice((k for k in value if k not in entries), MOST)
         ]
         findings.extend(

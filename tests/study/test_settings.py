@@ -1,0 +1,223 @@
+"""Settings from annotations: checks, table, JSON Schema."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import pytest
+
+from designopt.plugin import InputFile, PluginError, Quantity, find, solver
+from designopt.study.settings import describe, json_schema, schema, settings_table, settings_type, validate
+
+
+class Inner(TypedDict):
+    gain: Annotated[float, Quantity("", "gain", gt=0.0)]
+    delay: NotRequired[Annotated[float, Quantity("s", "delay")]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    width: Annotated[float, Quantity("s", "width", gt=0.0)] = 1.0
+    shape: Literal["hann", "box"] = "hann"
+
+    def __post_init__(self) -> None:
+        if self.width > 100.0:
+            raise ValueError("a window of more than 100 s is no window")
+
+
+@solver("test_settings", version=3)
+class Everything:
+    """All kinds of settings.
+
+    With a second paragraph.
+    """
+
+    number: Annotated[float, Quantity("N/m", "a number", gt=0.0, le=1e6)]
+    whole: Annotated[int, Quantity("", "a whole number", ge=2)] = 4
+    flag: bool = False
+    word: str = "abc"
+    choice: Literal["red", "green", 3] = "red"
+    items: Annotated[list[float], Quantity("mm", "lengths", ge=0.0)] = dataclasses.field(default_factory=list)
+    pair: tuple[float, int] = (1, 2)
+    many: tuple[str, ...] = ()
+    table: dict[str, float] = dataclasses.field(default_factory=dict)
+    inner: Inner | None = None
+    window: Window = Window()
+    either: dict[str, int] | int = 3
+    auto: Literal["auto"] | Annotated[float, Quantity("s", "or a time", gt=0.0)] = "auto"
+    file: InputFile | None = None
+    sequence: Sequence[int] = (1,)
+    mapping: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    copy: bool = True
+
+    def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def plugin():
+    """The solver above."""
+    return find("solver", "test_settings")
+
+
+def read(name: str) -> bytes:
+    return name.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("number", 5, 5.0),
+        ("number", "12 kN/m", 12000.0),
+        ("whole", 1e3, 1000),
+        ("whole", "7", 7),
+        ("flag", True, True),
+        ("choice", 3, 3),
+        ("items", [1, "2 cm"], [1.0, 20.0]),
+        ("pair", [1, 2], (1.0, 2)),
+        ("many", ["a", "b"], ("a", "b")),
+        ("table", {"a": 1}, {"a": 1.0}),
+        ("inner", {"gain": 2}, {"gain": 2.0}),
+        ("inner", {"gain": 2, "delay": "3 ms"}, {"gain": 2.0, "delay": 0.003}),
+        ("inner", None, None),
+        ("window", {"width": "2 ms"}, Window(0.002)),
+        ("window", Window(3.0), Window(3.0)),
+        ("either", {"a": 3}, {"a": 3}),
+        ("either", 4, 4),
+        ("auto", "auto", "auto"),
+        ("auto", "2 min", 120.0),
+        ("file", "x.csv", InputFile("x.csv", b"x.csv")),
+        ("sequence", [3, 4], [3, 4]),
+        ("mapping", {"a": [1, {"b": None}]}, {"a": [1, {"b": None}]}),
+        ("copy", False, False),
+    ],
+)
+def test_values_are_converted_to_their_type(plugin, name, given, value) -> None:
+    use, findings = validate(plugin, {"number": 1, **{name: given}}, read)
+    assert findings == []
+    assert use.settings[name] == value
+    assert type(use.settings[name]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "path", "message"),
+    [
+        ("number", -1, ("number",), "must be above 0 N/m, is -1"),
+        ("number", "2 MN/m", ("number",), "must be at most 1e+06 N/m, is 2e+06"),
+        ("number", "5 kg", ("number",), "units do not fit: 'kg' cannot be converted to 'N/m'"),
+        ("number", True, ("number",), "expected a number in 'N/m', not true"),
+        ("number", None, ("number",), "expected a number in 'N/m', not nothing"),
+        ("number", float("inf"), ("number",), "must be a finite number"),
+        ("number", 10**400, ("number",), "too large"),
+        ("whole", 2.5, ("whole",), "must be a whole number, is 2.5"),
+        ("whole", 1, ("whole",), "must be at least 2, is 1"),
+        ("whole", "2 m", ("whole",), "units do not fit"),
+        ("flag", "yes", ("flag",), "expected true or false, not the word 'yes'"),
+        ("word", 5, ("word",), "expected a word, not the number 5; put quotes around it"),
+        ("choice", "gren", ("choice",), "'gren' is not one of red, green, 3; did you mean 'green'?"),
+        ("items", [1, -2], ("items", 1), "must be at least 0 mm, is -2"),
+        ("items", "1", ("items",), "expected a list"),
+        ("pair", [1], ("pair",), "needs 2 values, has 1"),
+        ("pair", [1, 2.5], ("pair", 1), "whole number"),
+        ("table", {"a": "x"}, ("table", "a"), "expected a number, not the word 'x'"),
+        ("table", {"a": "3 m"}, ("table", "a"), "must be a plain number, without the unit 'm'"),
+        ("inner", {"delay": 1}, ("inner",), "'gain' is missing (gain)"),
+        ("inner", {"gain": 0}, ("inner", "gain"), "must be above 0"),
+        ("inner", {"gain": 1, "dely": 2}, ("inner",), "unknown key 'dely'; did you mean 'delay'?"),
+        ("inner", 4, ("inner",), "expected a mapping, not the number 4"),
+        ("window", {"width": 101}, ("window",), "a window of more than 100 s is no window"),
+        ("window", {"shape": "bx"}, ("window", "shape"), "did you mean 'box'?"),
+        ("either", [1], ("either",), "expected a mapping or a whole number, not a list"),
+        ("either", {"a": 1.5}, ("either", "a"), "must be a whole number"),
+        ("auto", "aut", ("auto",), "did you mean 'auto'?"),
+        ("auto", -1, ("auto",), "must be above 0 s"),
+        ("auto", "3 kg", ("auto",), "not one of auto"),
+        ("file", 3, ("file",), "expected the name of a file"),
+        ("numbr", 3, (), "unknown key 'numbr'"),
+    ],
+)
+def test_what_does_not_fit_is_said_with_its_path(plugin, name, given, path, message) -> None:
+    use, findings = validate(plugin, {"number": 1, **{name: given}}, read)
+    assert use is None
+    assert [finding.path for finding in findings] == [path]
+    assert message in findings[0].message
+
+
+def test_all_that_does_not_fit_is_said_at_once(plugin) -> None:
+    _, findings = validate(plugin, {"whole": 1, "flag": 3, "window": {"width": 0, "shap": 1}, "x": 1}, read)
+    assert {finding.path for finding in findings} == {(), ("whole",), ("flag",), ("window",), ("window", "width")}
+    assert any("'number' is missing (a number, in N/m)" in finding.message for finding in findings)
+
+
+def test_a_default_means_the_same_as_the_value_written_out(plugin) -> None:
+    silent, _ = validate(plugin, {"number": 1}, read)
+    spoken, _ = validate(plugin, {"number": 1, "pair": [1, 2], "window": {"width": 1}, "sequence": [1]}, read)
+    assert silent.settings == spoken.settings
+    assert [type(v) for v in silent.settings["pair"]] == [float, int]
+    assert list(silent.settings) == list(plugin.settings)
+
+
+def test_a_type_that_no_file_can_give_is_refused_with_its_name() -> None:
+    @solver("test_unsupported", version=1)
+    class Odd:
+        hook: complex = 0j
+
+        def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+            raise NotImplementedError
+
+    with pytest.raises(PluginError, match="test_unsupported: 'hook': a study file cannot give a value of type complex"):
+        settings_type(Odd.__designopt__)
+    use, findings = validate(Odd.__designopt__, {})
+    assert use is None
+    assert "complex" in findings[0].message
+
+
+def test_the_table_of_settings(plugin) -> None:
+    rows = {row.name: row for row in settings_table(plugin)}
+    assert (rows["number"].type, rows["number"].unit, rows["number"].default) == ("number", "N/m", "required")
+    assert (rows["number"].range, rows["number"].meaning) == ("> 0, <= 1e+06", "a number")
+    assert rows["choice"].type == "one of red, green, 3"
+    assert rows["auto"].type == "one of auto or number"
+    assert rows["window.width"].default == "1"
+    assert rows["inner.gain"].default == "required"
+    text = describe(plugin)
+    assert text.startswith("test_settings (solver, version 3)")
+    assert all(word in text for word in ("N/m", "With a second paragraph.", "window.shape"))
+
+
+def test_the_table_of_a_model_tells_its_inputs_and_outputs() -> None:
+    text = describe(find("model", "test_wheel"))
+    for word in (
+        "design inputs",
+        "stiffness",
+        "N s/m",
+        "scenario conditions",
+        "outputs",
+        "peak_error",
+        "arrays",
+        "time",
+    ):
+        assert word in text
+    assert "needs rho, time; gives a number in 'm'" in describe(find("objective", "test_spread"))
+
+
+def test_the_json_schema_of_a_plugin(plugin) -> None:
+    made = json_schema(plugin)
+    assert made["required"] == ["use", "number"]
+    assert made["additionalProperties"] is False
+    assert made["properties"]["use"] == {"const": "test_settings"}
+    assert made["properties"]["whole"]["minimum"] == 2
+    assert made["properties"]["number"]["x-unit"] == "N/m"
+    assert made["properties"]["choice"]["enum"] == ["red", "green", 3]
+
+
+def test_the_json_schema_of_a_study_file(plugin) -> None:
+    made = schema([plugin])
+    assert made["additionalProperties"] is False
+    assert {"study", "model", "space", "objectives"} <= set(made["required"])
+    assert "solver.test_settings" in made["$defs"]
+    references = str(made).split("'#/$defs/")[1:]
+    assert references
+    assert {reference.split("'")[0] for reference in references} <= set(made["$defs"])
