@@ -113,7 +113,7 @@ class FourBarKnee:
     stop_when_periodic: bool = False
     swing_window: tuple[float, float] = (0.62, 0.93)
     method: Literal["rosenbrock4", "rosenbrock3", "lsoda"] = "rosenbrock4"
-    relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 1e-5
+    relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 3e-6
     absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
         1e-7
     )
