@@ -62,6 +62,7 @@ class _Local:
         self._environment = dict(os.environ)
         self._exits = contextlib.ExitStack()
         self._exits.enter_context(_without_main_module())
+        self._exits.enter_context(_silent("distributed"))
         with dask.config.set(_CONFIG):
             self.cluster: Any = LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
@@ -70,7 +71,7 @@ class _Local:
                 host="127.0.0.1",
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL + 1,
-                scheduler_kwargs={"allowed_failures": 0},
+                scheduler_kwargs={"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
             )
         self.client: Any = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
 

@@ -1,0 +1,144 @@
+"""What the runner costs: durable evaluations a second, lost workers, share of a run. Run with: pytest -m bench -s."""
+
+import importlib.util
+import sqlite3
+import statistics
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from designopt.plugin import solver
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+from designopt.study.study import Stage
+
+pytestmark = pytest.mark.bench
+
+
+def _cases() -> ModuleType:
+    folder = Path(__file__).parents[1] / "run"
+    spec = importlib.util.spec_from_file_location("run_cases", folder / "run_cases.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["run_cases"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+cases = _cases()
+
+
+@solver("uniform", version=1)
+class Uniform:
+    """Asks for `count` random designs, `batch` at a time; notes when it began and ended."""
+
+    count: int
+    batch: int
+    seconds = 0.0
+
+    def solve(self, problem, evaluate, rng, start):
+        space = problem.space
+        X = space.from_search(space.lower + rng.random((self.count, len(space.lower))) * (space.upper - space.lower))
+        evaluate(X[:1])  # workers start and the model is built here
+        began = time.perf_counter()
+        for i in range(1, self.count, self.batch):
+            evaluate(X[i : i + self.batch])
+        Uniform.seconds = time.perf_counter() - began
+
+
+def _rate(tmp_path, repeats, count, batch, execution, settings=None):
+    """Evaluations a second of the solver's loop, medians of `repeats` runs; the last result."""
+    rates = []
+    for i in range(repeats):
+        stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count + 1, "batch": batch}))
+        study = cases.make_study(stages=(stage,), execution=execution, settings=settings or {})
+        result = run_study(study, tmp_path / f"{count}-{batch}-{i}")
+        assert result.counts["evaluations"] == count + 1
+        rates.append(count / Uniform.seconds)
+    return statistics.median(rates), result
+
+
+def _commits_per_second(tmp_path, count=1500):
+    """What SQLite itself reaches here with one small row for each durable transaction."""
+    db = sqlite3.connect(tmp_path / "raw.db", isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=FULL")
+    db.execute("CREATE TABLE t (key BLOB PRIMARY KEY, text TEXT)")
+    began = time.perf_counter()
+    for i in range(count):
+        db.execute("BEGIN")
+        db.execute("INSERT INTO t VALUES (?, ?)", (i.to_bytes(16, "little"), "x" * 160))
+        db.execute("COMMIT")
+    db.close()
+    return count / (time.perf_counter() - began)
+
+
+def test_trivial_evaluations_one_by_one_each_durable(tmp_path):
+    raw = _commits_per_second(tmp_path)
+    rate, _ = _rate(tmp_path, 3, 3000, 1, {"executor": "serial"})
+    own = 1.0 / rate - 1.0 / raw
+    print(
+        f"\none by one: {rate:.0f}/s; SQLite alone commits {raw:.0f}/s on this disk; the runner adds {own * 1e6:.0f} us"
+    )
+    assert rate > 3000 or own < 1.0 / 3000 - 1.0 / 7700  # 7700/s: the disk that the target was set on
+
+
+def test_trivial_evaluations_in_groups_in_this_process(tmp_path):
+    rate, _ = _rate(tmp_path, 3, 50_000, 50_000, {"executor": "serial"})
+    print(f"\nin groups, serial: {rate:.0f}/s")
+    assert rate > 25_000
+
+
+def test_trivial_evaluations_through_two_workers_each_durable(tmp_path):
+    rate, result = _rate(tmp_path, 3, 150_000, 150_000, {"executor": "dask", "workers": 2})
+    size = (result.path / "journal.db").stat().st_size / 150_000
+    began = time.perf_counter()
+    run_study(result.study, result.path, resume=True)
+    resume = time.perf_counter() - began
+    print(f"\ntwo workers: {rate:.0f}/s durable, {size:.0f} bytes each; resume of 150 000 takes {resume:.1f} s")
+    assert rate > 25_000
+    assert size < 300
+    assert resume < 15.0
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("exit", 2.0), ("segfault", 2.0), ("sleep", 8.0), ("spin", 8.0)])
+def test_what_a_design_costs_that_crashes_or_hangs(tmp_path, kind, limit):
+    """Seconds that the one worker needs more than for the same study without the bad design (time-out 1 s)."""
+
+    def seconds(which, name):
+        study = cases.make_study(
+            "trouble", settings={"kind": which, "pause": 0.02}, minimize=("value",), names=("a",), low=0, high=100,
+            stages=(cases.listed(range(101)),), execution={"executor": "dask", "workers": 1, "timeout": 1.0},
+        )  # fmt: skip
+        began = time.perf_counter()
+        result = run_study(study, tmp_path / name)
+        assert (result.status == "ok").sum() == 100
+        return time.perf_counter() - began
+
+    costs = [seconds(kind, f"bad{i}") - seconds("diverge", f"good{i}") for i in range(3)]
+    cost = statistics.median(costs)
+    print(f"\n{kind}: {cost:.2f} s of one worker")
+    assert cost < limit
+
+
+def test_the_runners_share_of_a_model_of_ten_milliseconds(tmp_path):
+    stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": 1001, "batch": 100}))
+    shares = []
+    for i in range(3):
+        study = cases.make_study(stages=(stage,), execution={"executor": "serial"}, settings={"pause": 0.01})
+        result: Result = run_study(study, tmp_path / f"s{i}")
+        shares.append(1.0 - float(result.wall[1:].sum()) / Uniform.seconds)
+    share = statistics.median(shares)
+    print(f"\nshare of the runner, model of 10 ms, generations of 100: {share:.2%}")
+    assert share < 0.02
+
+
+def test_two_workers_are_busy_with_a_model_of_a_tenth_of_a_second(tmp_path):
+    stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": 201, "batch": 200}))
+    study = cases.make_study(stages=(stage,), execution={"executor": "dask", "workers": 2}, settings={"pause": 0.1})
+    result = run_study(study, tmp_path / "s")
+    busy = float(result.wall[1:].sum()) / (2.0 * Uniform.seconds)
+    print(f"\ntwo workers are busy for {busy:.1%} of the time")
+    assert busy > 0.95
