@@ -255,7 +255,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
         "The three objectives in space",
         {
             "data": data,
-            "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 30, "b": 0}),
+            "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}),
         },
         note="Drag turns the view, the wheel zooms.",
         height=560,

@@ -180,7 +180,7 @@ def _overlay(result: Result, pair: tuple[int, int], suffix: str, *, legend: bool
     for name, rows, marker in marks:
         if not len(rows):
             continue
-        custom, template = hover(result, rows)
+        custom, template = hover(result, rows, figures=len(result.problem.space.free) < 3)
         traces.append(
             {
                 "type": "scatter",
@@ -210,7 +210,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     axes: dict[str, Any] = {}
     gap = 0.07 if d > 2 else 0.0
     size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
-    custom, template = hover(result, rows)
+    custom, template = hover(result, rows, figures=d < 3)  # once per pair: keep it short for many
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
         left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)

@@ -66,7 +66,9 @@
     }
     const shown = resolved(plot, dark() ? 1 : 0);
     shown.layout.template = template();
-    shown.layout.autosize = true;
+    shown.layout.autosize = !printing;
+    // A page of paper: the browser does not ask figures to fit it.
+    if (printing) Object.assign(shown.layout, {width: 680, height: figure.plot.clientHeight});
     shown.layout.separators = ".\u202f";
     const config = {
       responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: "", showTips: false,

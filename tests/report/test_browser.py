@@ -80,6 +80,20 @@ def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
     assert errors(browser) == []
 
 
+def test_printing_draws_every_figure_in_light_colours(browser: Any, tmp_path: Path) -> None:
+    browser.get(write_report(grid(), tmp_path / "report.html").resolve().as_uri())
+    browser.find_element("id", "theme").click()
+    # As the browser announces printing; nothing below the first screen has been drawn before.
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    all_drawn = "return document.querySelectorAll('figure').length == document.querySelectorAll('[data-drawn]').length"
+    wait_until(lambda: browser.execute_script(all_drawn), "every figure is drawn")
+    text = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
+    assert browser.execute_script(text) == "rgb(27, 36, 48)"
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    wait_until(lambda: browser.execute_script(text) == "rgb(232, 236, 241)", "the figures are dark again")
+    assert errors(browser) == []
+
+
 def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> None:
     frames = [{"name": str(i), "data": [{"x": [i], "y": [i]}], "traces": [0]} for i in range(5)]
     settings = {"frame": {"duration": 40, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True}
