@@ -73,7 +73,7 @@ def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Seque
     Raises `designopt.study.errors.StudyError` with every mistake of the file, each with its place.
     """
     files = tuple((Path(f).name, Path(f).read_bytes()) for f in plugin_files)
-    return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files))
+    return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of))
 
 
 def study(*, base: str | Path | None = None, **sections: Any) -> Study:
@@ -82,7 +82,7 @@ def study(*, base: str | Path | None = None, **sections: Any) -> Study:
     Files are looked for below `base` (the current folder by default). A decorated model or solver may stand where the
     file has ``use: name``. Raises `designopt.study.errors.StudyError`.
     """
-    return Study(study_from_data(sections, base=Path(base) if base else Path.cwd()))
+    return Study(study_from_data(sections, base=Path(base) if base else Path.cwd(), problem_of=Problem.of))
 
 
 def open_store(path: str | Path) -> Result:

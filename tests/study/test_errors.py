@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import designopt.aggregations  # noqa: F401  declared here: in one of the tests nothing is installed
+import designopt.plugin
 from designopt.plugin import solver
 from designopt.study.errors import Issue, StudyError, render_json, render_text
 
@@ -34,7 +36,7 @@ budget: {evaluations: 100}
 def three_solvers(monkeypatch) -> None:
     """The installed solvers of the example."""
     monkeypatch.setattr("designopt.plugin.installed", lambda kind=None: iter(()))
-    known = __import__("designopt.plugin", fromlist=["_declared"])._declared
+    known = designopt.plugin._declared
     monkeypatch.setattr("designopt.plugin._declared", {k: v for k, v in known.items() if k[0] != "solver"})
     for name in ("sobol", "nsga2", "nsga3"):
 
@@ -44,8 +46,6 @@ def three_solvers(monkeypatch) -> None:
 
 
 def test_the_example_of_the_specification(three_solvers, load) -> None:
-    import designopt.aggregations  # noqa: F401  declared here, as nothing is installed in this test
-
     with pytest.raises(StudyError) as caught:
         load(FILE)
     assert render_text(caught.value.issues) == (
