@@ -208,12 +208,11 @@ _Times = Annotated[int, Quantity("", "how often again", ge=0, le=100)]
 
 
 class RetriesSection(TypedDict, total=False):
-    """How often an evaluation that failed is tried again, by failure class."""
+    """How often an evaluation whose worker was lost is tried again, by cause; a model that raises is never asked twice."""
 
     crashed: _Times
     lost_worker: _Times
     timeout: _Times
-    error: _Times
 
 
 class FailureSection(TypedDict, total=False):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-import designopt.aggregations  # noqa: F401  declared here: in one of the tests nothing is installed
+import designopt.aggregations
 import designopt.plugin
 from designopt.plugin import solver
 from designopt.study.errors import Issue, StudyError, render_json, render_text
