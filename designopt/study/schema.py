@@ -208,7 +208,7 @@ _Times = Annotated[int, Quantity("", "how often again", ge=0, le=100)]
 
 
 class RetriesSection(TypedDict, total=False):
-    """How often an evaluation whose worker was lost is tried again, by cause; a model that raises is never asked twice."""
+    """How often an evaluation is tried again whose worker was lost, by cause; one that raised is never repeated."""
 
     crashed: _Times
     lost_worker: _Times
