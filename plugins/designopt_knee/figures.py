@@ -36,16 +36,20 @@ def correlation(a: Vector, b: Vector) -> float:
     return float(a @ b / spread) if spread > 1e-12 * len(a) else float("nan")
 
 
+def repeat_errors(cycles: Vector, window: int) -> Vector:
+    """Root mean square differences (deg) of the last `window` cycles to those 1, 2, ... 4 earlier, if there."""
+    last = cycles[-window:]
+    shifts = range(1, min(LONGEST_PERIOD, len(cycles) - window) + 1)
+    return np.array([np.sqrt(np.mean((last - cycles[-window - n : -n]) ** 2)) for n in shifts])
+
+
 def period_n(cycles: Vector, window: int) -> int:
     """Smallest n in 1..4 for which the last `window` cycles equal those n earlier within `PERIOD_TOLERANCE`; else 0.
 
     `cycles` (cycles, samples) in deg. 0 means a longer period or an irregular response.
     """
-    last = cycles[-window:]
-    for n in range(1, min(LONGEST_PERIOD, len(cycles) - window) + 1):
-        if np.sqrt(np.mean((last - cycles[-window - n : -n]) ** 2)) < PERIOD_TOLERANCE:
-            return n
-    return 0
+    equal = repeat_errors(cycles, window) < PERIOD_TOLERANCE
+    return int(np.argmax(equal)) + 1 if equal.any() else 0
 
 
 def section_n(sections: Vector, window: int) -> int:

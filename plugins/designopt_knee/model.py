@@ -43,6 +43,9 @@ class KneeOutputs(TypedDict):
     peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak")]
     rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
     period_n: Annotated[float, Q("", "cycles after which the knee angle repeats, 1 to 4; 0 is longer or irregular")]
+    repeat_error: Annotated[
+        float, Q("deg", "misfit of the window to itself 1 to 4 cycles earlier, the least; 360: none")
+    ]
     section_n: Annotated[float, Q("", "cycles after which the state at phase 0 repeats, 1 to 4; 0 is none")]
     subharmonic: Annotated[float, Q("deg", "largest amplitude below 1, and between 1 and 2, per cycle")]
     subharmonic_half: Annotated[float, Q("deg", "amplitude at 1/2 per cycle")]
@@ -229,6 +232,7 @@ class FourBarKnee:
             "peak_error": peak - float(recorded.max()),
             "rms_error": float(np.sqrt(np.mean((knee[last] - recorded) ** 2))),
             "period_n": float(figures.period_n(cycles, window)),
+            "repeat_error": float(figures.repeat_errors(cycles, window).min(initial=360.0)),
             "section_n": float(figures.section_n(self._sections(response), window)),
             "subharmonic": figures.subharmonic(*figures.spectrum(trailing)),
             "subharmonic_half": figures.line(trailing, 2),
@@ -272,7 +276,7 @@ class FourBarKnee:
         return {name: make() for name, make in made.items() if name in wanted}
 
     def _joints(self, response: Response, g: Mapping[str, float]) -> Vector:
-        """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (or all, when fewer), ends included.
+        """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (all, when fewer), ends included.
 
         About 60 frames per cycle, a number that divides the samples so that the frames of all cycles are alike.
         """

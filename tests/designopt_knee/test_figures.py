@@ -55,6 +55,14 @@ def test_period_tolerance_is_a_root_mean_square_of_0_3_degrees(size, n):
     assert figures.period_n(cycles(walking(2, size)), 5) == n
 
 
+def test_repeat_errors_are_those_of_the_shifts_by_one_to_four_cycles():
+    # A cosine of double period differs from itself an odd number of cycles earlier by twice its size.
+    errors = figures.repeat_errors(cycles(walking(2, 1.0)), 5)
+    assert errors == pytest.approx([np.sqrt(2.0), 0.0, np.sqrt(2.0), 0.0], abs=1e-9)
+    assert len(figures.repeat_errors(cycles(walking())[-6:], 5)) == 1
+    assert len(figures.repeat_errors(cycles(walking())[-5:], 5)) == 0
+
+
 def test_section_repeats_with_the_state_at_phase_zero():
     count = np.arange(21)
     alternating = np.column_stack([np.where(count % 2, 10.0, 12.0), np.full(21, 3.0)])

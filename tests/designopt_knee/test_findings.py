@@ -45,6 +45,13 @@ def test_critical_stiffness_is_found_on_the_grid(sweep, ratio, expected):
     assert critical(sweep[ratio]) == expected
 
 
+def test_second_window_of_double_period_opens_at_high_damping(knee):
+    """Found here, not in the specification: beyond its four damping ratios the critical stiffness rises again."""
+    for stiffness, ratio, double in ((18000.0, 0.10, False), (18600.0, 0.11, True), (18000.0, 0.12, True)):
+        outputs, _ = knee.evaluate({"stiffness": stiffness, "damping_ratio": ratio}, {}, set())
+        assert outputs["period_n"] == (2.0 if double else 1.0)
+
+
 def test_critical_stiffness_falls_as_damping_grows(sweep):
     assert (np.diff([critical(sweep[ratio]) for ratio in RATIOS]) < 0.0).all()
 

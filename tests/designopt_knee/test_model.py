@@ -77,6 +77,14 @@ def test_all_figures_and_arrays_are_declared_finite_and_shaped(knee):
     assert outputs["peak_error"] == pytest.approx(outputs["peak_flexion"] - 68.57, abs=0.01)
 
 
+def test_growing_subharmonic_shows_in_the_repeat_error(knee):
+    """At 14.8 kN/m and 0.03 s the walk leaves an unstable motion of period T so slowly that 20 cycles look like it."""
+    slow = knee.evaluate(damper(14800.0, 0.03), {}, set())[0]
+    settled = knee.evaluate(damper(18000.0, 0.05), {}, set())[0]
+    assert settled["repeat_error"] < 0.02
+    assert slow["repeat_error"] > 0.05
+
+
 def test_only_the_wanted_arrays_are_made(knee):
     assert knee.evaluate(damper(), {}, set())[1] == {}
     assert set(knee.evaluate(damper(), {}, {"walk"})[1]) == {"walk"}
