@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from designopt.plugin import report
-from designopt.report.labels import design_rows, listed, number, objective_values
+from designopt.report.labels import design_rows, figure_rows, listed, number, objective_values
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
 
@@ -28,8 +30,18 @@ def best(result: Result) -> Section:
         "Best designs",
         introduction=introduction + ".",
         findings=tuple(findings),
-        tables=(Table("Chosen designs", ("", *chosen), rows, shown=200),),
+        tables=(Table("Chosen designs", ("", *chosen), rows, shown=200), *_by_scenario(result, chosen)),
     )
+
+
+def _by_scenario(result: Result, chosen: Mapping[str, int]) -> tuple[Table, ...]:
+    """Figures of the chosen designs in every scenario, when there are several."""
+    scenarios = result.problem.scenarios
+    if len(scenarios) < 2:
+        return ()
+    head = ("", *(f"{label} · {s.name}" for label in chosen for s in scenarios))
+    rows = tuple((name, *values) for name, values in figure_rows(result, chosen))
+    return (Table("Their figures by scenario", head, rows, shown=200),)
 
 
 def without_feasible(result: Result) -> str:

@@ -109,7 +109,7 @@ def constraint_values(result: Result, constraint: Constraint) -> tuple[Matrix, M
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
-    """Parameters, objectives and figures of designs, as (name, values in the order of `rows`)."""
+    """Parameters and objectives of designs, and their figures when there is one scenario, as (name, values)."""
     problem, outcomes = result.problem, result.outcomes
     designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
     table: list[tuple[str, list[Any]]] = [
@@ -118,14 +118,20 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     values = objective_values(result)
     for j, label in enumerate(objective_labels(problem)):
         table.append((label, [float(values[i, j]) for i in rows.values()]))
-    for name, figure in outcomes.figures.items():
-        if len(problem.scenarios) == 1 and any(str(o.expression) == name for o in problem.objectives):
-            continue  # shown as an objective already
-        for s, scenario in enumerate(problem.scenarios):
-            where = f" · {scenario.name}" if len(problem.scenarios) > 1 else ""
-            label = with_unit(name, figure_unit(problem, name)) + where
-            table.append((label, [float(figure[i, s]) for i in rows.values()]))
+    if len(problem.scenarios) == 1:
+        shown = {str(o.expression) for o in problem.objectives}
+        for name, line in zip(outcomes.figures, figure_rows(result, rows), strict=True):
+            if name not in shown:
+                table.append(line)
     return table
+
+
+def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[float]]]:
+    """Figures of designs as (name, values): for each design one value per scenario."""
+    return [
+        (with_unit(name, figure_unit(result.problem, name)), [float(v) for i in rows.values() for v in figure[i]])
+        for name, figure in result.outcomes.figures.items()
+    ]
 
 
 def hover(result: Result, rows: NDArray[np.intp], *, figures: bool = True) -> tuple[list[list[Any]], str]:

@@ -240,6 +240,12 @@ def test_the_best_designs_stand_side_by_side() -> None:
     assert section.findings == ("Compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",)
 
 
+def test_figures_of_the_best_designs_are_given_for_every_scenario() -> None:
+    _, figures = best(grid(scenarios=("calm", "storm"))).tables
+    assert figures.columns[1:3] == ("best mass · calm", "best mass · storm")
+    assert figures.rows[0][:3] == ("mass [kg]", 10.0, pytest.approx(11.0))
+
+
 def test_the_overview_asks_the_question_and_counts() -> None:
     section = overview(known())
     assert "Which width and height of report_test_model minimize mass and minimize sag" in section.introduction
