@@ -97,31 +97,40 @@ class FourBarKnee:
     (attractors coexist near the critical stiffness), so figures are discontinuous in the design.
     """
 
-    gait: InputFile | None = None
+    gait: Annotated[
+        InputFile | None, Q("", "CSV of one cycle or of Fourier coefficients; the bundled walk if none")
+    ] = None
     period: Annotated[float | None, Q("s", "gait period; replaces what the gait file says", gt=0)] = None
     belt_speed: Annotated[float | None, Q("m/s", "treadmill's speed; replaces what the gait file says", ge=0)] = None
     harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = (
         None
     )
-    parameter_set: Literal["substitute_v1"] = "substitute_v1"
+    parameter_set: Annotated[Literal["substitute_v1"], Q("", "named values of all parameters")] = "substitute_v1"
     parameters: KneeParameters = field(default_factory=KneeParameters)
-    allow_low_instant_centre: bool = False
-    smoothing: Literal["tanh", "atan"] = "tanh"
-    shank_mass_terms: Literal["full", "as_printed"] = "full"
+    allow_low_instant_centre: Annotated[bool, Q("", "accept a linkage with its centre not above the knee")] = False
+    smoothing: Annotated[Literal["tanh", "atan"], Q("", "step at the touch of ground and stop")] = "tanh"
+    shank_mass_terms: Annotated[
+        Literal["full", "as_printed"], Q("", "mass of the shank everywhere, or as the paper's appendix has it")
+    ] = "full"
     cycles: Annotated[int, Q("", "gait cycles simulated", ge=1)] = 20
     analysis_cycles: Annotated[int, Q("", "last cycles from which the figures are taken", ge=1)] = 5
     spectrum_cycles: Annotated[int, Q("", "last cycles of which the spectrum is taken", ge=1)] = 12
     samples_per_cycle: Annotated[int, Q("", "samples of the response", ge=40)] = 200
     starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
-    stop_when_periodic: bool = False
-    swing_window: tuple[float, float] = (0.62, 0.93)
-    method: Literal["rosenbrock4", "rosenbrock3", "lsoda"] = "rosenbrock4"
+    stop_when_periodic: Annotated[bool, Q("", "end analysis_cycles after two equal cycles; halves the time")] = False
+    swing_window: Annotated[tuple[float, float], Q("", "phases between which the toe should clear the ground")] = (
+        0.62,
+        0.93,
+    )
+    method: Annotated[Literal["rosenbrock4", "rosenbrock3", "lsoda"], Q("", "integrator")] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 3e-6
     absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
         1e-7
     )
     max_steps: Annotated[int, Q("", "steps of the integrator before it gives up", ge=1)] = 400_000
-    compiled: Literal["auto", "always", "never"] = "auto"
+    compiled: Annotated[
+        Literal["auto", "always", "never"], Q("", "compile the equations; without a compiler lsoda interprets them")
+    ] = "auto"
 
     _gait: Gait = field(init=False, repr=False, compare=False)
     _simulator: Any = field(init=False, repr=False, compare=False)

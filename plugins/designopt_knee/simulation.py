@@ -35,7 +35,7 @@ def simulator(knee: FourBarKnee, harmonics: int) -> Simulator:
         rtol=knee.relative_tolerance,
         atol=knee.absolute_tolerance * _ATOL_SHARES,
         max_steps=knee.max_steps,
-        compiled={"auto": "auto", "always": True, "never": False}[knee.compiled],
+        compiled="auto" if knee.compiled == "auto" else knee.compiled == "always",
     )
 
 
@@ -78,8 +78,10 @@ def _check(simulator: Simulator, run: Trajectory, p: Vector, q: Vector) -> None:
     """Raise `Diverged` with the reason unless the run reached its end."""
     if run.status is SimulationStatus.DONE:
         return
-    margin = float(simulator.system.guard(run.x[-1], [], [], p, q, run.t[-1])) + FOLD_MARGIN
-    if run.guard == "linkage_limit" or not margin > _NEAR_FOLD:
+    guard = simulator.system.guard
+    assert guard is not None
+    left = float(guard(run.x[-1], [], [], p, q, run.t[-1])) + FOLD_MARGIN
+    if run.guard == "linkage_limit" or not left > _NEAR_FOLD:
         raise Diverged(
             f"the stop of the straight knee was driven through at {run.t[-1]:.3f} s: AD and CD fold over",
             reason="linkage_limit",
