@@ -55,11 +55,11 @@ def fold(g: Mapping[str, Any], eta: Any, m: Any = np) -> Any:
     return (g["ad_length"] ** 2 + r**2 - g["cd_length"] ** 2) / (2.0 * g["ad_length"] * r)
 
 
-def relative_angles(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Any, Any]:
-    """Angles of AD and of the shank relative to the thigh, for the angle `eta` of BC relative to the thigh.
+def closure(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Point, Point]:
+    """C and D in the frame of the thigh, seen from A, for the angle `eta` of BC relative to the thigh.
 
-    The closure (1), (2) solved in the frame of the thigh with A as the origin. `eta` is 0 where the knee is straight
-    and negative in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
+    The closure (1), (2) solved on the branch where the leg stands. `eta` is 0 where the knee is straight and negative
+    in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
     """
     _, c = _thigh_side(g, eta, m)
     r = m.sqrt(c[0] ** 2 + c[1] ** 2)
@@ -67,9 +67,13 @@ def relative_angles(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Any, A
     sine = m.sqrt(1.0 - cosine**2)
     d_x = g["ad_length"] * (cosine * c[0] - sine * c[1]) / r
     d_y = g["ad_length"] * (cosine * c[1] + sine * c[0]) / r
-    ad = m.atan2(d_x, -d_y)
-    shank = m.atan2(d_x - c[0], c[1] - d_y) - g["lower_body_angle"]
-    return ad, shank
+    return c, (d_x, d_y)
+
+
+def relative_angles(g: Mapping[str, Any], eta: Any) -> tuple[Any, Any]:
+    """Angles (rad) of AD and of the shank relative to the thigh, for the angle `eta` of BC relative to the thigh."""
+    c, d = closure(g, eta)
+    return np.arctan2(d[0], -d[1]), np.arctan2(d[0] - c[0], c[1] - d[1]) - g["lower_body_angle"]
 
 
 def _thigh_side(g: Mapping[str, Any], eta: Any, m: Any) -> tuple[Point, Point]:
@@ -152,14 +156,15 @@ def instant_centre(p: Mapping[str, Point]) -> Point:
     return (ad * (xb - xc) - (xa - xd) * bc) / w, (ad * (yb - yc) - (ya - yd) * bc) / w
 
 
-def damper_length(g: Mapping[str, Any], ad: Any, m: Any = np) -> Any:
-    """Length of the damper for the angle `ad` of AD relative to the thigh (a triangle of levers on AB and AD).
+def damper_length(g: Mapping[str, Any], d: Point, m: Any = np) -> Any:
+    """Length of the damper for the place `d` of D in the frame of the thigh, seen from A (`closure`).
 
-    The source gives the rest length alone; the triangle is a substitute. `damper_phase` comes from `damper_phase`.
+    A triangle of levers on AB and AD; its angle at A is that of BAD plus psi_d (`damper_phase`). The source gives the
+    rest length alone: the triangle is a substitute.
     """
     a, b = g["damper_upper_lever"], g["damper_lower_lever"]
-    theta1 = 0.5 * np.pi + ad
-    return m.sqrt(a**2 + b**2 - 2.0 * a * b * m.cos(theta1 + g["damper_phase"]))
+    sine = (d[0] * m.cos(g["damper_phase"]) - d[1] * m.sin(g["damper_phase"])) / g["ad_length"]  # of AD's angle + psi_d
+    return m.sqrt(a**2 + b**2 + 2.0 * a * b * sine)
 
 
 def damper_phase(g: Mapping[str, float]) -> float:

@@ -17,7 +17,7 @@ def knee_torque(g, stiffness, flexion_deg):
     """Moment of the damper's spring that extends the knee (N m), by virtual work."""
     h = 1e-5
     length = [
-        linkage.damper_length(g, linkage.relative_angles(g, linkage.eta_of_flexion(g, np.radians(flexion_deg) + s))[0])
+        linkage.damper_length(g, linkage.closure(g, linkage.eta_of_flexion(g, np.radians(flexion_deg) + s))[1])
         for s in (-h, 0.0, h)
     ]
     return stiffness * (length[1] - g["damper_rest_length"]) * (length[2] - length[0]) / (2.0 * h)
@@ -51,7 +51,7 @@ def test_spring_no_longer_extends_the_knee_beyond_105_degrees(leg):
 
 def test_damper_has_its_rest_length_at_full_extension_and_its_stroke_at_60_degrees(leg):
     def length(eta):
-        return linkage.damper_length(leg, linkage.relative_angles(leg, eta)[0])
+        return linkage.damper_length(leg, linkage.closure(leg, eta)[1])
 
     assert length(0.0) == pytest.approx(0.16879, abs=1e-12)
     stroke = length(0.0) - length(linkage.eta_of_flexion(leg, np.radians(60.0)))
