@@ -1,7 +1,7 @@
 """Design studies of mechanical and biomechanical models.
 
-``designopt.load("study.yaml").run()`` runs a study file; `designopt.study` builds the same study from Python values.
-Plugins are declared with `model`, `objective`, `solver`, `aggregation` and `report`.
+``designopt.load("study.yaml").run()`` runs a study file; `designopt.define` builds the same study from Python values.
+Plugins are declared with `model`, `objective`, `solver`, `aggregation` and `report_part`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from designopt.plugin import (
     aggregation,
     model,
     objective,
-    report,
     solver,
 )
+from designopt.plugin import report as report_part
 
 if TYPE_CHECKING:
-    from designopt.api import Study, load, open_store, resume, study
+    from designopt.api import Study, define, load, open_store, resume
 
 __version__ = "0.1.0"
 
@@ -36,20 +36,20 @@ __all__ = [
     "Quantity",
     "Study",
     "aggregation",
+    "define",
     "load",
     "model",
     "objective",
     "open_store",
-    "report",
+    "report_part",
     "resume",
     "solver",
-    "study",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Load the running side only when it is used: importing `designopt` in a plugin stays light."""
-    if name in ("Study", "load", "open_store", "resume", "study"):
+    if name in ("Study", "define", "load", "open_store", "resume"):
         from designopt import api
 
         return getattr(api, name)

@@ -76,7 +76,7 @@ def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Seque
     return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of))
 
 
-def study(*, base: str | Path | None = None, **sections: Any) -> Study:
+def define(*, base: str | Path | None = None, **sections: Any) -> Study:
     """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
 
     Files are looked for below `base` (the current folder by default). A decorated model or solver may stand where the

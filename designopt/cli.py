@@ -18,7 +18,9 @@ from designopt import plugin
 
 if TYPE_CHECKING:
     from designopt.api import Study
+    from designopt.run.progress import Mode
     from designopt.run.result import Result
+    from designopt.study.errors import Issue
 
 DONE, NOTHING_FEASIBLE, WRONG_INPUT, FAILURE_POLICY, STORE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -99,7 +101,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, 
     from designopt.api import load
     from designopt.study.errors import StudyError, render_json, render_text
 
-    issues = []
+    issues: list[Issue] = []
     for file in files:
         try:
             study = load(file, **given)
@@ -139,7 +141,7 @@ def run(
     dry_run: bool,
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
-    progress_mode: str,
+    progress_mode: Mode,
     **options: Any,
 ) -> int:
     """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
@@ -161,7 +163,7 @@ def run(
     "--budget", multiple=True, metavar="STAGE=N", help="A larger number of evaluations for a stage (repeatable)."
 )
 @_running
-def resume(store: str, budget: tuple[str, ...], progress_mode: str, **options: Any) -> int:
+def resume(store: str, budget: tuple[str, ...], progress_mode: Mode, **options: Any) -> int:
     """Continue a stopped run; nothing that was recorded is computed again."""
     from designopt.api import resume as resume_store
     from designopt.run.progress import progress

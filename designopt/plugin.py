@@ -22,7 +22,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 Kind = Literal["model", "objective", "solver", "aggregation", "report"]
 
@@ -296,7 +296,7 @@ def _shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Fi
         dataclass(kw_only=True)(target)
     hints = typing.get_type_hints(target, include_extras=True)
     settings = {}
-    for item in dataclasses.fields(target):
+    for item in dataclasses.fields(cast(Any, target)):
         if not item.init:
             continue
         required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TextIO
 
+Mode = Literal["auto", "line", "json", "none"]
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -45,7 +47,7 @@ class Progress(Protocol):
         """The run has ended."""
 
 
-def progress(mode: Literal["auto", "line", "json", "none"] = "auto", stream: TextIO | None = None) -> Progress:
+def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
     """The progress display of `mode` on `stream` (stderr by default); auto is a live line on a terminal."""
     stream = stream or sys.stderr
     if mode == "none":
