@@ -112,5 +112,5 @@ def test_printed_shank_terms_move_the_best_stiffness_down(knee):
 
     stiffness, rho = best(printed)
     assert 8000.0 <= stiffness <= 10000.0
-    assert 0.97 <= rho <= 0.99
+    assert 0.97 <= rho <= 0.995  # irregular walks are among these: not to the last digit
     assert best(knee)[0] == pytest.approx(14000.0, abs=1000.0)
