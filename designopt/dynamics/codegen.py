@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Any
 
 from designopt.dynamics.compile import CompilerError
+from designopt.dynamics.functions import run_functions
 from designopt.dynamics.system import System
 
 
 def c_source(system: System) -> str:
     """One self-contained C text with `designopt_simulate` for `system` (interface: see ``rosenbrock.c``).
 
-    What depends on u, p and q alone is taken out of the functions and computed once a run. Raises `CompilerError` when
-    the system cannot be written as scalar expressions (look-up tables, external functions).
+    Raises `CompilerError` when CasADi cannot write one of the system's operations in C.
     """
     import casadi as ca
 
-    x = ca.SX.sym("x", len(system.states))
-    u = ca.SX.sym("u", len(system.controls))
-    p = ca.SX.sym("p", len(system.parameters))
-    q = ca.SX.sym("q", len(system.data))
-    t = ca.SX.sym("t")
-    arguments = [x, u, ca.SX(0, 1), p, q, t]
-    written: dict[str, Any] = {}
-    for name, function in (("rhs", system.rhs), ("output", system.output), ("guard", system.guard)):
-        if function is not None:
-            try:
-                written[name] = ca.densify(function(*arguments))
-            except RuntimeError as error:
-                raise CompilerError(f"{name} of {system.name} is not made of scalar expressions alone") from error
-    xdot = written.pop("rhs")
-    results: dict[str, list[Any]] = {
-        "f": [xdot],
-        "fj": [xdot, ca.densify(ca.jacobian(xdot, x)), ca.densify(ca.jacobian(xdot, t))],
-    } | {name: [expression] for name, expression in written.items()}
-
-    shared = ca.cse([e for entries in results.values() for e in entries])
-    shared, symbols, constants = ca.extract_parametric(shared, ca.vertcat(u, p, q), {"extract_trivial": True})
-    c = ca.vertcat(*symbols) if symbols else ca.SX(0, 1)
+    made = run_functions(system)
     generator = ca.CodeGenerator("system", {"with_header": False})
-    generator.add(ca.Function("system_constants", [u, p, q], [ca.vertcat(*constants) if symbols else ca.SX(0, 1)]))
-    left = iter(shared)
-    for name, entries in results.items():
-        generator.add(ca.Function(f"system_{name}", [x, c, t], [next(left) for _ in entries]))
+    try:
+        for function in (made.constants, made.f, made.fj, made.output, made.guard):
+            if function is not None:
+                generator.add(function)
+        generated = generator.dump()
+    except RuntimeError as error:
+        raise CompilerError(f"{system.name} cannot be written in C: {error}") from error
     sizes = {
         "NX": len(system.states),
         "NY": len(system.outputs),
         "NG": len(system.guards),
-        "NC": len(symbols),
+        "NC": made.constants.numel_out(0),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     integrator = files("designopt.dynamics").joinpath("rosenbrock.c").read_text(encoding="utf-8")
-    return f"{generator.dump()}\n{defines}\n{integrator}"
+    return f"{generated}\n{defines}\n{integrator}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.dynamics.functions import run_functions
 from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
 
@@ -18,16 +19,9 @@ class InterpretedLsoda:
     """A system's functions evaluated by CasADi and integrated by LSODA (Petzold 1983) with the exact Jacobian."""
 
     def __init__(self, system: System, rtol: Vector, atol: Vector, max_steps: int) -> None:
-        import casadi as ca
-
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
-        arguments = [ca.MX.sym(name, *system.rhs.size_in(i)) for i, name in enumerate(system.rhs.name_in())]
-        xdot = system.rhs(*arguments)
-        self._rates = _expanded(ca.Function("rates", arguments, [ca.densify(xdot)]))
-        self._jacobian = _expanded(ca.Function("jacobian", arguments, [ca.densify(ca.jacobian(xdot, arguments[0]))]))
-        self._output = None if system.output is None else _expanded(system.output)
-        self._guard = None if system.guard is None else _expanded(system.guard)
+        self._functions = run_functions(system)
 
     def run(
         self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None, step: float | None
@@ -43,67 +37,64 @@ class InterpretedLsoda:
         from scipy.integrate import LSODA
 
         system, start, end = self._system, times[0], times[-1]
-        nx = len(x0)
-        rates = _Buffered(self._rates, u, p, q, (nx,))
-        jacobian = _Buffered(self._jacobian, u, p, q, (nx, nx))
-        output = _Buffered(self._output, u, p, q, (len(system.outputs),))
-        guard = _Buffered(self._guard, u, p, q, (len(system.guards),))
-        evaluations = steps = 0
-        finite = True
-        rows = np.empty((len(times) + 1, nx))
+        made, nx = self._functions, len(x0)
+        c = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
+        rates = _Buffered(made.f, c, (nx,))
+        jacobian = _Buffered(made.fj, c, (nx, nx), result=1)
+        output = _Buffered(made.output, c, (len(system.outputs),))
+        guard = _Buffered(made.guard, c, (len(system.guards),))
+        rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0
-        taken, reached, state, last_step = 1, start, x0, first_step or 0.0
-        status, name = SimulationStatus.DONE, None
-
-        def f(t: float, x: Vector) -> Vector:
-            nonlocal evaluations, finite
-            evaluations += 1
-            value = rates(x, t)
-            finite = bool(np.isfinite(value).all())
-            return value
-
-        if (name := self._broken(guard(x0, start))) is not None:
+        taken, reached, state = 1, start, x0
+        steps, last_step = 0, first_step or 0.0
+        status, name = SimulationStatus.DONE, self._broken(guard(x0, start))
+        if name is not None:
             status = SimulationStatus.GUARD
-        elif not (np.isfinite(f(start, x0)).all() and np.isfinite(jacobian(x0, start)).all()):
+        elif not (np.isfinite(rates(x0, start)).all() and np.isfinite(jacobian(x0, start)).all()):
             status = SimulationStatus.NONFINITE
         else:
             first = None if first_step is None else min(first_step, end - start)
             solver = LSODA(
-                f, start, x0, end, first_step=first, rtol=self._rtol, atol=self._atol, jac=lambda t, x: jacobian(x, t)
+                lambda t, x: rates(x, t),
+                start,
+                x0,
+                end,
+                first_step=first,
+                rtol=self._rtol,
+                atol=self._atol,
+                jac=lambda t, x: jacobian(x, t),
             )
             while taken < len(times):
                 if steps >= self._max_steps:
                     status = SimulationStatus.STEP_LIMIT
                     break
                 solver.step()
-                failed = solver.status == "failed" or not solver.t > reached or not np.isfinite(solver.y).all()
-                if failed:
+                if solver.status == "failed" or not solver.t > reached or not np.isfinite(solver.y).all():
+                    finite = np.isfinite(rates.last).all() and np.isfinite(jacobian.last).all()
                     status = SimulationStatus.STEP_TOO_SMALL if finite else SimulationStatus.NONFINITE
                     break
                 steps += 1
                 last_step = solver.t - reached
-                between = solver.dense_output() if guard.rows or times[taken] < solver.t else None
-                end_of_step, name = solver.t, self._broken(guard(solver.y, solver.t))
-                state = solver.y
+                here, name = solver.t, self._broken(guard(solver.y, solver.t))
+                if name is not None or times[taken] < here:
+                    between = solver.dense_output()
                 if name is not None:
                     status = SimulationStatus.GUARD
-                    end_of_step, state, name = self._locate(guard, between, reached, solver.t, name)
-                upto = int(np.searchsorted(times, end_of_step, side="right"))
-                if upto > taken:
-                    rows[taken:upto] = between(times[taken:upto]).T if between is not None else state
-                    if times[upto - 1] == end_of_step:
-                        rows[upto - 1] = state
-                    taken = upto
-                reached, state = end_of_step, state.copy()
+                    here, name = self._locate(guard, between, reached, here, name)
+                while taken < len(times) and times[taken] <= here:
+                    rows[taken] = solver.y if times[taken] == solver.t else between(times[taken])
+                    taken += 1
+                reached, state = here, solver.y if name is None else between(here)
                 if name is not None:
                     break
         t = times[:taken]
         if status is not SimulationStatus.DONE and reached > t[-1]:
-            t, rows[taken], taken = np.append(t, reached), state, taken + 1
+            rows[taken] = state
+            t, taken = np.append(t, reached), taken + 1
         x = rows[:taken]
         y = np.array([output(*row) for row in zip(x, t, strict=True)]).reshape(taken, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
-        return Trajectory(status, message, t, x, y, steps, 0, evaluations, float(last_step), name)
+        return Trajectory(status, message, t, x, y, steps, 0, rates.calls, float(last_step), name)
 
     def _broken(self, g: Vector) -> str | None:
         """Name of the first guard that is not positive."""
@@ -112,8 +103,8 @@ class InterpretedLsoda:
                 return name
         return None
 
-    def _locate(self, guard: Any, between: Any, low: float, high: float, name: str) -> tuple[float, Vector, str]:
-        """Time and state of the last moment before `high` at which all guards are positive, by bisection."""
+    def _locate(self, guard: Any, between: Any, low: float, high: float, name: str) -> tuple[float, str]:
+        """The last moment before `high` at which all guards are positive, by bisection, and the guard that ends it."""
         resolution = 1e-12 * max(abs(low), abs(high), high - low)
         while high - low > resolution:
             middle = 0.5 * (low + high)
@@ -124,40 +115,33 @@ class InterpretedLsoda:
                 low = middle
             else:
                 high, name = middle, there
-        return low, between(low), name
+        return low, name
 
 
 class _Buffered:
-    """A CasADi function of (x, u, z, p, q, t) at fixed u, p, q, called without conversions; None gives nothing."""
+    """One result of a CasADi function of (x, c, t) at fixed c, called without conversions; None gives nothing.
 
-    def __init__(self, function: Any, u: Vector, p: Vector, q: Vector, shape: tuple[int, ...]) -> None:
-        self.rows = shape[0]
-        self._result = np.zeros(shape[::-1])  # CasADi stores by columns
-        if function is None:
-            return
-        self._x, self._t = np.zeros(function.numel_in(0)), np.zeros(1)
-        self._buffer, self._evaluate = function.buffer()
-        for i, argument in enumerate((self._x, u, np.zeros(0), p, q, self._t)):
-            if argument.size:
-                self._buffer.set_arg(i, argument.data)
-        self._kept = (u, p, q)
-        self._buffer.set_res(0, self._result.data)
+    `last` holds what the last of `calls` gave.
+    """
+
+    def __init__(self, function: Any, c: Vector, shape: tuple[int, ...], result: int = 0) -> None:
+        self.calls = 0
+        self._function = function
+        self._stored = np.zeros(shape[::-1])  # CasADi stores by columns
+        self.last: Vector = self._stored.T
+        if function is not None:
+            self._x, self._c, self._t = np.zeros(function.numel_in(0)), c, np.zeros(1)
+            self._buffer, self._evaluate = function.buffer()
+            for i, argument in enumerate((self._x, self._c, self._t)):
+                if argument.size:
+                    self._buffer.set_arg(i, argument.data)
+            self._buffer.set_res(result, self._stored.data)
 
     def __call__(self, x: Vector, t: float) -> Vector:
-        if self.rows:
-            self._x[:] = x
-            self._t[0] = t
-            self._evaluate()
-        return self._result.T.copy()
-
-
-def _expanded(function: Any) -> Any:
-    """`function` as scalar expressions where CasADi can write it so (they are faster), else as it is."""
-    import casadi as ca
-
-    arguments = [ca.MX.sym(name, *function.size_in(i)) for i, name in enumerate(function.name_in())]
-    dense = ca.Function(function.name(), arguments, [ca.densify(function(*arguments))])
-    try:
-        return dense.expand()
-    except RuntimeError:
-        return dense
+        if self._function is None:
+            return self.last
+        self.calls += 1
+        self._x[:] = x
+        self._t[0] = t
+        self._evaluate()
+        return self.last.copy()

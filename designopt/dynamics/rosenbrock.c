@@ -96,7 +96,7 @@ static int factor(double *E, int *pivot) {
         if (d == 0.0 || !isfinite(d)) return 0;
         column[best] = column[k];
         column[k] = 1.0 / d;
-        for (int i = k + 1; i < NX; i++) column[i] /= d;
+        for (int i = k + 1; i < NX; i++) column[i] *= column[k];
         for (int j = k + 1; j < NX; j++) {
             double *other = E + j * NX;
             double f = other[best];
@@ -150,7 +150,7 @@ static double initial_step(const problem_t *pb, const double *x, const double *f
         speed += (f[i] / scale) * (f[i] / scale);
     }
     double h = size > 1e-10 && speed > 1e-10 ? 0.01 * sqrt(size / speed) : 1e-6 * span;
-    return clip(h, 1e-12 * span, 0.1 * span);
+    return clip(h, 1e-20 * span, 0.1 * span);
 }
 
 /* Everything that changes in a run, in one allocation. */
@@ -170,7 +170,7 @@ enum { OK, BROKEN, OUTSIDE }; /* a step: computed, not finite, a stage behind a 
 static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, double t, double h, int fixed, double *error,
                 casadi_int *evaluations, int *guard) {
     int pivot[NX];
-    double diagonal = 1.0 / (h * me->gamma);
+    const double per_h = 1.0 / h, diagonal = per_h / me->gamma;
     for (int i = 0; i < NX * NX; i++) r->E[i] = -r->J[i];
     for (int i = 0; i < NX; i++) r->E[i * NX + i] += diagonal;
     if (!factor(r->E, pivot)) return BROKEN;
@@ -192,7 +192,7 @@ static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, d
         double weight = h * me->gamma_sum[k];
         for (int i = 0; i < NX; i++) U[i] = f[i] + weight * r->ft[i];
         for (casadi_int j = 0; j < k; j++) {
-            double q = c[j] / h;
+            double q = c[j] * per_h;
             if (q != 0.0)
                 for (int i = 0; i < NX; i++) U[i] += q * r->U[j * NX + i];
         }
@@ -231,9 +231,8 @@ static int derivatives(space_t *s, const double *x, double t, double *f, double 
 
 static int integrate(const problem_t *pb, const method_t *me, result_t *out, run_t *r, space_t *s) {
     const double start = pb->times[0], end = pb->times[pb->n_times - 1], span = end - start;
-    /* Steps below `smallest` are noise of the time; a guard is located to `resolution`. */
-    const double smallest = 16.0 * DBL_EPSILON * fmax(fmax(fabs(start), fabs(end)), span);
-    const double resolution = fmax(4.0 * smallest, 1e-9 * span);
+    /* A guard that only stages meet is located to `resolution`, one between two steps much finer. */
+    const double resolution = 1e-12 * span;
     const int fixed = pb->fixed_step > 0.0;
     double t = start, h, last_h = 0.0, last_error = 0.0;
     int rejected = 0, guard;
@@ -270,7 +269,7 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
         int state = step(pb, me, r, s, t, h, fixed, &error, &out->evaluations, &guard);
         double shrink = 0.0; /* > 0: the step is not accepted */
         if (state == OUTSIDE) {
-            if (h <= resolution) {
+            if (h <= fmax(resolution, 64.0 * DBL_EPSILON * fabs(t))) {
                 out->guard = guard;
                 status = GUARD;
                 break;
@@ -285,7 +284,7 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
                 /* The step ends behind a guard: bisection on the solution in between. */
                 double low = 0.0, high = 1.0;
                 dense(me, r);
-                while ((high - low) * h > 1e-3 * resolution) {
+                while ((high - low) * h > 1e-3 * resolution && high - low > DBL_EPSILON) {
                     double middle = 0.5 * (low + high);
                     between(middle, r->y, r->y_new, r->k2, r->k3, r->stage);
                     int there = broken_guard(s, r->stage, t + middle * h);
@@ -319,7 +318,8 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
             out->rejected++;
             h *= shrink;
             rejected = 1;
-            if (fixed || h < smallest) {
+            /* Steps below that are noise of the time. */
+            if (fixed || h < fmax(16.0 * DBL_EPSILON * fabs(t), 1e-30 * span)) {
                 status = state == BROKEN ? NONFINITE : state == OUTSIDE ? GUARD : STEP_TOO_SMALL;
                 if (status == GUARD) out->guard = guard;
                 break;

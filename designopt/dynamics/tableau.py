@@ -68,7 +68,7 @@ def _zeros(*values: float, stages: int) -> NDArray[np.float64]:
 
 #: RODAS3: order 3(2), 4 stages, 3 evaluations of f a step, L-stable and stiffly accurate. Sandu, Verwer, Blom, Spee,
 #: Carmichael & Potra (1997), Atmospheric Environment 31, 3459-3472. The solution in between is of order 2: of the
-#: quadratics with that order d2 is the one that damps an infinitely stiff component as (1 - theta)^2.
+#: quadratics with that order d2 is the one that stays exact for quadratic solutions of infinitely stiff components.
 RODAS3 = RosenbrockMethod(
     name="rosenbrock3",
     order=3,
@@ -80,7 +80,7 @@ RODAS3 = RosenbrockMethod(
     c=_lower((4.0,), (1.0, -1.0), (1.0, -1.0, -8.0 / 3.0)),
     m=np.array([2.0, 0.0, 1.0, 1.0]),
     e=np.array([0.0, 0.0, 0.0, 1.0]),
-    d2=np.array([3.0, -1.0, 1.0, 6.0]),
+    d2=np.array([3.0, -1.0, -1.0, 0.0]),
     d3=np.zeros(4),
 )
 

@@ -1,0 +1,179 @@
+"""Compiling: the cache, damage, races, and machines without a compiler."""
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from designopt.dynamics import Simulator
+from designopt.dynamics import compile as compiling
+from designopt.dynamics.codegen import c_source
+from designopt.dynamics.compile import CompilerError, cache_dir, load_library
+
+LIBRARY = f"*{compiling._SUFFIX}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache of this test alone."""
+    monkeypatch.setenv("DESIGNOPT_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Names of the compilers that were called to make a library, one entry for each call."""
+    calls = []
+    run = subprocess.run
+
+    def counted(command, **options):
+        if "-o" in command:
+            calls.append(command[0])
+        return run(command, **options)
+
+    monkeypatch.setattr(compiling.subprocess, "run", counted)
+    return calls
+
+
+def end_state(system, **options):
+    return Simulator(system, **options).run([0.25, 0.0625], [0.0, 2.0], p=[3.0]).x[-1]
+
+
+def test_a_system_is_compiled_once(compiler, smooth, folder, compilations):
+    first = end_state(smooth, compiled=True)
+    second = end_state(smooth, compiled=True)
+    assert len(compilations) == 1
+    assert len(list(folder.glob(LIBRARY))) == 1
+    assert [p.name for p in folder.iterdir() if p.name.startswith(".")] == []
+    assert first.tolist() == second.tolist()
+
+
+def test_other_source_and_other_flags_are_other_libraries(compiler, smooth, falling, folder, compilations, monkeypatch):
+    Simulator(smooth)
+    Simulator(falling)
+    monkeypatch.setattr(compiling, "FLAGS", (*compiling.FLAGS, "-DOTHER"))
+    Simulator(smooth)
+    assert len(compilations) == 3
+    assert len(list(folder.glob(LIBRARY))) == 3
+
+
+def test_the_source_is_the_same_in_every_process(smooth):
+    """Otherwise nothing would ever be found in the cache."""
+    assert c_source(smooth) == c_source(smooth)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "changed"])
+def test_a_damaged_library_is_compiled_again(compiler, smooth, folder, compilations, damage):
+    sound = end_state(smooth)
+    (path,) = folder.glob(LIBRARY)
+    content = path.read_bytes()
+    path.unlink()  # a library in use must not change under its user
+    changed = content[:5000] + bytes(100) + content[5100:]
+    path.write_bytes({"truncated": content[:1000], "empty": b"", "changed": changed}[damage])
+    assert end_state(smooth).tolist() == sound.tolist()
+    assert len(compilations) == 2
+    assert [p.read_bytes()[:4] for p in folder.glob(LIBRARY)] == [content[:4]]
+
+
+@pytest.mark.parametrize("hindrance", ["not a folder", "read-only"])
+def test_a_cache_that_cannot_be_written_is_done_without(
+    compiler, smooth, tmp_path, monkeypatch, compilations, hindrance
+):
+    if hindrance == "read-only":
+        if not hasattr(os, "geteuid") or os.geteuid() == 0:
+            pytest.skip("this user may write everywhere")
+        blocked = tmp_path / "read_only"
+        blocked.mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
+    else:
+        file = tmp_path / "file"
+        file.write_text("")
+        blocked = file / "cache"
+    monkeypatch.setenv("DESIGNOPT_CACHE_DIR", str(blocked))
+    assert Simulator(smooth, compiled=True).compiled
+    assert Simulator(smooth, compiled=True).compiled
+    assert len(compilations) <= 1  # kept for the life of the process
+
+
+def test_four_processes_compile_the_same_at_once(compiler, folder):
+    code = textwrap.dedent("""
+        import casadi as ca
+        from designopt.dynamics import Simulator, System, Variable
+        x = ca.SX.sym("x")
+        system = System.from_expressions("race", states=[(Variable("x", ""), x, -x**3)])
+        simulator = Simulator(system, compiled=True)
+        print(simulator.run([1.0], [0.0, 4.0]).x[-1, 0].hex())
+    """)
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = [process.communicate(timeout=120) for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0, 0], said
+    results = {float.fromhex(out) for out, _ in said}
+    assert len(results) == 1
+    assert results.pop() == pytest.approx(1 / 3, abs=1e-5)  # x = 1/sqrt(1 + 2 t)
+    assert list(folder.glob(".making-*")) == []
+
+
+def test_without_a_compiler_the_numbers_are_the_same(smooth, smooth_exact, monkeypatch, caplog, tmp_path):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        simulator = Simulator(smooth, "rosenbrock4", rtol=1e-7, atol=1e-9)
+    assert (simulator.method, simulator.compiled) == ("lsoda", False)
+    assert "smooth runs interpreted" in caplog.text
+    assert "no C compiler" in caplog.text
+    times = np.linspace(0.0, 5.0, 51)
+    assert np.abs(simulator.run([0.25, 0.0625], times, p=[3.0]).x - smooth_exact(times)).max() < 1e-6
+    with pytest.raises(CompilerError, match="no C compiler"):
+        Simulator(smooth, compiled=True)
+
+
+def test_a_compiler_that_fails_is_reported_and_done_without(smooth, folder, monkeypatch, caplog, tmp_path):
+    broken = tmp_path / "broken-cc"
+    broken.write_text("#!/bin/sh\necho cannot do this >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CC", str(broken))
+    with caplog.at_level(logging.WARNING):
+        assert not Simulator(smooth).compiled
+    assert "cannot do this" in caplog.text
+    with pytest.raises(CompilerError, match="ended with 3: cannot do this"):
+        Simulator(smooth, compiled=True)
+
+
+def test_a_compiler_that_is_named_but_absent_is_said_so(smooth, monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler -m64")
+    with pytest.raises(CompilerError, match=r"'no-such-compiler -m64' \(CC\) is not found"):
+        Simulator(smooth, compiled=True)
+
+
+def test_the_compiler_may_have_arguments(compiler, smooth, folder, monkeypatch):
+    monkeypatch.setenv("CC", f"{compiler[0]} -DEXTRA")
+    assert Simulator(smooth, compiled=True).compiled
+
+
+def test_interpreted_on_request_looks_for_no_compiler(smooth, monkeypatch, caplog):
+    monkeypatch.setattr(compiling, "find_compiler", lambda: pytest.fail("asked for a compiler"))
+    with caplog.at_level(logging.WARNING):
+        simulator = Simulator(smooth, compiled=False)
+    assert simulator.method == "lsoda"
+    assert caplog.text == ""
+
+
+def test_text_that_is_no_c_is_an_error_with_the_compilers_words(compiler, folder):
+    with pytest.raises(CompilerError, match="error"):
+        load_library("this is not C")
+    assert list(folder.iterdir()) == []
+
+
+def test_the_cache_is_in_the_users_cache_directory(monkeypatch, tmp_path):
+    monkeypatch.delenv("DESIGNOPT_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform.startswith("linux"):
+        assert cache_dir() == tmp_path / "designopt"
+    assert cache_dir().name == "designopt"

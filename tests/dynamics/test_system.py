@@ -1,0 +1,76 @@
+"""What a system refuses at its construction, and how values are given to it."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from designopt.dynamics import System, Variable
+
+NAMES = ["x", "u", "z", "p", "q", "t"]
+
+
+def function(x=1, u=0, z=0, p=1, q=0, t=1, rows=1, names=NAMES):
+    sizes = dict(zip(NAMES, (x, u, z, p, q, t), strict=True))
+    arguments = [ca.SX.sym(n, size) for n, size in sizes.items()]
+    return ca.Function("made", arguments, [ca.SX.ones(rows)], names, ["value"])
+
+
+def system(**fields):
+    base = {"name": "s", "states": (Variable("a", "m"),), "parameters": (Variable("k", "N/m"),), "rhs": function()}
+    return System(**{**base, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "two words"}, "no name for a system"),
+        ({"states": ()}, "has no states"),
+        ({"states": (Variable("a", "m"), Variable("a", "m"))}, "'a' more than once"),
+        ({"rhs": function(p=2)}, r"argument p has shape \(2, 1\), but there are 1 \(parameters\)"),
+        ({"rhs": function(x=2)}, "argument x"),
+        ({"rhs": function(rows=2)}, "not one column of 1"),
+        ({"rhs": function(names=["x", "u", "z", "q", "p", "t"])}, "arguments must be named"),
+        ({"outputs": (Variable("y", ""),)}, "outputs but no function 'output'"),
+        ({"output": function()}, "function 'output' but no outputs"),
+        ({"guards": ("g",)}, "guards but no function 'guard'"),
+        ({"guards": ("g", "h"), "guard": function()}, "not one column of 2"),
+        ({"algebraic": (Variable("z", ""),), "rhs": function(z=1)}, "no function 'algebraic_residual'"),
+    ],
+)
+def test_tables_and_functions_that_do_not_fit_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        system(**fields)
+
+
+def test_a_variable_has_a_name_and_an_ordered_range():
+    with pytest.raises(ValueError, match="no name for a variable"):
+        Variable("not a name", "")
+    with pytest.raises(ValueError, match="is not below"):
+        Variable("a", "", low=2.0, high=1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1.0], r"parameters have shape \(2,\), not \(1,\): gravity, limit"),
+        ([[1.0, 2.0]], r"not \(1, 2\)"),
+        ([1.0, np.nan], "limit is nan"),
+        ([np.inf, 1.0], "gravity is inf"),
+        ({"gravity": 1.0}, "no value for 'limit'"),
+        ({"gravity": 1.0, "limit": 2.0, "limt": 2.0}, "'limt' not among its parameters: gravity, limit"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused_by_name(falling, given, message):
+    with pytest.raises(ValueError, match=message):
+        falling.values("parameters", given)
+
+
+def test_values_are_taken_by_name_in_any_order(falling):
+    assert falling.values("parameters", {"limit": 2.0, "gravity": 1.0}).tolist() == [1.0, 2.0]
+
+
+def test_expressions_become_functions_of_the_six_arguments(falling):
+    assert falling.rhs.name_in() == NAMES
+    assert np.array(falling.rhs([1, 2], [], [], [9.81, 5], [], 0)).ravel().tolist() == [2.0, -9.81]
+    assert np.array(falling.guard([1, -2], [], [], [9.81, 5], [], 0)).ravel().tolist() == [1.0, 3.0]
+    assert [v.unit for v in falling.outputs] == ["J/kg"]
