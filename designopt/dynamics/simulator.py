@@ -99,7 +99,7 @@ class Simulator:
         and turns error control off (Rosenbrock methods only). How it ended is the trajectory's status, never an
         exception; raises `ValueError` for input that makes no sense.
         """
-        at = np.ascontiguousarray(times, dtype=np.float64)
+        at = np.array(times, dtype=np.float64)  # a copy: the trajectory keeps it
         if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
             raise ValueError("times must be at least two finite numbers, each larger than the one before")
         for name, value in (("first_step", first_step), ("step", step)):
