@@ -17,6 +17,8 @@ from designopt.study.study import Study
 FEW = 64
 #: ... and goes over to workers when it has evaluated for so many seconds.
 PATIENCE = 1.0
+#: A design asked for alone goes to a worker only if it takes longer than this: the way there costs about 10 ms.
+WORTHWHILE = 0.02
 
 
 def executor_for(
@@ -59,6 +61,7 @@ class Auto:
         self._now = serial
         self._workers = workers
         self._spent = 0.0
+        self._done = 0
 
     @property
     def name(self) -> str:
@@ -81,8 +84,9 @@ class Auto:
         return self._now.target
 
     def submit(self, chunk: Chunk) -> None:
-        """Take a chunk; the first one after `PATIENCE` goes to workers, started now."""
-        if isinstance(self._now, Serial) and self._spent > PATIENCE:
+        """Take a chunk; workers are started for the first one after `PATIENCE` that is worth it."""
+        worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done
+        if isinstance(self._now, Serial) and self._spent > PATIENCE and worthwhile:
             self._now = self._workers()
         self._now.submit(chunk)
 
@@ -91,6 +95,7 @@ class Auto:
         done = self._now.wait(timeout)
         if isinstance(self._now, Serial):
             self._spent += sum(float(c.outcome.wall.sum()) for c in done if isinstance(c.outcome, ChunkResult))
+            self._done += sum(len(c.chunk) for c in done)
         return done
 
     def notices(self) -> Sequence[tuple[str, str]]:

@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 import dask
 from distributed import Client, KilledWorker, LocalCluster
 
+from designopt.plugin import PluginError
 from designopt.run import dask_worker
 from designopt.run.dask_worker import DeliveredProblem, ExitCodes
-from designopt.run.errors import WorkersError
+from designopt.run.errors import WorkersError, resume_command
 from designopt.run.evaluate import Delivery
 from designopt.run.executor import Chunk, Completion, Loss
 from designopt.run.watch import SLACK, Death
@@ -30,8 +31,12 @@ from designopt.study.study import Execution
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
 REPORT_WAIT = 10.0
+#: So many workers (at least) may die without an evaluation, one after the other, before the run is ended.
+BARREN_LIMIT = 3
 #: Seconds within which a scheduler must answer.
 CONNECT_WAIT = 10
+#: Seconds within which a finished result must be fetched.
+RESULT_WAIT = 15.0
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
 PATIENCE = 5.0
 
@@ -63,8 +68,16 @@ class _Local:
         self._exits = contextlib.ExitStack()
         self._exits.enter_context(_without_main_module())
         self._exits.enter_context(_silent("distributed"))
+        try:
+            self.cluster = self._start(workers)
+        except RuntimeError:  # a worker was killed before it was up
+            self.cluster = self._start(workers)
+        self.client: Any = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def _start(workers: int) -> Any:
         with dask.config.set(_CONFIG):
-            self.cluster: Any = LocalCluster(  # type: ignore[no-untyped-call]
+            return LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
@@ -73,7 +86,6 @@ class _Local:
                 silence_logs=logging.CRITICAL + 1,
                 scheduler_kwargs={"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
             )
-        self.client: Any = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """End the workers."""
@@ -174,6 +186,7 @@ class Dask:
         self._notices: list[tuple[str, str]] = []
         self._progressed = time.monotonic()
         self._counted = (0.0, 0)
+        self._barren = 0
         try:
             self._deliver(delivery)
         except BaseException:
@@ -276,22 +289,26 @@ class Dask:
             return []
         future, chunk = self._futures[number]
         try:
-            worker, result = future.result(timeout=30)
+            worker, result = future.result(timeout=RESULT_WAIT)
         except KilledWorker as error:
             del self._futures[number]
             self._limbo[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
             return []
-        except TimeoutError:  # its worker died before the result was fetched: Dask computes it again
+        except TimeoutError:  # its worker died, and Dask computes it again; or it holds the result and does not answer
+            if self._limit is not None and future.status == "finished":
+                self._restart([w for holders in self._client.who_has([future]).values() for w in holders])
             future.add_done_callback(lambda _: self._done.put(number))
             return []
-        except (OSError, RuntimeError, KeyError, Exception) as error:
-            if not future.cancelled() and self._client.status == "running" and not isinstance(error, OSError):
-                raise WorkersError(f"a worker failed outside of the model: {error!r}", self._path) from error
+        except Exception as error:  # whatever a worker or Dask itself raised outside of the evaluations
+            again = f"continue with: {resume_command(self._path)}"
             if self._client.status != "running":
-                raise WorkersError("the connection to the scheduler is lost", self._path) from error
+                raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from error
+            if not future.cancelled() and not isinstance(error, OSError):
+                raise WorkersError(f"a worker failed outside of the model: {error!r}; {again}", self._path) from error
             del self._futures[number]
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         del self._futures[number]
+        self._barren = 0
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
         return [Completion(chunk, worker, result)]
@@ -302,6 +319,9 @@ class Dask:
             while True:
                 report = self._reports.get_nowait()
                 self._deaths[report.address] = report
+                self._barren += report.blameless
+                if self._barren > max(BARREN_LIMIT, 2 * self.workers):
+                    raise PluginError(f"workers die while they prepare the model: the last one {report.how}")
         for number, (chunk, address, deadline) in list(self._limbo.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
@@ -330,10 +350,14 @@ class Dask:
         deadline = time.monotonic() + REPORT_WAIT
         for number, chunk, address in lost:
             self._limbo[number] = (chunk, address, deadline)
-        text = f"worker {', '.join(stuck)} does not answer; it is restarted"
-        self._notices.append(("worker_restarted", text))
-        self._client.restart_workers(list(stuck), timeout=30, raise_for_error=False)
+        self._restart(list(stuck))
         return []
+
+    def _restart(self, workers: list[str]) -> None:
+        if workers:
+            text = f"worker {', '.join(workers)} does not answer; it is restarted"
+            self._notices.append(("worker_restarted", text))
+            self._client.restart_workers(workers, timeout=30, raise_for_error=False)
 
 
 @contextlib.contextmanager
@@ -361,10 +385,12 @@ def _without_main_module() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent(name: str) -> Iterator[None]:
-    logger = logging.getLogger(name)
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    loggers = [logging.getLogger(name), logging.getLogger(f"{name}.client")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

@@ -48,10 +48,10 @@ class DeliveredProblem(WorkerPlugin):
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here."""
-        if self.evaluator is None:
-            self.evaluator = self.delivery.build()
         self.watch.begin_chunk(chunk.number)
         try:
+            if self.evaluator is None:
+                self.evaluator = self.delivery.build()
             return self.evaluator.run(chunk, self.watch.begin)
         finally:
             self.watch.end_chunk()

@@ -26,6 +26,8 @@ from designopt.study.study import Execution
 SAME_ERROR_LIMIT = 3
 #: A lost chunk whose culprit nobody saw is sent again in so many pieces.
 PIECES = 8
+#: How often an evaluation is sent again after it ended its worker, where the study does not say.
+RETRIES = {"crashed": 1, "lost_worker": 2, "timeout": 0}
 
 
 class Dispatcher:
@@ -309,7 +311,7 @@ class Dispatcher:
         self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
         queue.put_back(work.without(suspect))
         alone = work.part(suspect, suspect + 1, whole=True)
-        if self._deaths[slot] <= self.execution.retries.get(loss.cause, 0):
+        if self._deaths[slot] <= {**RETRIES, **self.execution.retries}[loss.cause]:
             queue.put_back(alone)
             return
         self._tries[slot] -= 1  # recording counts this one again

@@ -15,7 +15,7 @@ class Serial:
     name = "serial"
     workers = 1
     slots = 1
-    target = 0.1
+    target = 0.3
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
         self._evaluator = build()

@@ -62,12 +62,15 @@ class Store:
         if not (path / "journal.db").exists():
             raise StoreError(f"{path}: is not a store with a journal; begin with: designopt run", path)
         lock = Lock(path)
+        journal = None
         try:
             journal = Journal.open(path, problem, seed=study.seed)
             store = cls(path, study, problem, lock, journal)
             _write_study(path, study, problem)
             store._remove_orphans()
         except BaseException:
+            if journal is not None:
+                journal.close()
             lock.release()
             raise
         return store

@@ -22,6 +22,8 @@ from designopt.run.executor import Loss
 
 _NOTE = struct.Struct("<qq")
 _IDLE = -1
+#: The position of a chunk whose first evaluation has not begun.
+PREPARING = -1
 #: The watchdog is set to this many limits ...
 SLACK = 1.25
 #: ... and set anew when this share of a limit has passed, so that each evaluation has one limit at least.
@@ -36,7 +38,7 @@ def folder(run: str, worker: str) -> Path:
 
 @dataclass(frozen=True)
 class Death:
-    """The notes of a dead worker: its address, the chunk and position it was at (-1: idle), traces, exit code."""
+    """The notes of a dead worker: its address, the chunk (-1: idle) and position it was at, traces, exit code."""
 
     address: str
     chunk: int
@@ -46,17 +48,23 @@ class Death:
 
     def loss(self, chunk: int, limit: float | None) -> Loss:
         """What this death means for a chunk that was given to the worker."""
-        if chunk != self.chunk:
-            return Loss("lost_worker", self._how, started=False)
+        if chunk != self.chunk or self.position == PREPARING:
+            return Loss("lost_worker", self.how, started=False)
         if self.trace.startswith("Timeout"):
             message = f"no result within {limit:g} s" if limit is not None else "no result in time"
             return Loss("timeout", message, self.trace, suspect=self.position)
         killed = self.exit_code is None and not self.trace
         cause = "lost_worker" if killed or self.exit_code in (-signal.SIGKILL, -signal.SIGTERM) else "crashed"
-        return Loss(cause, f"the worker process {self._how}", self.trace, suspect=self.position)
+        return Loss(cause, f"the worker process {self.how}", self.trace, suspect=self.position)
 
     @property
-    def _how(self) -> str:
+    def blameless(self) -> bool:
+        """Whether the worker died between evaluations: idle, or while it prepared the model."""
+        return self.chunk == _IDLE or self.position == PREPARING
+
+    @property
+    def how(self) -> str:
+        """The end of a sentence that begins with the worker process."""
         code = self.exit_code
         if code is None:
             fatal = self.trace.partition("\n")[0].removeprefix("Fatal Python error: ")
@@ -91,9 +99,9 @@ class Watch:
         faulthandler.enable(self._trace)
 
     def begin_chunk(self, chunk: int) -> None:
-        """A chunk begins."""
+        """A chunk begins; until its first evaluation does, the model is being prepared."""
         self.chunk = chunk
-        _NOTE.pack_into(self._note, 0, chunk, 0)
+        _NOTE.pack_into(self._note, 0, chunk, PREPARING)
 
     def begin(self, position: int) -> None:
         """The evaluation at `position` of the chunk begins."""

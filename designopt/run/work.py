@@ -101,5 +101,7 @@ class ChunkSize:
         if self._seconds is None:
             return 1
         fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
+        if slots == 1:
+            return fitting
         smallest = max(1, min(fitting, int(0.1 * target / self._seconds)))
         return max(smallest, min(fitting, -(-left // (2 * slots))))

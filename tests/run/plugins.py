@@ -93,6 +93,17 @@ class Broken:
         return {"value": 0.0, "square": 0.0}
 
 
+@model("fragile", version=1)
+class Fragile:
+    """Ends its process when it is set up."""
+
+    def prepare(self):
+        os._exit(3)
+
+    def evaluate(self, design, scenario) -> Log:
+        return {"value": 0.0, "square": 0.0}
+
+
 @solver("listed", version=1)
 class Listed:
     """Asks for `values` of the first parameter, `batch` at a time."""

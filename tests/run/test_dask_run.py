@@ -130,9 +130,14 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
     log = run_study(study("serial"), tmp_path / "serial") if kills <= 5 else None
     stop = threading.Event()
     killer = threading.Thread(target=_kill_workers, args=(kills, stop, np.random.default_rng(kills)))
-    killer.start()
+
+    class Killing(Recorder):
+        def update(self, snapshot):
+            if not killer.ident:  # the workers are there
+                killer.start()
+
     try:
-        result = run_study(study("dask"), tmp_path / "dask")
+        result = run_study(study("dask"), tmp_path / "dask", progress=Killing())
     finally:
         stop.set()
         killer.join()
@@ -143,25 +148,22 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
     assert [e for e in result.events if e["kind"] != "worker_lost"] == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, monkeypatch):
     monkeypatch.setattr("designopt.run.dask.PATIENCE", 1.0)
-    study = trouble("diverge", count=40, pause=0.1, timeout=0.3)
-    stopped = []
+    monkeypatch.setattr("designopt.run.dask.RESULT_WAIT", 2.0)
+    frozen = []
 
-    def freeze():
-        while not stopped and not time.sleep(0.1):
-            for pid in _worker_pids()[-1:]:
-                time.sleep(1.5)
-                os.kill(pid, signal.SIGSTOP)
-                stopped.append(pid)
+    class Freezing(Recorder):
+        def update(self, snapshot):
+            if snapshot.evaluations and not frozen:
+                frozen.append(_worker_pids()[-1])
+                os.kill(frozen[0], signal.SIGSTOP)
 
-    thread = threading.Thread(target=freeze)
-    thread.start()
-    result = run_study(study, tmp_path / "s")
-    thread.join()
-    assert result.counts["evaluations"] == 40
+    result = run_study(trouble("diverge", count=60, pause=0.1, timeout=0.5), tmp_path / "s", progress=Freezing())
+    assert result.counts["evaluations"] == 60
     assert "worker_restarted" in {e["kind"] for e in result.events}
-    assert (result.status == "ok").sum() >= 39
+    assert (result.status == "ok").sum() >= 59
 
 
 def test_arrays_come_back_from_workers(tmp_path):
@@ -199,6 +201,12 @@ def test_small_studies_stay_in_this_process_and_larger_ones_get_workers(tmp_path
 def test_a_model_that_cannot_be_prepared_ends_the_run_with_a_line_that_says_why(tmp_path):
     study = make_study("broken", minimize=("value",), names=("a",), execution={"executor": "dask", "workers": 1})
     with pytest.raises(WorkersError, match="model 'broken' cannot be prepared: OSError: no table"):
+        run_study(study, tmp_path / "s")
+
+
+def test_a_model_that_ends_its_process_when_prepared_ends_the_run_with_a_line_that_says_so(tmp_path):
+    study = make_study("fragile", minimize=("value",), names=("a",), execution={"executor": "dask", "workers": 1})
+    with pytest.raises(WorkersError, match=r"die while they prepare the model: .* ended itself with exit code 3"):
         run_study(study, tmp_path / "s")
 
 
