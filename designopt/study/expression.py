@@ -155,7 +155,10 @@ class Expression:
 
     def bound(self, of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
         """`bind`, but with the unit None for an expression of bare numbers only."""
-        term, unit = _bind(self.root, of)
+        try:
+            term, unit = _bind(self.root, of)
+        except units.UnitError as error:  # a product whose unit cannot be written, m^18 say
+            raise ExpressionError(str(error), self.root.at, self.root.length) from None
         return Expression(term), unit
 
     def in_unit(self, unit: str, target: str) -> Expression:

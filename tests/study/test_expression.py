@@ -189,6 +189,7 @@ def test_units_are_resolved(text, bound, unit) -> None:
         ("x**100", 3, 3),
         ("2**t", 3, 1),
         ("T + 300 [K]", 4, 7),
+        ("x**9*x**9 + x", 0, 13),
     ],
 )
 def test_units_that_do_not_fit_are_reported_at_their_place(text, offset, length) -> None:
