@@ -3,7 +3,7 @@
 The cache is ``DESIGNOPT_CACHE_DIR``, or ``designopt`` in the user's cache directory; a folder of this process alone
 serves where it cannot be written. A library's file name holds the key of what it was made from and the digest of its
 own content, so that one rename publishes it, processes that compile the same at once do no harm to each other, and a
-damaged file is noticed and made again.
+damaged file is noticed and made again. What lies in the cache is run: it must be a folder that only its user writes.
 """
 
 from __future__ import annotations

@@ -141,6 +141,9 @@ static void put(result_t *r, space_t *s, double t, const double *x) {
     r->rows++;
 }
 
+/* Steps below that are noise of the time. */
+static double shortest(double t, double span) { return fmax(16.0 * DBL_EPSILON * fabs(t), 1e-30 * span); }
+
 /* The length of a first step: one hundredth of the time in which the state would change by its own size. */
 static double initial_step(const problem_t *pb, const double *x, const double *f, double span) {
     double size = 0.0, speed = 0.0;
@@ -255,6 +258,7 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
             status = STEP_LIMIT;
             break;
         }
+        if (!fixed) h = fmax(h, shortest(t, span));
         double wanted = h, t_new = t + h, error = 0.0;
         int last = 0;
         if (fixed) t_new = start + (double)(out->steps + 1) * pb->fixed_step;
@@ -265,6 +269,10 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
             t_new = t + 0.5 * (end - t); /* two equal steps rather than a short last one */
         }
         h = t_new - t;
+        if (!(h > 0.0)) { /* a fixed step that the numbers for time cannot resolve */
+            status = STEP_TOO_SMALL;
+            break;
+        }
 
         int state = step(pb, me, r, s, t, h, fixed, &error, &out->evaluations, &guard);
         double shrink = 0.0; /* > 0: the step is not accepted */
@@ -318,8 +326,7 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
             out->rejected++;
             h *= shrink;
             rejected = 1;
-            /* Steps below that are noise of the time. */
-            if (fixed || h < fmax(16.0 * DBL_EPSILON * fabs(t), 1e-30 * span)) {
+            if (fixed || h < shortest(t, span)) {
                 status = state == BROKEN ? NONFINITE : state == OUTSIDE ? GUARD : STEP_TOO_SMALL;
                 if (status == GUARD) out->guard = guard;
                 break;

@@ -22,7 +22,10 @@ ARGUMENTS = ("x", "u", "z", "p", "q", "t")
 
 @dataclass(frozen=True)
 class Variable:
-    """One scalar of a system: its name, unit, admissible range (in that unit) and meaning."""
+    """One scalar of a system: its name, unit, range (in that unit) and meaning.
+
+    The range bounds what an optimisation may choose; a simulation goes where the equations lead.
+    """
 
     name: str
     unit: str

@@ -102,6 +102,17 @@ def test_a_blow_up_ends_at_its_time(way):
     assert run.x[1, 0] == pytest.approx(np.sqrt(2.0), rel=1e-4)
 
 
+@pytest.mark.parametrize("method", ["rosenbrock3", "rosenbrock4"])
+def test_steps_below_the_resolution_of_time_are_not_taken(compiler, method):
+    """At t = 1e17 s neighbouring numbers are 16 s apart; growth within seconds cannot be followed there."""
+    simulator = Simulator(one_state("grows", lambda x: x), method)
+    for step in (None, 1.0):
+        run = simulator.run([1.0], [1e17, 1e17 + 1e5], step=step)
+        assert run.status is SimulationStatus.STEP_TOO_SMALL
+        assert "loosen rtol and atol" in run.message
+        assert run.steps == 0
+
+
 def test_fixed_steps_into_an_undefined_region_are_nonfinite(compiler):
     run = Simulator(one_state("root", lambda x: -ca.sqrt(x) - 1), "rosenbrock4").run([1.0], [0.0, 5.0], step=0.1)
     assert run.status is SimulationStatus.NONFINITE
