@@ -114,7 +114,7 @@ def test_runs_killed_at_random_moments_and_resumed_equal_the_uninterrupted_one(t
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 def test_workers_do_not_outlive_a_killed_run(tmp_path):
     process = start(tmp_path / "s", "dask", 0.05)
-    wait_until(lambda: evaluations(tmp_path / "s") > 0)
+    wait_until(lambda: evaluations(tmp_path / "s") > 3)
     workers = children(process.pid)
     assert len(workers) >= 2
     starts = {pid: process_start(pid) for pid in workers}
@@ -127,7 +127,7 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_records_what_had_finished_and_says_how_to_continue(tmp_path, executor, number):
     process = start(tmp_path / "s", executor, 0.02)
-    wait_until(lambda: evaluations(tmp_path / "s") > 0)
+    wait_until(lambda: evaluations(tmp_path / "s") > 3)
     process.send_signal(number)
     code, errors = finish(process)
     assert code == 99
@@ -165,7 +165,7 @@ def test_a_third_interrupt_leaves_at_once(tmp_path):
 def test_a_second_run_on_a_store_in_use_is_refused_with_who_uses_it(tmp_path):
     process = start(tmp_path / "s", "serial", 0.05)
     try:
-        wait_until(lambda: evaluations(tmp_path / "s") > 0)
+        wait_until(lambda: evaluations(tmp_path / "s") > 3)
         with pytest.raises(StoreError, match=f"in use by process {process.pid} on "):
             run_study(study(0.05, "serial"), tmp_path / "s", resume=True)
         code, errors = finish(start(tmp_path / "s", "serial", 0.05, "resume"))
