@@ -228,7 +228,7 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
     if name == "schema":
         import json
 
-        from designopt.study.settings import schema
+        from designopt.study.schema import schema
 
         click.echo(json.dumps(schema(), indent=2))
     elif Path(name).is_dir():
@@ -238,8 +238,11 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
     else:
         from designopt.study.settings import describe
 
-        for file in plugin_files:
-            plugin.load_file(file, Path(file).read_bytes())
+        try:
+            for file in plugin_files:
+                plugin.load_file(file, Path(file).read_bytes())
+        except plugin.PluginError as error:
+            _fail(f"error: {error}", WRONG_INPUT)
         found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
         if not found:
             known = ", ".join(sorted({n for k in plugin.GROUPS for n in plugin.names(k)}))

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
+from designopt.study import units
 from designopt.study.expression import Expression, ExpressionError
 from designopt.study.findings import MOST, Finding, Path
 from designopt.study.schema import Part
 from designopt.study.settings import validate
+from designopt.study.units import Amount, UnitError
 from designopt.study.values import Reader
 
 
@@ -96,12 +98,22 @@ class Context:
             self.add(path, error.message, part=(error.offset, error.length))
             return None
 
-    def bound(
-        self, expression: Expression, units: Mapping[str, str | None], path: Path
-    ) -> tuple[Expression, str | None] | None:
-        """The expression with units resolved; None when they do not fit."""
+    def in_unit(self, amount: Amount, unit: str, path: Path) -> float | None:
+        """The number at `path` in `unit`, in which one without a unit of its own is; None when the units do not fit."""
+        if amount.unit is None or amount.unit == unit:
+            return amount.value
         try:
-            return expression.bound(units)
+            return units.convert(amount.value, amount.unit, unit)
+        except UnitError as error:
+            self.add(path, f"units do not fit: {error}")
+            return None
+
+    def bound(
+        self, expression: Expression, of: Mapping[str, str | None], path: Path
+    ) -> tuple[Expression, str | None] | None:
+        """The expression with units resolved (`of` gives that of each name); None when they do not fit."""
+        try:
+            return expression.bound(of)
         except ExpressionError as error:
             self.add(path, error.message, part=(error.offset, error.length))
             return None

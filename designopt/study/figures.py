@@ -13,7 +13,7 @@ from designopt.study.expression import Expression, ExpressionError
 from designopt.study.findings import Path, nearest_or_all
 from designopt.study.schema import Part
 from designopt.study.study import Constraint, Objective
-from designopt.study.units import Amount, UnitError
+from designopt.study.units import UnitError
 
 
 @dataclass
@@ -216,7 +216,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         expression, unit = found
         limits = {
-            key: _limit(ctx, section[key], unit, (*path, key)) for key in ("min", "max", "equals") if key in section
+            key: ctx.in_unit(section[key], unit, (*path, key)) for key in ("min", "max", "equals") if key in section
         }
         if not consistent or None in limits.values() or over is None:
             continue
@@ -238,16 +238,6 @@ def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
     else:
         return True
     return False
-
-
-def _limit(ctx: Context, amount: Amount, unit: str, path: Path) -> float | None:
-    if amount.unit is None or amount.unit == unit:
-        return amount.value
-    try:
-        return units.convert(amount.value, amount.unit, unit)
-    except UnitError as error:
-        ctx.add(path, f"units do not fit: {error}")
-        return None
 
 
 def _reachable(

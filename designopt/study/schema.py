@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 from pydantic import PlainValidator, WithJsonSchema, WrapValidator
 
-from designopt.plugin import Kind, Plugin, Quantity, names
+from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.findings import Finding
-from designopt.study.settings import json_schema
+from designopt.study.settings import json_schema, settings_type
 from designopt.study.units import Amount
 from designopt.study.values import Checked, adapted, checker, refused, several, shown, wrong_kind
 
@@ -284,12 +285,14 @@ def section_type(name: str) -> Checked:
     return checker(SECTIONS[name].of)
 
 
-def schema(plugins: Sequence[Plugin] = ()) -> dict[str, Any]:
-    """JSON Schema of a study file, for editors.
+def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
+    """JSON Schema of a study file, for editors, with the settings of `plugins`.
 
-    Plugins in `plugins` have their settings described; the others are known by name only, because describing their
-    settings would mean importing them.
+    None stands for all known plugins; those that cannot be imported are left out. A section that names any other plugin
+    may have any settings.
     """
+    if plugins is None:
+        plugins = _importable({section.kind for section in SECTIONS.values() if section.kind})
     properties: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for name, section in SECTIONS.items():
@@ -316,8 +319,19 @@ def schema(plugins: Sequence[Plugin] = ()) -> dict[str, Any]:
     }
 
 
+def _importable(kinds: Iterable[Kind]) -> list[Plugin]:
+    found = []
+    for kind in sorted(kinds):
+        for name in names(kind):
+            with contextlib.suppress(PluginError):
+                plugin = find(kind, name)
+                settings_type(plugin)
+                found.append(plugin)
+    return found
+
+
 def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Any of the plugins that are described, or one of the other installed names with any settings."""
+    """One of the plugins that are described, or another one with any settings."""
     members: list[dict[str, Any]] = []
     described = [p for p in plugins if p.kind == kind]
     for plugin in described:
@@ -325,7 +339,6 @@ def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str
         definitions.update(part.pop("$defs", {}))
         definitions[f"{kind}.{plugin.name}"] = part
         members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
-    others = sorted(set(names(kind)) - {p.name for p in described})
-    use: dict[str, Any] = {"type": "string", "enum": others} if others else {"type": "string"}
-    members.append({"type": "object", "properties": {"use": use}, "required": ["use"]})
+    other = {"type": "string", "not": {"enum": [p.name for p in described]}}
+    members.append({"type": "object", "properties": {"use": other}, "required": ["use"]})
     return {"anyOf": members}

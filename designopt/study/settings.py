@@ -6,7 +6,7 @@ All three come from the annotations the plugin was declared with.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,13 +80,8 @@ class Row:
     meaning: str
 
 
-def settings_table(plugin: Plugin) -> list[Row]:
-    """One row for each setting of `plugin`, in the order of declaration."""
-    return rows(plugin.settings)
-
-
 def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
-    """One row for each field: settings, but also a model's inputs, conditions and outputs.
+    """One row for each field, in the order of declaration: settings, but also a model's inputs, conditions and outputs.
 
     A setting that is a mapping is followed by its members, ``crossover.probability`` and so on.
     """
@@ -140,20 +135,13 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
     return schema
 
 
-def schema(plugins: Sequence[Plugin] = ()) -> dict[str, Any]:
-    """JSON Schema of a whole study file; see `designopt.study.schema.schema`."""
-    from designopt.study.schema import schema as of_file
-
-    return of_file(plugins)
-
-
 def describe(plugin: Plugin) -> str:
     """All that a user needs to know of `plugin` to write its section, as text: ``designopt show NAME``."""
     parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
     parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
     if plugin.kind == "model":
-        parts.append(_table("design inputs", rows(plugin.inputs or {})) or "design inputs: any")
-        parts.append(_table("scenario conditions", rows(plugin.conditions or {})) or "scenario conditions: any")
+        parts.append(_table("design inputs", _named(plugin.inputs)) or "design inputs: any")
+        parts.append(_table("scenario conditions", _named(plugin.conditions)) or "scenario conditions: any")
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]
         parts.append(_table("outputs", outputs))
         arrays = [
@@ -164,6 +152,11 @@ def describe(plugin: Plugin) -> str:
     if plugin.kind == "objective":
         parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.named(plugin.unit)}")
     return "\n\n".join(part for part in parts if part)
+
+
+def _named(fields: Mapping[str, Field] | None) -> list[Row]:
+    """Rows of design inputs or scenario conditions: one that may be left out has no default that could be told."""
+    return [row if row.default == "required" else replace(row, default="") for row in rows(fields or {})]
 
 
 def _table(title: str, lines: list[Row]) -> str:

@@ -112,7 +112,7 @@ def _ranged(
 ) -> Parameter | None:
     bounds: list[float] = []
     for key in ("low", "high"):
-        value = _in_unit(ctx, section[key], made.unit, (*path, key))
+        value = ctx.in_unit(section[key], made.unit, (*path, key))
         if value is None:
             return None
         if made.kind == "int" and value != round(value):
@@ -139,16 +139,6 @@ def _ranged(
                 ctx.add((*path, key), f"outside of what the model admits: {reason}")
     scale = section.get("scale", "linear")
     return Parameter(made.name, made.kind, low, high, (), made.unit, scale, made.factor, made.offset)
-
-
-def _in_unit(ctx: Context, amount: Amount, unit: str, path: Path) -> float | None:
-    if amount.unit is None or amount.unit == unit:
-        return amount.value
-    try:
-        return units.convert(amount.value, amount.unit, unit)
-    except UnitError as error:
-        ctx.add(path, f"units do not fit: {error}")
-        return None
 
 
 def _listed(
@@ -181,7 +171,7 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
     numeric = item is not None and _number_type(item.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
         try:
-            value = _in_unit(ctx, units.parse_amount(value), made.unit, path)
+            value = ctx.in_unit(units.parse_amount(value), made.unit, path)
         except UnitError as error:
             ctx.add(path, str(error))
             return None

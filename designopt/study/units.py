@@ -251,9 +251,3 @@ def parse_amount(text: str) -> Amount:
         unit = "1" + unit
     check(unit)
     return Amount(float(match[0]), unit or None)
-
-
-def parse_quantity(text: str) -> tuple[float, str]:
-    """``12 kN/m`` -> (12.0, 'kN/m'); the unit is empty when there is none. Raises `UnitError`."""
-    amount = parse_amount(text)
-    return amount.value, amount.unit or ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 
 from designopt.plugin import InputFile, PluginError, Quantity, find, solver
-from designopt.study.settings import describe, json_schema, schema, settings_table, settings_type, validate
+from designopt.study.schema import schema
+from designopt.study.settings import describe, json_schema, rows, settings_type, validate
 
 
 class Inner(TypedDict):
@@ -175,13 +177,13 @@ def test_a_type_that_no_file_can_give_is_refused_with_its_name() -> None:
 
 
 def test_the_table_of_settings(plugin) -> None:
-    rows = {row.name: row for row in settings_table(plugin)}
-    assert (rows["number"].type, rows["number"].unit, rows["number"].default) == ("number", "N/m", "required")
-    assert (rows["number"].range, rows["number"].meaning) == ("> 0, <= 1e+06", "a number")
-    assert rows["choice"].type == "one of red, green, 3"
-    assert rows["auto"].type == "one of auto or number"
-    assert rows["window.width"].default == "1"
-    assert rows["inner.gain"].default == "required"
+    table = {row.name: row for row in rows(plugin.settings)}
+    assert (table["number"].type, table["number"].unit, table["number"].default) == ("number", "N/m", "required")
+    assert (table["number"].range, table["number"].meaning) == ("> 0, <= 1e+06", "a number")
+    assert table["choice"].type == "one of red, green, 3"
+    assert table["auto"].type == "one of auto or number"
+    assert table["window.width"].default == "1"
+    assert table["inner.gain"].default == "required"
     text = describe(plugin)
     assert text.startswith("test_settings (solver, version 3)")
     assert all(word in text for word in ("N/m", "With a second paragraph.", "window.shape"))
@@ -221,3 +223,13 @@ def test_the_json_schema_of_a_study_file(plugin) -> None:
     references = str(made).split("'#/$defs/")[1:]
     assert references
     assert {reference.split("'")[0] for reference in references} <= set(made["$defs"])
+
+
+def test_the_json_schema_describes_the_settings_of_all_installed_plugins_by_itself() -> None:
+    made = schema()
+    nsga2 = made["$defs"]["solver.nsga2"]
+    assert nsga2["properties"]["population"]["minimum"] == 2
+    members = made["properties"]["solver"]["anyOf"]
+    assert {"$ref": "#/$defs/solver.nsga2"} in members
+    assert "nsga2" in members[-1]["properties"]["use"]["not"]["enum"]  # only with settings as described
+    assert set(json.loads(json.dumps(made))["required"]) >= {"study", "model", "space", "objectives"}
