@@ -6,6 +6,7 @@ policy; 4 the store does not fit (other problem or version, locked, not writable
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 from collections.abc import Callable
@@ -113,7 +114,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, 
             if form == "text":
                 click.echo(f"{file}: a valid study")
             if count:
-                _try(study, count)
+                _try(study, count, beside=form == "json")
     if form == "json":
         click.echo(render_json(tuple(issues)))
     elif issues:
@@ -121,11 +122,12 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, 
     sys.exit(WRONG_INPUT if issues else DONE)
 
 
-def _try(study: Study, count: int) -> None:
+def _try(study: Study, count: int, *, beside: bool) -> None:
+    """Evaluate designs and say what came out, on stderr when `beside` other output."""
     from designopt.run.evaluate import trial
 
     for line in trial(study.definition, count):
-        click.echo(f"  {line}")
+        click.echo(f"  {line}", err=beside)
 
 
 @main.command()
@@ -152,7 +154,9 @@ def run(
     if dry_run:
         from designopt.run.plan import plan
 
-        click.echo(plan(study.definition, store))
+        chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
+        execution = dataclasses.replace(study.definition.execution, **chosen)
+        click.echo(plan(dataclasses.replace(study.definition, execution=execution), store))
         return DONE
     return _finish(study.run(store, progress=progress(progress_mode), **options))
 
@@ -181,11 +185,10 @@ def _budget(text: str) -> tuple[str, int]:
 
 def _finish(result: Result) -> int:
     """The short table, the report and the next commands, after a run."""
-    from designopt.report import summary_table, write_report
+    from designopt.report import summary_table
 
-    page = write_report(result, result.path / "report.html")
     click.echo(summary_table(result))
-    click.echo(f"\nreport       {page}")
+    click.echo(f"\nreport       {_write_report(result)}")
     click.echo(f"look closer  designopt show {result.path}")
     click.echo(f"resume       designopt resume {result.path} --budget STAGE=N   (with a larger budget)")
     if not result.outcomes.feasible.any():
@@ -199,10 +202,18 @@ def _finish(result: Result) -> int:
 @click.option("-o", "--output", metavar="FILE", help="Where to write the page [default: report.html in the store].")
 def report(store: str, output: str | None) -> None:
     """Write the report of STORE anew, also while its run is going."""
+    click.echo(_write_report(_open(store), Path(output) if output else None))
+
+
+def _write_report(result: Result, file: Path | None = None) -> Path:
     from designopt.report import write_report
 
-    result = _open(store)
-    click.echo(write_report(result, Path(output) if output else result.path / "report.html"))
+    target = file or result.path / "report.html"
+    try:
+        return write_report(result, target)
+    except OSError as error:
+        way_out = f"write it elsewhere with: designopt report {result.path} -o FILE"
+        _fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
 
 
 @main.command(name="list")

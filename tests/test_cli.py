@@ -158,6 +158,40 @@ def test_validate_can_try_designs(folder: Path) -> None:
     assert len(done.stdout.strip().splitlines()) == 4
 
 
+def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "2", "--format", "json")
+    assert json.loads(done.stdout) == []
+    assert len(done.stderr.strip().splitlines()) == 2
+
+
+def test_a_dry_run_tells_the_executor_of_the_options(folder: Path) -> None:
+    done = designopt(
+        folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--executor", "dask", "--workers", "3"
+    )
+    assert "executor   dask, workers 3" in done.stdout
+    assert not (folder / "results").exists()
+
+
+def test_a_report_that_cannot_be_written_is_told_in_a_sentence(folder: Path) -> None:
+    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    (folder / "taken").mkdir()
+    for target in ("missing/report.html", "taken"):
+        done = designopt(folder, "report", "s.study", "-o", target)
+        assert done.returncode == 4
+        assert f"{target}: the report cannot be written" in done.stderr
+        assert "Traceback" not in done.stderr
+    assert not list(folder.glob("*.part"))
+
+
+def test_a_plugin_file_that_raises_is_told_in_a_sentence(folder: Path) -> None:
+    (folder / "broken.py").write_text("import no_such_package_at_all")
+    for arguments in (("show", "nsga2"), ("validate", "beam.yaml"), ("run", "beam.yaml")):
+        done = designopt(folder, *arguments, "--plugin", "broken.py")
+        assert done.returncode == 2
+        assert "broken.py: ModuleNotFoundError" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--set", "constraints.stiff.max=1e-9 mm")
     assert done.returncode == 1, done.stderr

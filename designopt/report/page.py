@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import html
 import io
@@ -52,13 +53,18 @@ def write_report(result: Result, path: Path | str) -> Path:
 
     The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
     come before, limits, failures and the record after them unless they are named. A part that raises is replaced by a
-    section that says so. The file is replaced as a whole, never left half written.
+    section that says so. The file is replaced as a whole, never left half written. Raises `OSError` when it cannot be.
     """
     target = Path(path)
     text = render(result, list(sections(result)))
     temporary = target.with_name(target.name + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, target)
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
     return target
 
 
