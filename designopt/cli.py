@@ -57,6 +57,10 @@ def _running(command: F) -> F:
     def with_exit_codes(**arguments: Any) -> None:
         from designopt.run.errors import FailurePolicyStop, Interrupted, StoreError
 
+        if arguments["scheduler"] not in (None, "local") and arguments["workers"] is not None:
+            raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
+        if arguments["executor"] == "serial" and (arguments["workers"] or arguments["scheduler"]):
+            raise click.UsageError("--executor serial has neither --workers nor --scheduler")
         try:
             sys.exit(command(**arguments))
         except StoreError as error:
@@ -126,7 +130,11 @@ def _try(study: Study, count: int, *, beside: bool) -> None:
     """Evaluate designs and say what came out, on stderr when `beside` other output."""
     from designopt.run.evaluate import trial
 
-    for line in trial(study.definition, count):
+    try:
+        lines = trial(study.definition, count)
+    except plugin.PluginError as error:
+        _fail(f"error: {error}", WRONG_INPUT)
+    for line in lines:
         click.echo(f"  {line}", err=beside)
 
 

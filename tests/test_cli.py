@@ -140,6 +140,8 @@ def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) ->
         (("run", "beam.yaml", "--plugin", "beam.py", "--set", "space.side.low=-1"), 2, "--set"),
         (("run", "beam.yaml", "--plugin", "beam.py", "--dry-run"), 0, "look"),
         (("resume", "x.study", "--budget", "front"), 2, "STAGE=N"),
+        (("resume", "x.study", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), 2, "--workers are local ones"),
+        (("resume", "x.study", "--executor", "serial", "--workers", "2"), 2, "neither --workers nor --scheduler"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
@@ -181,6 +183,24 @@ def test_a_report_that_cannot_be_written_is_told_in_a_sentence(folder: Path) -> 
         assert f"{target}: the report cannot be written" in done.stderr
         assert "Traceback" not in done.stderr
     assert not list(folder.glob("*.part"))
+
+
+def test_trying_a_model_that_cannot_be_prepared_is_told_in_a_sentence(folder: Path) -> None:
+    never_ready = """
+class Fixed:
+    def prepare(self) -> None:
+        raise OSError("the table of sections is missing")
+    def evaluate(self, design, scenario) -> Out:
+        return {}
+model("beam", version=1)(Fixed)
+"""
+    text = MODEL[: MODEL.index('@model("beam"')] + never_ready
+    (folder / "beam.py").write_text(text)
+    (folder / "beam.yaml").write_text(STUDY.replace(", load: 0.2 kN", ""))
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
+    assert done.returncode == 2
+    assert "model 'beam' cannot be prepared: OSError: the table of sections is missing" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_plugin_file_that_raises_is_told_in_a_sentence(folder: Path) -> None:

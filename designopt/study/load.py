@@ -65,7 +65,7 @@ def load_text(
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
 ) -> Study:
-    """The study in `text`, called `name` in messages: what a store uses for the file it keeps.
+    """The study in `text`, called `name` in messages: for text that is not (or not yet) in a file.
 
     Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`.
     Raises `StudyError`.

@@ -139,6 +139,11 @@ def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | N
         ctx.add((*path, "timeout"), message)
     if given.get("executor") == "serial" and given.get("scheduler", "local") != "local":
         ctx.add((*path, "scheduler"), "a scheduler belongs to executor: dask")
+    if given.get("workers", "auto") != "auto":
+        if given.get("executor") == "serial":
+            ctx.add((*path, "workers"), "executor 'serial' has no workers; remove 'workers' or use executor: dask")
+        elif given.get("scheduler", "local") != "local":
+            ctx.add((*path, "workers"), "the scheduler's workers are used, all of them; remove 'workers'")
     arrays = given.get("arrays", {})
     for position, name in enumerate(arrays):
         if model and name not in model.arrays:

@@ -202,6 +202,13 @@ CASES = [
         "execution.timeout",
         "hangs",
     ),
+    (
+        "  executor: dask\n  workers: 2\n  timeout: 10 s",
+        "  executor: serial\n  workers: «2»",
+        "execution.workers",
+        "has no workers",
+    ),
+    ("workers: 2", "workers: «2»\n  scheduler: tcp://127.0.0.1:8786", "execution.workers", "remove 'workers'"),
     ("plots: [test_part]", "plots: [«test_prt»]", "report.plots.0", "did you mean 'test_part'?"),
     ("plots: [test_part]", "plots: [{use: test_part, band: «-1»}]", "report.plots.0.band", "must be at least 0 deg"),
 ]
