@@ -297,8 +297,7 @@ class Problem:
         violation = np.zeros(n)
         with np.errstate(all="ignore"):
             for j, objective in enumerate(self.objectives):
-                sign = 1.0 if objective.direction == "minimize" else -1.0
-                objectives[:, j] = sign * self._aggregate(objective, figures, n, sign)
+                objectives[:, j] = objective.sign * self._aggregate(objective, figures, n, objective.sign)
             for constraint in self.constraints:
                 violation = violation + self._violation(constraint, figures, n)
         lost |= ~np.isfinite(objectives).all(axis=1) | ~np.isfinite(violation)
@@ -313,9 +312,14 @@ class Problem:
             return np.array(raw[:, 0])
         return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
 
+    def limited(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
+        """What `c` limits for `n` designs: (n,) aggregated towards its small end, for a minimum, and its large end."""
+        with np.errstate(all="ignore"):
+            return self._aggregate(c, figures, n, -1.0), self._aggregate(c, figures, n, 1.0)
+
     def _violation(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> Matrix:
         """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
-        low, high = self._aggregate(c, figures, n, -1.0), self._aggregate(c, figures, n, 1.0)
+        low, high = self.limited(c, figures, n)
         total = np.zeros(n)
         if c.maximum is not None:
             total += np.maximum(high - c.maximum, 0.0) / (abs(c.maximum) or 1.0)

@@ -31,10 +31,9 @@ def convergence(result: Result) -> Section | None:
     if 1 < m <= OBJECTIVES and len(result.front()) > 1:
         reference, places, volume = hypervolume_course(result)
         figures.append(_volume(result, places, volume))
-        signs = [1.0 if o.direction == "minimize" else -1.0 for o in problem.objectives]
         at = ", ".join(
-            f"{o.name} {number(s * r)} {o.unit}".strip()
-            for o, s, r in zip(problem.objectives, signs, reference, strict=True)
+            f"{o.name} {number(o.sign * r)} {o.unit}".strip()
+            for o, r in zip(problem.objectives, reference, strict=True)
         )
         notes.append(f"Reference point of the hypervolume: {at}: a tenth of the final front's range beyond its worst.")
     figures.append(_best(result))
@@ -110,7 +109,6 @@ def _best(result: Result) -> Figure:
             np.diff(np.where(np.isfinite(running), running, np.finfo(float).max), prepend=np.inf) < 0
         )
         steps = steps[np.isfinite(running[steps])]
-        sign = 1.0 if objective.direction == "minimize" else -1.0
         suffix = "" if j == 0 else str(j + 1)
         top = 1.0 - j * (size + gap)
         axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], nticks=5)
@@ -120,7 +118,7 @@ def _best(result: Result) -> Figure:
                 "mode": "lines+markers",
                 "name": plain(objective.name),
                 "x": np.append(steps + 1, len(outcomes)),
-                "y": sign * np.append(running[steps], running[-1]),
+                "y": objective.sign * np.append(running[steps], running[-1]),
                 "yaxis": f"y{suffix}",
                 "line": {"shape": "hv", "color": category(j), "width": 2},
                 "marker": {"size": 4},

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.run.result import Result
-    from designopt.study.study import Constraint, Parameter
+    from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]
 
@@ -94,18 +94,8 @@ def objective_labels(problem: Problem) -> list[str]:
 
 def objective_values(result: Result) -> Matrix:
     """Objectives (n, m) as the study writes them (a maximised one has its own sign); NaN where there is none."""
-    signs = np.array([1.0 if o.direction == "minimize" else -1.0 for o in result.problem.objectives])
-    values = result.outcomes.objectives * signs
+    values = result.outcomes.objectives * np.array([o.sign for o in result.problem.objectives])
     return np.where(np.isfinite(values), values, np.nan)
-
-
-def constraint_values(result: Result, constraint: Constraint) -> tuple[Matrix, Matrix]:
-    """Smallest and largest value (n,) of a constrained expression as its aggregation sees the scenarios."""
-    shape = result.status.shape
-    with np.errstate(all="ignore"):
-        raw = np.broadcast_to(constraint.expression.evaluate(result.outcomes.figures), shape)
-        aggregate = constraint.over.build()
-        return -np.asarray(aggregate(-raw), dtype=float), np.asarray(aggregate(raw), dtype=float)
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.labels import constraint_values, number, with_unit
+from designopt.report.labels import number, with_unit
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
 
@@ -76,7 +76,7 @@ def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
     """Sentences about limits that a share of the front's designs touches."""
     sentences = []
     for c in result.problem.constraints:
-        low, high = constraint_values(result, c)
+        low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
         for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
             if limit is None or _counted(values):
                 continue
@@ -101,7 +101,7 @@ def _range(values: NDArray[np.float64], limit: float) -> float:
 
 
 def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:
-    low, high = constraint_values(result, c)
+    low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
     known = np.isfinite(low) & np.isfinite(high)
     broken = np.zeros(len(known), dtype=bool)
     with np.errstate(invalid="ignore"):

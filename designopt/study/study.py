@@ -48,6 +48,11 @@ class Objective:
     over: Use
     unit: str = ""
 
+    @property
+    def sign(self) -> float:
+        """1 or, for what is to be made large, -1: ``sign * value`` is always to be made small."""
+        return 1.0 if self.direction == "minimize" else -1.0
+
 
 @dataclass(frozen=True)
 class Constraint:
