@@ -9,8 +9,9 @@ from functools import cached_property
 
 from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
 from designopt.study import units
-from designopt.study.expression import Expression, ExpressionError
+from designopt.study.expression import Expression
 from designopt.study.findings import MOST, Finding, Path
+from designopt.study.grammar import ExpressionError
 from designopt.study.schema import Part
 from designopt.study.settings import validate
 from designopt.study.units import Amount, UnitError
