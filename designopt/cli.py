@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -194,11 +195,12 @@ def _budget(text: str) -> tuple[str, int]:
 def _finish(result: Result) -> int:
     """The short table, the report and the next commands, after a run."""
     from designopt.report import summary_table
+    from designopt.run.errors import resume_command
 
     click.echo(summary_table(result))
     click.echo(f"\nreport       {_write_report(result)}")
-    click.echo(f"look closer  designopt show {result.path}")
-    click.echo(f"resume       designopt resume {result.path} --budget STAGE=N   (with a larger budget)")
+    click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
+    click.echo(f"resume       {resume_command(result.path)} --budget STAGE=N   (with a larger budget)")
     if not result.outcomes.feasible.any():
         click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
         return NOTHING_FEASIBLE
@@ -220,7 +222,7 @@ def _write_report(result: Result, file: Path | None = None) -> Path:
     try:
         return write_report(result, target)
     except OSError as error:
-        way_out = f"write it elsewhere with: designopt report {result.path} -o FILE"
+        way_out = f"write it elsewhere with: designopt report {shlex.quote(str(result.path))} -o FILE"
         _fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
 
 
@@ -251,9 +253,14 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
 
         click.echo(json.dumps(schema(), indent=2))
     elif Path(name).is_dir():
-        from designopt.report import summary_table
+        from designopt.report import state, summary_table
 
-        click.echo(summary_table(_open(name)))
+        result = _open(name)
+        click.echo(f"{state(result)}\n\n{summary_table(result)}")
+        if result.ended != "done":
+            from designopt.run.errors import resume_command
+
+            click.echo(f"\ncontinue     {resume_command(result.path)}")
     else:
         from designopt.study.settings import describe
 

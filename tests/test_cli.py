@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,11 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
     assert done.returncode == 0, done.stderr
     shown = designopt(folder, "show", "s.study")
     assert shown.returncode == 0
+    assert re.search(r"^evaluated +\d+ evaluations of \d+ designs, \d+ of them feasible$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^failed +diverged \(folded\) \d+$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^last session +done$", shown.stdout, re.MULTILINE)
+    assert "compromise" in shown.stdout
+    assert "continue" not in shown.stdout
     straight = designopt(
         folder,
         "run",
@@ -239,5 +245,8 @@ def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "designopt resume s.study" in errors
+    shown = designopt(folder, "show", "s.study").stdout
+    assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
+    assert re.search(r"^continue +designopt resume s.study$", shown, re.MULTILINE)
     done = designopt(folder, "resume", "s.study")
     assert done.returncode == 0, done.stderr

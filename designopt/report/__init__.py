@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from designopt.report.page import write_report
 from designopt.report.section import Choice, Figure, Section, Table
-from designopt.report.tables import summary_table
+from designopt.report.tables import state, summary_table
 
-__all__ = ["Choice", "Figure", "Section", "Table", "summary_table", "write_report"]
+__all__ = ["Choice", "Figure", "Section", "Table", "state", "summary_table", "write_report"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
-from designopt.report.labels import number, objective_values, with_unit
+from designopt.report.labels import count, number, objective_values, plural, with_unit
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
@@ -32,4 +32,21 @@ def summary_table(result: Result) -> str:
             c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
+    )
+
+
+def state(result: Result) -> str:
+    """How far the run has come, as aligned plain text: what was evaluated, what failed, how the last session ended."""
+    counts = result.counts
+    designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
+    failed = [
+        f"{status}{f' ({reason})' if reason else ''} {count(n)}" for (status, reason), n in result.failures().items()
+    ]
+    return "\n".join(
+        [
+            f"study        {result.study.name}",
+            f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
+            f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
+            f"last session {result.ended}",
+        ]
     )
