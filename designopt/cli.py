@@ -200,7 +200,9 @@ def _finish(result: Result) -> int:
     click.echo(summary_table(result))
     click.echo(f"\nreport       {_write_report(result)}")
     click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
-    click.echo(f"resume       {resume_command(result.path)} --budget STAGE=N   (with a larger budget)")
+    budgeted = [stage.name for stage in result.study.stages if stage.budget.evaluations is not None]
+    larger = f" --budget {budgeted[-1]}=N   (with a larger budget)" if budgeted else ""
+    click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not result.outcomes.feasible.any():
         click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
         return NOTHING_FEASIBLE

@@ -77,7 +77,7 @@ def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) ->
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
     assert "results/beam.study/report.html" in done.stdout
-    assert "designopt resume results/beam.study" in done.stdout
+    assert "designopt resume results/beam.study --budget front=N" in done.stdout
     assert "compromise" in done.stdout
     assert "Traceback" not in done.stderr
     assert (folder / "results/beam.study/report.html").stat().st_size > 10_000
