@@ -72,7 +72,7 @@ def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Seque
 
     Raises `designopt.study.errors.StudyError` with every mistake of the file, each with its place.
     """
-    files = tuple((Path(f).name, Path(f).read_bytes()) for f in plugin_files)
+    files = _contents(plugin_files)
     return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of))
 
 
@@ -92,8 +92,21 @@ def open_store(path: str | Path) -> Result:
     return Result.open(Path(path))
 
 
-def resume(store: str | Path, *, progress: Progress | None = None, **options: Any) -> Result:
-    """Continue the run that left `store`, from the study file kept in it. Options as for `Study.run`."""
+def resume(
+    store: str | Path,
+    *,
+    plugin_files: Sequence[str | Path] = (),
+    progress: Progress | None = None,
+    **options: Any,
+) -> Result:
+    """Continue the run that left `store`, from the study kept in it. Options as for `Study.run`.
+
+    Files that the run was given as plugins must be given again: a store never brings code.
+    """
     from designopt.run.runner import resume_study
 
-    return resume_study(Path(store), progress=progress, **options)
+    return resume_study(Path(store), plugin_files=_contents(plugin_files), progress=progress, **options)
+
+
+def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:
+    return tuple((Path(file).name, Path(file).read_bytes()) for file in files)

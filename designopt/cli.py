@@ -175,14 +175,19 @@ def run(
 @click.option(
     "--budget", multiple=True, metavar="STAGE=N", help="A larger number of evaluations for a stage (repeatable)."
 )
+@_plugins
 @_running
-def resume(store: str, budget: tuple[str, ...], progress_mode: Mode, **options: Any) -> int:
+def resume(
+    store: str, budget: tuple[str, ...], plugin_files: tuple[str, ...], progress_mode: Mode, **options: Any
+) -> int:
     """Continue a stopped run; nothing that was recorded is computed again."""
     from designopt.api import resume as resume_store
     from designopt.run.progress import progress
 
     budgets = dict(_budget(item) for item in budget)
-    return _finish(resume_store(store, progress=progress(progress_mode), budget=budgets, **options))
+    return _finish(
+        resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
+    )
 
 
 def _budget(text: str) -> tuple[str, int]:

@@ -77,7 +77,7 @@ def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) ->
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
     assert "results/beam.study/report.html" in done.stdout
-    assert "designopt resume results/beam.study --budget front=N" in done.stdout
+    assert "designopt resume results/beam.study --plugin beam.py --budget front=N" in done.stdout
     assert "compromise" in done.stdout
     assert "Traceback" not in done.stderr
     assert (folder / "results/beam.study/report.html").stat().st_size > 10_000
@@ -92,7 +92,7 @@ def test_a_second_run_on_the_same_store_asks_for_resume(folder: Path) -> None:
 
 def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
-    done = designopt(folder, "resume", "s.study", "--budget", "front=64")
+    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
     assert done.returncode == 0, done.stderr
     shown = designopt(folder, "show", "s.study")
     assert shown.returncode == 0
@@ -116,6 +116,18 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
     from designopt import open_store
 
     assert (open_store(folder / "s.study").outcomes.X == open_store(folder / "t.study").outcomes.X).all()
+
+
+def test_resume_runs_no_code_from_the_store_but_asks_for_the_plugin_file(folder: Path) -> None:
+    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    for kept in (folder / "s.study" / "files").iterdir():
+        kept.write_bytes(b"open('escaped', 'w')")
+    refused = designopt(folder, "resume", "s.study")
+    assert refused.returncode == 4
+    assert "designopt resume s.study --plugin beam.py" in refused.stderr
+    for command in (("show", "s.study"), ("report", "s.study")):
+        assert designopt(folder, *command).returncode == 0
+    assert not (folder / "escaped").exists()
 
 
 def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) -> None:
@@ -248,5 +260,5 @@ def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None
     shown = designopt(folder, "show", "s.study").stdout
     assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
     assert re.search(r"^continue +designopt resume s.study$", shown, re.MULTILINE)
-    done = designopt(folder, "resume", "s.study")
+    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr

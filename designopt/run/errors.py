@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,13 @@ if TYPE_CHECKING:
 
 
 def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`."""
-    return f"designopt resume {shlex.quote(str(path))}"
+    """The command that continues the run in the store `path`, with the plugin files that it was given."""
+    try:
+        files = json.loads((path / "problem.json").read_bytes())["study"]["plugin_files"]
+        plugins = [f" --plugin {shlex.quote(str(file['name']))}" for file in files]
+    except (OSError, ValueError, KeyError, TypeError):
+        plugins = []
+    return f"designopt resume {shlex.quote(str(path))}{''.join(plugins)}"
 
 
 class RunError(Exception):

@@ -24,7 +24,7 @@ CREATE TABLE usage (session INTEGER, stage INTEGER, wall REAL, PRIMARY KEY (sess
 CREATE TABLE point (stage INTEGER, ask INTEGER, design INTEGER NOT NULL, PRIMARY KEY (stage, ask)) WITHOUT ROWID;
 CREATE TABLE evaluation (key BLOB PRIMARY KEY, design INTEGER NOT NULL, scenario INTEGER NOT NULL,
     status TEXT NOT NULL, reason TEXT, outputs TEXT, message TEXT, wall REAL, cpu REAL, attempts INTEGER,
-    session INTEGER, worker TEXT, finished REAL, arrays TEXT);
+    session INTEGER, worker TEXT, finished REAL, arrays TEXT) WITHOUT ROWID;
 CREATE TABLE attempt (key BLOB, number INTEGER, session INTEGER, worker TEXT, ended REAL, outcome TEXT, detail TEXT,
     PRIMARY KEY (key, number)) WITHOUT ROWID;
 CREATE TABLE event (id INTEGER PRIMARY KEY, time REAL, session INTEGER, kind TEXT, text TEXT);

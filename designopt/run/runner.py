@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import evaluate
 from designopt.run.auto import executor_for
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError
+from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError, resume_command
 from designopt.run.journal import explain
 from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
@@ -88,18 +88,32 @@ def run_study(
     return Result.open(store_path, study)
 
 
-def resume_study(store_path: str | Path, *, progress: Progress | None = None, **options: Any) -> Result:
+def resume_study(
+    store_path: str | Path,
+    *,
+    plugin_files: Sequence[tuple[str, bytes]] = (),
+    progress: Progress | None = None,
+    **options: Any,
+) -> Result:
     """Continue the run that left the store `store_path`, from what is kept in it. `options` as for `run_study`.
 
-    Plugin files given to the run (``--plugin``) are kept in the store and are run again.
+    A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
+    (name, content). One that has changed since is taken as it is now, with a warning. Raises as `run_study`.
     """
     store_path = Path(store_path)
-    study = read_study(store_path)
-    for name, content in study.plugin_files:
-        if progress is not None:
-            progress.event("plugin_file", f"{name} is taken from the store")
+    began_with = dict(read_study(store_path).plugin_files)
+    given = dict(plugin_files)
+    if missing := [name for name in began_with if name not in given]:
+        raise StoreError(
+            f"{store_path}: the run was given the plugin file {missing[0]}; code kept in a store is not run, so give it"
+            f" again: {resume_command(store_path)}",
+            store_path,
+        )
+    for name, content in given.items():
+        if progress is not None and began_with.get(name, content) != content:
+            progress.event("plugin_file", f"{name} differs from the file that the run began with")
         load_file(name, content)
-    study = read_study(store_path) if study.plugin_files else study
+    study = dataclasses.replace(read_study(store_path), plugin_files=tuple(given.items()))
     for use in (study.model, *study.figures.values(), *(stage.solver for stage in study.stages)):
         _refuse_absent(use.plugin, store_path)
     return run_study(study, store_path, resume=True, progress=progress, **options)
