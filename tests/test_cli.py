@@ -259,6 +259,6 @@ def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None
     assert "designopt resume s.study" in errors
     shown = designopt(folder, "show", "s.study").stdout
     assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
-    assert re.search(r"^continue +designopt resume s.study$", shown, re.MULTILINE)
+    assert re.search(r"^continue +designopt resume s.study --plugin beam.py$", shown, re.MULTILINE)
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
