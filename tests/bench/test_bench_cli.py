@@ -26,7 +26,7 @@ def seconds(command: list[str]) -> float:
     [
         (["--help"], 0.2, "click", 2.5),
         (["list"], 0.2, "click", 2.5),
-        (["validate", str(STUDY)], 0.5, "click, pydantic, yaml, numpy", 2.5),
+        (["validate", str(STUDY)], 0.5, "click, pydantic, yaml, numpy", 4.0),
     ],
     ids=["help", "list", "validate"],
 )
