@@ -37,8 +37,11 @@ BARREN_LIMIT = 3
 CONNECT_WAIT = 10
 #: Seconds within which a finished result must be fetched.
 RESULT_WAIT = 15.0
-#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
-PATIENCE = 5.0
+#: Seconds within which the nanny of a worker that it ends must have started another one.
+RESTART_WAIT = 30
+#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny. They are many
+#: because a worker may be preparing the model, which has no limit; evaluations that hang are ended long before.
+PATIENCE = 60.0
 
 _CONFIG = {
     "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
@@ -258,7 +261,7 @@ class Dask:
         if completions:
             self._progressed = time.monotonic()
         elif self._limit is not None:
-            completions += self._end_stuck_workers(self._limit)
+            self._end_stuck_workers(self._limit)
         return completions
 
     def notices(self) -> Sequence[tuple[str, str]]:
@@ -296,7 +299,8 @@ class Dask:
             return []
         except TimeoutError:  # its worker died, and Dask computes it again; or it holds the result and does not answer
             if self._limit is not None and future.status == "finished":
-                self._restart([w for holders in self._client.who_has([future]).values() for w in holders])
+                holders = [w for held in self._client.who_has([future]).values() for w in held]
+                self._restart(self._supervised(holders))
             future.add_done_callback(lambda _: self._done.put(number))
             return []
         except Exception as error:  # whatever a worker or Dask itself raised outside of the evaluations
@@ -330,34 +334,36 @@ class Dask:
             loss = death.loss(number, self._limit) if death else Loss("lost_worker", "the worker vanished")
             yield Completion(chunk, address, loss)
 
-    def _end_stuck_workers(self, limit: float) -> list[Completion]:
+    def _end_stuck_workers(self, limit: float) -> None:
         """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""
         if not self._futures or self._limbo:
-            return []
+            return
         longest = max(len(chunk) for _, chunk in self._futures.values())
         if time.monotonic() - self._progressed < SLACK * limit * longest + PATIENCE:
-            return []
+            return
         self._progressed = time.monotonic()
-        stuck = {address: keys for address, keys in self._client.processing().items() if keys}
-        lost = []
-        prefix = f"designopt-{self._run}-"
-        for address, keys in stuck.items():
-            numbers = [int(key.removeprefix(prefix)) for key in map(str, keys) if key.startswith(prefix)]
-            for number in numbers:
+        ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
+        processing = self._client.processing().items()
+        held = {worker: [ours[str(key)] for key in keys if str(key) in ours] for worker, keys in processing}
+        stuck = self._supervised([worker for worker, numbers in held.items() if numbers])
+        deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
+        for worker in stuck:
+            for number in held[worker]:
                 future, chunk = self._futures.pop(number)
                 future.cancel(force=True)
-                lost.append((number, chunk, address))
-        deadline = time.monotonic() + REPORT_WAIT
-        for number, chunk, address in lost:
-            self._limbo[number] = (chunk, address, deadline)
-        self._restart(list(stuck))
-        return []
+                self._limbo[number] = (chunk, worker, deadline)
+        self._restart(stuck)
+
+    def _supervised(self, workers: list[str]) -> list[str]:
+        """Those of `workers` that have a nanny, which alone can restart them."""
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return [worker for worker in workers if known.get(worker, {}).get("nanny")]
 
     def _restart(self, workers: list[str]) -> None:
         if workers:
             text = f"worker {', '.join(workers)} does not answer; it is restarted"
             self._notices.append(("worker_restarted", text))
-            self._client.restart_workers(workers, timeout=30, raise_for_error=False)
+            self._client.restart_workers(workers, timeout=RESTART_WAIT, raise_for_error=False)
 
 
 @contextlib.contextmanager

@@ -126,6 +126,13 @@ def test_without_nannies_the_run_says_that_nothing_can_be_ended(bare_cluster, tm
     assert "no_nanny" in [kind for kind, _ in recorder.events]
 
 
+def test_without_nannies_an_evaluation_beyond_the_time_out_is_waited_for(bare_cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.dask.PATIENCE", 0.1)
+    slow = study(timeout=0.2, settings={"pause": 1.5}, stages=(listed([0.5]),))
+    result = run_study(slow, tmp_path / "s", scheduler=bare_cluster.address)
+    assert result.counts["ok"] == 1
+
+
 def test_a_scheduler_on_another_host_must_be_encrypted(tmp_path):
     with pytest.raises(WorkersError, match=r"not encrypted.*tls://.*--insecure"):
         run_study(study(), tmp_path / "s", scheduler="tcp://192.0.2.7:8786")
