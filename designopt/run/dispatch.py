@@ -57,7 +57,6 @@ class Dispatcher:
         self._size = ChunkSize()
         self._flight: dict[int, Work] = {}
         self._tries: Counter[int] = Counter()
-        self._deaths: Counter[int] = Counter()
         self._errors: Counter[tuple[str, str]] = Counter()
         self._failed_range: Matrix | None = None
         self._policy: str | None = None
@@ -253,11 +252,10 @@ class Dispatcher:
         """A second result for a known key must be the first one again."""
         for i in np.flatnonzero(again).tolist():
             slot = work.slots[i]
-            known = self.ledger.figures[slot, [self.ledger.columns[name] for name in result.names]]
-            same = result.status[i] == self.ledger.status[slot] and np.array_equal(
-                known, result.values[i], equal_nan=True
-            )
-            if not same:
+            columns = self.ledger.columns
+            known = [self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names]
+            same = np.array_equal(known, result.values[i], equal_nan=True)
+            if not same or result.status[i] != self.ledger.status[slot]:
                 first = self.journal.evaluation(work.keys[i], "worker")
                 self.event(
                     "nondeterministic_model",
@@ -278,8 +276,8 @@ class Dispatcher:
         limit = self.execution.stop_if_share_above
         if limit is not None and self.evaluations >= self.execution.after and self.failures > limit * self.evaluations:
             space = self.ledger.problem.space
-            ends = zip(space.names, space.values(low).values(), space.values(high).values(), strict=False)
-            ranges = ", ".join(f"{name} {a} to {b}" for name, a, b in ends)
+            least, most = space.values(low.tolist()), space.values(high.tolist())
+            ranges = ", ".join(f"{name} {least[name]} to {most[name]}" for name in space.names)
             self._stop_because(
                 f"stopped: {self.failures} of {self.evaluations} evaluations failed, more than the share {limit:g} of "
                 f"stop_if_share_above; they failed within {ranges}"
@@ -306,12 +304,11 @@ class Dispatcher:
             return
         slot, key = int(work.slots[suspect]), work.keys[suspect]
         self._tries[slot] += 1
-        self._deaths[slot] += 1
         self.journal.add_attempt(key, self._tries[slot], worker, loss.cause, loss.detail or loss.message)
         self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
         queue.put_back(work.without(suspect))
         alone = work.part(suspect, suspect + 1, whole=True)
-        if self._deaths[slot] <= {**RETRIES, **self.execution.retries}[loss.cause]:
+        if self._tries[slot] <= {**RETRIES, **self.execution.retries}[loss.cause]:
             queue.put_back(alone)
             return
         self._tries[slot] -= 1  # recording counts this one again

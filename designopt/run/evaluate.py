@@ -103,7 +103,7 @@ class Evaluator:
             status, reason, message, place = DIVERGED, error.reason, str(error), ""
         except InvalidDesign as error:
             status, reason, message, place = INVALID, "refused", str(error), ""
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a model that calls sys.exit must not end the run
             status, reason, message, place = ERROR, type(error).__name__, _traceback(error), _place(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)

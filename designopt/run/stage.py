@@ -52,6 +52,9 @@ class StageRun:
         if X.shape[1] != len(self.problem.space.free):
             raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
         self.dispatcher.check()
+        # Proposals that need no evaluation (known, invalid) cost time too; those of a replay had been in time.
+        if self._asked >= len(self._recorded) and self._time_left() <= 0.0:
+            raise StageEnded
         excess = self.problem.space.excess(X)
         X, excess, truncated = self._within_budget(X, excess)
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
@@ -207,10 +210,9 @@ class StageRun:
         left = None
         if total is not None and rate > 0.0:
             left = max(0, total - done) * len(self.problem.scenarios) / rate
-        signs = [1.0 if o.direction == "minimize" else -1.0 for o in self.problem.objectives]
         best = {
-            o.name: sign * float(value)
-            for o, sign, value in zip(self.problem.objectives, signs, self._best, strict=True)
+            o.name: o.sign * float(value)
+            for o, value in zip(self.problem.objectives, self._best, strict=True)
             if np.isfinite(value)
         }
         failures = self.dispatcher.failures

@@ -53,7 +53,6 @@ class Queue:
         self._ready: deque[Work] = deque()
         self._expected = expected
         self._drawn = 0
-        self.exhausted = False
 
     def put_back(self, work: Work) -> None:
         """Work to be sent again, before anything else."""
@@ -69,7 +68,6 @@ class Queue:
         while not self._ready:
             work = next(self._source, None)
             if work is None:
-                self.exhausted = True
                 self._drawn = self._expected
                 return None
             self._drawn += len(work)

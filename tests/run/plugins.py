@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -71,6 +72,8 @@ def trouble(design, scenario, *, kind: str, at: float = 50.0, width: float = 0.5
             time.sleep(1000.0)
         if kind == "spin":
             ctypes.PyDLL(None).sleep(1000)  # holds the interpreter lock
+        if kind == "sys_exit":
+            sys.exit("no licence")
         if kind == "raise":
             raise ZeroDivisionError("no wheels")
         if kind == "diverge":
@@ -116,6 +119,15 @@ class Listed:
         size = self.batch or len(X)
         for begin in range(0, len(X), size):
             evaluate(X[begin : begin + size])
+
+
+@solver("endless", version=1)
+class Endless:
+    """Asks for the same design for ever."""
+
+    def solve(self, problem, evaluate, rng, start):
+        while True:
+            evaluate(problem.space.lower[None])
 
 
 @solver("walk", version=1)
