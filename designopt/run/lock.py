@@ -74,9 +74,11 @@ class Lock:
     def release(self) -> None:
         """Give the lock back."""
         if self._descriptor >= 0:
-            os.ftruncate(self._descriptor, 0)
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
 
 
 def _describe(note: dict[str, Any]) -> str:

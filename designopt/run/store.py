@@ -42,7 +42,7 @@ class Store:
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
                 raise StoreError(f"{path}: is a folder of something else; give another one", path)
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder_durably(path)
         except OSError as error:
             raise explain(error, path) from error
         lock = Lock(path)
@@ -171,7 +171,7 @@ def _write_study(path: Path, study: Study, problem: Problem) -> None:
 
 def write_durably(file: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_durably(file.parent)
     partial = file.with_name(f".{file.name}.new")
     try:
         with partial.open("wb") as stream:
@@ -184,6 +184,15 @@ def write_durably(file: Path, content: bytes) -> None:
             partial.unlink(missing_ok=True)
         raise
     _flush_folder(file.parent)
+
+
+def make_folder_durably(folder: Path) -> None:
+    """Make a folder and those above it; flush the one that holds each new one: a file is lost with its folder."""
+    if folder.is_dir():
+        return
+    make_folder_durably(folder.parent)
+    folder.mkdir(exist_ok=True)
+    _flush_folder(folder.parent)
 
 
 def append_durably(file: Path, line: str) -> None:
