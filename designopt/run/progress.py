@@ -140,7 +140,6 @@ class LiveLine:
         self._text = Text
         self._console = Console(file=stream)
         self._live = Live(console=self._console, refresh_per_second=4, transient=False)
-        self._live.start()
         self._last: Snapshot | None = None
 
     def update(self, snapshot: Snapshot) -> None:
@@ -148,6 +147,7 @@ class LiveLine:
         if self._last is not None and snapshot.stage != self._last.stage:
             self._console.print(self._shown(self._last))
         self._last = snapshot
+        self._live.start()  # not before: a run that is refused at its beginning must leave the terminal as it was
         self._live.update(self._shown(snapshot))
 
     def event(self, kind: str, text: str) -> None:

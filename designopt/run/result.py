@@ -209,8 +209,7 @@ class Result:
         values = [self.problem.space.values(x) for x in some.X.tolist()]
         table: dict[str, Any] = {p.name: [v[p.name] for v in values] for p in self.problem.space.parameters}
         for j, objective in enumerate(self.problem.objectives):
-            sign = 1.0 if objective.direction == "minimize" else -1.0
-            table[objective.name] = np.where(some.failed, np.nan, sign * some.objectives[:, j])
+            table[objective.name] = np.where(some.failed, np.nan, objective.sign * some.objectives[:, j])
         table["violation"] = some.violation
         table["feasible"] = some.feasible
         table["stage"] = self.stage[index]

@@ -114,7 +114,8 @@ def resume_study(
             progress.event("plugin_file", f"{name} differs from the file that the run began with")
         load_file(name, content)
     study = dataclasses.replace(read_study(store_path), plugin_files=tuple(given.items()))
-    for use in (study.model, *study.figures.values(), *(stage.solver for stage in study.stages)):
+    over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
+    for use in (study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)):
         _refuse_absent(use.plugin, store_path)
     return run_study(study, store_path, resume=True, progress=progress, **options)
 

@@ -46,11 +46,12 @@ def test_programs_get_one_object_a_line():
     assert second == {"event": "stopped", "text": "why"}
 
 
-def test_a_terminal_gets_a_live_line_with_a_bar():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_a_terminal_gets_a_live_line_with_a_bar():
     stream = Terminal()
     live = progress("auto", stream)
     assert isinstance(live, LiveLine)
@@ -59,6 +60,12 @@ def test_a_terminal_gets_a_live_line_with_a_bar():
     live.close()
     assert "30/120 designs" in stream.getvalue()
     assert "worker 1 died" in stream.getvalue()
+
+
+def test_a_display_that_was_never_used_leaves_the_terminal_alone():
+    stream = Terminal()
+    progress("auto", stream)
+    assert stream.getvalue() == ""
 
 
 def test_the_display_is_chosen_by_mode_and_stream():
