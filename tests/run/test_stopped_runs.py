@@ -63,7 +63,7 @@ def children(pid):
         return []
 
 
-def wait_until(condition, seconds=20.0):
+def wait_until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -126,13 +126,13 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path):
 @pytest.mark.parametrize("executor", ["serial", "dask"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_records_what_had_finished_and_says_how_to_continue(tmp_path, executor, number):
-    process = start(tmp_path / "s", executor, 0.02)
+    process = start(tmp_path / "s", executor, 0.05)
     wait_until(lambda: evaluations(tmp_path / "s") > 3)
     process.send_signal(number)
     code, errors = finish(process)
     assert code == 99
     assert f"continue with: designopt resume {tmp_path / 's'}" in errors
-    result = Result.open(tmp_path / "s", study(0.02, executor))
+    result = Result.open(tmp_path / "s", study(0.05, executor))
     assert result.ended == "interrupted"
     assert 0 < result.counts["evaluations"] < 200
 
@@ -148,7 +148,7 @@ def test_a_second_interrupt_ends_an_evaluation_that_would_go_on(tmp_path):
     code, errors = finish(process)
     assert code == 99
     assert "interrupted" in errors
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 40.0  # the evaluation would take a minute
 
 
 def test_a_third_interrupt_leaves_at_once(tmp_path):
@@ -158,7 +158,7 @@ def test_a_third_interrupt_leaves_at_once(tmp_path):
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
-    code, _ = finish(process, timeout=10)
+    code, _ = finish(process, timeout=40)
     assert code in (99, 130)
 
 
