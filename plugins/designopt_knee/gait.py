@@ -39,7 +39,7 @@ _LEAST_SAMPLES = 20
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _HIP_HEIGHT = (0.3, 1.3)  # m
-_RADIANS_SUSPECTED = 3.2  # a column in deg that stays below this in size was probably written in rad
+_RADIANS_SUSPECTED = 3.2  # angles in deg that all stay below this in size were probably written in rad
 
 
 @dataclass(frozen=True)

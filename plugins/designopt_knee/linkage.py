@@ -1,7 +1,7 @@
-"""Geometry of the leg: closure of the four-bar knee, positions of the joints, instant centre.
+"""Geometry of the leg: closure of the four-bar knee, positions of the joints, length of the damper.
 
-Written once for NumPy arrays and for CasADi symbols: every function takes the module `m` that provides ``sin``,
-``cos``, ``sqrt`` and ``atan2``. A parameter mapping `g` goes by the word names of `designopt_knee.parameters`.
+Written once for NumPy arrays and for CasADi symbols: what the equations of motion use takes the module `m` that
+provides ``sin``, ``cos`` and ``sqrt``. A parameter mapping `g` goes by the word names of `designopt_knee.parameters`.
 
 Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, called "the paper"; numbers in
 brackets are its equations. Angles of links are measured from the vertical, lower end forward is positive:
@@ -50,7 +50,7 @@ def fold(g: Mapping[str, Any], eta: Any, m: Any = np) -> Any:
 
     The linkage exists where it lies inside (-1, 1); at either end AD and CD lie in one line and the linkage folds over.
     """
-    _, c = _thigh_side(g, eta, m)
+    c = _rear_joint(g, eta, m)
     r = m.sqrt(c[0] ** 2 + c[1] ** 2)
     return (g["ad_length"] ** 2 + r**2 - g["cd_length"] ** 2) / (2.0 * g["ad_length"] * r)
 
@@ -61,7 +61,7 @@ def closure(g: Mapping[str, Any], eta: Any, m: Any = np) -> tuple[Point, Point]:
     The closure (1), (2) solved on the branch where the leg stands. `eta` is 0 where the knee is straight and negative
     in flexion; it is a good coordinate from hyperextension to beyond 110 degrees, unlike the angle of AD.
     """
-    _, c = _thigh_side(g, eta, m)
+    c = _rear_joint(g, eta, m)
     r = m.sqrt(c[0] ** 2 + c[1] ** 2)
     cosine = fold(g, eta, m)
     sine = m.sqrt(1.0 - cosine**2)
@@ -76,25 +76,23 @@ def relative_angles(g: Mapping[str, Any], eta: Any) -> tuple[Any, Any]:
     return np.arctan2(d[0], -d[1]), np.arctan2(d[0] - c[0], c[1] - d[1]) - g["lower_body_angle"]
 
 
-def _thigh_side(g: Mapping[str, Any], eta: Any, m: Any) -> tuple[Point, Point]:
-    """B and C in the frame of the thigh, A being the origin."""
+def _rear_joint(g: Mapping[str, Any], eta: Any, m: Any) -> Point:
+    """C in the frame of the thigh, A being the origin."""
     b = along((0.0, 0.0), -g["ab_length"], down(g["upper_body_angle"], m))
-    return b, along(b, g["bc_length"], down(eta, m))
+    return along(b, g["bc_length"], down(eta, m))
 
 
-def points(
-    g: Mapping[str, Any], hip: Point, thigh: Any, shank: Any, ad: Any, bc: Any, foot: Any, m: Any = np
-) -> dict[str, Point]:
-    """Positions of all `JOINTS` (and the mass centres' end points) from the hip and the angles of the links."""
-    upper, lower = down(thigh + g["upper_body_angle"], m), down(shank + g["lower_body_angle"], m)
-    sole = (m.cos(foot), m.sin(foot))
-    e = along(hip, g["thigh_length"], down(thigh, m))
+def points(g: Mapping[str, Any], hip: Point, thigh: Any, shank: Any, ad: Any, bc: Any, foot: Any) -> dict[str, Point]:
+    """Positions of all `JOINTS` from that of the hip and the angles (rad) of the links."""
+    upper, lower = down(thigh + g["upper_body_angle"]), down(shank + g["lower_body_angle"])
+    sole = (np.cos(foot), np.sin(foot))
+    e = along(hip, g["thigh_length"], down(thigh))
     a = along(e, -g["ae_length"], upper)
     b = along(a, -g["ab_length"], upper)
-    c = along(b, g["bc_length"], down(bc, m))
-    d = along(a, g["ad_length"], down(ad, m))
+    c = along(b, g["bc_length"], down(bc))
+    d = along(a, g["ad_length"], down(ad))
     f = along(d, -g["df_length"], lower)
-    ankle = along(f, g["shank_length"], down(shank, m))
+    ankle = along(f, g["shank_length"], down(shank))
     return {
         "hip": hip,
         "E": e,
@@ -132,28 +130,6 @@ def flexion_range(g: Mapping[str, float]) -> tuple[float, float]:
         knee = -np.unwrap(relative_angles(g, eta[:count])[1])
         reached += [knee.min(), knee.max()]
     return float(min(reached)), float(max(reached))
-
-
-def eta_of_flexion(g: Mapping[str, float], flexion: float) -> float:
-    """The angle `eta` (rad) at which the knee is bent by `flexion` (rad); raises `ValueError` outside the range."""
-    from scipy.optimize import brentq
-
-    eta = np.arange(0.5, -np.pi, -0.002)
-    eta = eta[np.abs(fold(g, eta)) < 1.0]
-    knee = -relative_angles(g, eta)[1] - flexion
-    crossing = np.flatnonzero((knee[:-1] <= 0.0) & (knee[1:] > 0.0))
-    if len(crossing) == 0:
-        raise ValueError(f"the linkage does not reach {np.degrees(flexion):.1f} deg of flexion")
-    i = int(crossing[0])
-    return float(brentq(lambda s: -float(relative_angles(g, s)[1]) - flexion, eta[i], eta[i + 1], xtol=1e-14))
-
-
-def instant_centre(p: Mapping[str, Point]) -> Point:
-    """Instant centre of the shank relative to the thigh: where lines AD and BC meet, from `points` (3)."""
-    (xa, ya), (xb, yb), (xc, yc), (xd, yd) = p["A"], p["B"], p["C"], p["D"]
-    w = (xa - xd) * (yb - yc) - (ya - yd) * (xb - xc)
-    ad, bc = xa * yd - ya * xd, xb * yc - yb * xc
-    return (ad * (xb - xc) - (xa - xd) * bc) / w, (ad * (yb - yc) - (ya - yd) * bc) / w
 
 
 def damper_length(g: Mapping[str, Any], d: Point, m: Any = np) -> Any:
