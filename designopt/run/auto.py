@@ -7,8 +7,9 @@ from pathlib import Path
 
 from designopt.plugin import PluginError
 from designopt.problem import Problem
+from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError
-from designopt.run.evaluate import Delivery, Evaluator
+from designopt.run.evaluate import Evaluator
 from designopt.run.executor import Chunk, ChunkResult, Completion, Executor
 from designopt.run.serial import Serial
 from designopt.study.study import Study

@@ -23,8 +23,8 @@ from distributed import Client, KilledWorker, LocalCluster
 from designopt.plugin import PluginError
 from designopt.run import dask_worker
 from designopt.run.dask_worker import DeliveredProblem, ExitCodes
+from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError, resume_command
-from designopt.run.evaluate import Delivery
 from designopt.run.executor import Chunk, Completion, Loss
 from designopt.run.watch import SLACK, Death
 from designopt.study.study import Execution

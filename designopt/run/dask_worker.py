@@ -8,7 +8,8 @@ from typing import Any
 from distributed import NannyPlugin, WorkerPlugin
 
 from designopt.plugin import PluginError
-from designopt.run.evaluate import Delivery, Evaluator
+from designopt.run.delivery import Delivery
+from designopt.run.evaluate import Evaluator
 from designopt.run.executor import Chunk, ChunkResult
 from designopt.run.watch import Watch, ignore_interrupts, read_death, write_exit_code
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
-import platform
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -15,19 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InvalidDesign, Kind, Plugin, PluginError, Use, find, installed, load_file
+from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, Space
 from designopt.run.executor import Chunk, ChunkResult
-from designopt.study.study import Parameter, Scenario, Study
+from designopt.study.study import Scenario, Study
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
-
-_loading = False
-
-
-def loading() -> bool:
-    """True while a worker runs a file to find a plugin in it: nothing may be run from there."""
-    return _loading
 
 
 @dataclass(frozen=True)
@@ -203,100 +194,6 @@ def _traceback(error: BaseException) -> str:
     """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
     lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
     return "".join(lines) + f"{type(error).__name__}: {error}"
-
-
-# --------------------------------------------------------------------------------------------------- delivery
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects."""
-
-    model: tuple[str, int, Mapping[str, Any]]
-    figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
-    parameters: tuple[Parameter, ...]
-    scenarios: tuple[tuple[str, Mapping[str, Any]], ...]
-    files: tuple[tuple[str, bytes], ...]
-    versions: Mapping[str, str]
-    timeout: float | None = None
-    allow_version_skew: bool = False
-
-    @classmethod
-    def of(cls, study: Study, *, allow_version_skew: bool = False) -> Delivery:
-        """What workers need of `study`; raises `PluginError` for a plugin that cannot be sent."""
-        uses = [study.model, *study.figures.values()]
-        files = dict.fromkeys(study.plugin_files)
-        for use in uses:
-            files.update(dict.fromkeys(_files_of(use.plugin, study)))
-        return cls(
-            model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),
-            figures=tuple((n, u.plugin.name, u.plugin.version, dict(u.settings)) for n, u in study.figures.items()),
-            parameters=study.space,
-            scenarios=tuple((s.name, dict(s.values)) for s in study.scenarios),
-            files=tuple(files),
-            versions=versions([use.plugin for use in uses]),
-            timeout=study.execution.timeout,
-            allow_version_skew=allow_version_skew,
-        )
-
-    def build(self) -> Evaluator:
-        """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
-        global _loading
-        _loading = True
-        try:
-            for name, content in self.files:
-                load_file(name, content)
-        finally:
-            _loading = False
-        model = self._use("model", *self.model)
-        figures = {n: self._use("objective", use, version, settings) for n, use, version, settings in self.figures}
-        if not self.allow_version_skew:
-            here = versions([model.plugin, *(use.plugin for use in figures.values())])
-            other = [f"{k} {here.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if here.get(k) != v]
-            if other:
-                raise PluginError(
-                    f"the worker has other versions: {', '.join(other)}; install the same there, "
-                    "or allow it with --allow-version-skew"
-                )
-        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
-        return Evaluator.build(model, figures, Space(self.parameters), scenarios)
-
-    @staticmethod
-    def _use(kind: Kind, name: str, version: int, settings: Mapping[str, Any]) -> Use:
-        plugin = find(kind, name)
-        if plugin.version != version:
-            raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
-        return Use(plugin, settings)
-
-
-def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:
-    """The file that declares `plugin`, unless workers find it by its entry point or among the study's plugin files."""
-    module = getattr(plugin.target, "__module__", "")
-    if study.plugin_files and module.startswith("designopt_plugin_"):
-        return []
-    for listed in installed(plugin.kind):
-        if listed.name == plugin.name and listed.entry.module == module:
-            return []
-    if plugin.source is None or not plugin.source.is_file():
-        raise PluginError(
-            f"{plugin.kind} '{plugin.name}' was typed in interactively and cannot be sent to workers; "
-            "put it into a file, or use executor 'serial'"
-        )
-    return [(str(plugin.source), plugin.source.read_bytes())]
-
-
-def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
-    """Versions that decide results: Python, designopt, NumPy and the distributions of `plugins`."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
-    names = {"designopt", "numpy"}
-    for plugin in plugins:
-        names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
-    for name in sorted(names - {"?"}):
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
 
 
 # ------------------------------------------------------------------------------------------------- one design

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from designopt.plugin import InputFile
-from designopt.run.evaluate import versions
+from designopt.run.delivery import versions
 from designopt.study.study import Study
 
 PACKAGES = ("scipy", "casadi", "pymoo", "dask", "distributed", "pydantic", "PyYAML", "pint", "moocore")

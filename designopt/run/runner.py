@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Plugin, load_file
 from designopt.problem import Outcomes, Problem, StageEnded
-from designopt.run import evaluate
 from designopt.run.auto import executor_for
+from designopt.run.delivery import loading
 from designopt.run.dispatch import Dispatcher
 from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError, resume_command
 from designopt.run.journal import explain
@@ -55,7 +55,7 @@ def run_study(
     `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
     """
     store_path = Path(store_path)
-    if evaluate.loading():
+    if loading():
         raise RuntimeError(
             "a worker runs this file to find a plugin in it; put the call that runs the study under "
             "'if __name__ == \"__main__\":'"

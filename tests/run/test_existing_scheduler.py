@@ -109,10 +109,10 @@ def test_failing_designs_are_sorted_out_there_too(cluster, tmp_path):
 
 
 def test_other_versions_are_refused_unless_allowed(cluster, tmp_path, monkeypatch):
-    from designopt.run import evaluate
+    from designopt.run import delivery
 
-    ours = evaluate.versions
-    monkeypatch.setattr(evaluate, "versions", lambda plugins=(): {**ours(plugins), "numpy": "0.1"})
+    ours = delivery.versions
+    monkeypatch.setattr(delivery, "versions", lambda plugins=(): {**ours(plugins), "numpy": "0.1"})
     with pytest.raises(WorkersError, match=r"other versions: numpy .* instead of 0\.1.*--allow-version-skew"):
         run_study(study(), tmp_path / "s", scheduler=cluster.address)
     result = run_study(study(), tmp_path / "t", scheduler=cluster.address, allow_version_skew=True)
