@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
 from designopt.run.provenance import provenance
 from designopt.run.result import Result
-from designopt.run.stage import StageRun
+from designopt.run.stage import BLOCK, StageRun
 from designopt.run.start_from import select
 from designopt.run.stopping import Signals
 from designopt.run.store import Store, append_durably, array_reference, read_arrays, read_study
@@ -148,14 +149,16 @@ def _known(store: Store, problem: Problem) -> Ledger:
     X = np.array([x for _, x, _ in designs], float).reshape(len(designs), len(problem.space.free))
     ledger.add_designs(X, np.array([v for _, _, v in designs], float))
     ledger.design_of.update((row[0], i) for i, row in enumerate(problem.keys(X)))
-    rows = list(store.journal.evaluations("key, status, outputs"))
-    ledger.slot_of.update((key, slot) for slot, (key, _, _) in enumerate(rows))
-    ledger.add_slots(len(rows))
-    outputs = [json.loads(text) if text else {} for _, _, text in rows]
-    names = tuple(dict.fromkeys([*ledger.columns, *(name for data in outputs for name in data)]))
-    values = np.array([[data.get(name) for name in names] for data in outputs], float).reshape(len(rows), len(names))
-    status = np.array([CODE[status] for _, status, _ in rows], np.uint8)
-    ledger.record(np.arange(len(rows)), status, names, values)
+    evaluations = store.journal.evaluations("key, status, outputs")
+    while rows := list(itertools.islice(evaluations, BLOCK)):  # in blocks: as objects they need more memory than the ledger
+        slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(rows))
+        ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, rows, strict=True))
+        ledger.add_slots(len(rows))
+        outputs = [json.loads(text) if text else {} for _, _, text in rows]
+        names = tuple(dict.fromkeys([*ledger.columns, *(name for data in outputs for name in data)]))
+        values = np.array([[data.get(name) for name in names] for data in outputs], float)
+        status = np.array([CODE[status] for _, status, _ in rows], np.uint8)
+        ledger.record(slots, status, names, values.reshape(len(rows), len(names)))
     return ledger
 
 

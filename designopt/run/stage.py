@@ -16,7 +16,7 @@ from designopt.run.progress import Snapshot
 from designopt.run.work import Work
 from designopt.study.study import Stage
 
-#: Rows of a batch whose keys are computed ahead of their evaluation.
+#: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
 BLOCK = 4096
 #: A solver that proposes so many invalid designs for each one of its budget is ended.
 INVALID_LIMIT = 100
