@@ -48,6 +48,9 @@ _CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.use-file-locking": False,
 }
+#: Dask forgets a local worker for good that is not up again so long after its death. One that dies often is not up at
+#: that moment by chance, and a cluster without workers has no room for work.
+_KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
 
 def connect(delivery: Delivery, execution: Execution, path: Path, *, insecure: bool) -> Dask:
@@ -71,6 +74,7 @@ class _Local:
         self._exits = contextlib.ExitStack()
         self._exits.enter_context(_without_main_module())
         self._exits.enter_context(_silent("distributed"))
+        self._exits.enter_context(dask.config.set(_KEEP_WORKERS))
         try:
             self.cluster = self._start(workers)
         except RuntimeError:  # a worker was killed before it was up
@@ -233,7 +237,7 @@ class Dask:
     @property
     def slots(self) -> int:
         """Two chunks for each worker: one at work, one waiting."""
-        return 2 * self._most_workers()
+        return 2 * max(1, self._most_workers())  # without any the run would end before its work is done
 
     def _most_workers(self) -> int:
         return len(self._cluster.cluster.workers) if isinstance(self._cluster, _Local) else self.workers

@@ -17,7 +17,7 @@ from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError
 from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Progress
-from designopt.run.stopping import Signals
+from designopt.run.stopping import Break, Signals
 from designopt.run.store import Store
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.study.study import Execution
@@ -149,7 +149,7 @@ class Dispatcher:
             if self.signals.count >= 2:
                 return []
             return list(self._executor.wait(0.2))
-        except KeyboardInterrupt:
+        except Break:
             return []
         except PluginError as error:
             raise WorkersError(str(error), self.store.path) from error

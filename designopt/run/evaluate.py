@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, Space
 from designopt.run.executor import Chunk, ChunkResult
+from designopt.run.stopping import Break
 from designopt.study.study import Scenario, Study
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
+
+#: Longer texts of errors are kept without their middle.
+LONGEST_MESSAGE = 20_000
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,13 @@ class Evaluator:
         """The evaluator of `problem` in this process."""
         return cls.build(problem.model, problem.figures, problem.space, problem.scenarios)
 
-    def evaluate(self, design: Mapping[str, Any], scenario: int = 0, arrays: Sequence[str] = ()) -> Evaluation:
-        """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data."""
+    def evaluate(
+        self, design: Mapping[str, Any], scenario: int = 0, arrays: Sequence[str] = (), *, recording: bool = False
+    ) -> Evaluation:
+        """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data.
+
+        In a run (`recording`) a KeyboardInterrupt is the model's own: the user's requests to stop arrive as `Break`.
+        """
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
         kept: Mapping[str, NDArray[Any]] = {}
@@ -91,10 +100,14 @@ class Evaluator:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
-            status, reason, message, place = DIVERGED, error.reason, str(error), ""
+            status, reason, message, place = DIVERGED, _text(error.reason), _text(error), ""
         except InvalidDesign as error:
-            status, reason, message, place = INVALID, "refused", str(error), ""
-        except (Exception, SystemExit) as error:  # a model that calls sys.exit must not end the run
+            status, reason, message, place = INVALID, "refused", _text(error), ""
+        except Break:
+            raise
+        except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
+            if isinstance(error, KeyboardInterrupt) and not recording:
+                raise
             status, reason, message, place = ERROR, type(error).__name__, _traceback(error), _place(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
@@ -145,7 +158,7 @@ class Evaluator:
         for i, (x, scenario) in enumerate(zip(chunk.X.tolist(), chunk.scenarios.tolist(), strict=True)):
             if begin:
                 begin(i)
-            done = self.evaluate(self.space.design(x), scenario, chunk.arrays)
+            done = self.evaluate(self.space.design(x), scenario, chunk.arrays, recording=True)
             status[i] = STATUSES.index(done.status)
             wall[i], cpu[i] = done.wall, done.cpu
             rows.append(done.outputs)
@@ -193,7 +206,18 @@ def _place(error: BaseException) -> str:
 def _traceback(error: BaseException) -> str:
     """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
     lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
-    return "".join(lines) + f"{type(error).__name__}: {error}"
+    return _text("".join(lines) + f"{type(error).__name__}: {_text(error)}")
+
+
+def _text(value: object) -> str:
+    """The text of what a model raised, whatever that is, as the journal can hold it."""
+    try:
+        text = str(value)
+    except Exception as error:
+        text = f"(its text cannot be had: {type(error).__name__})"
+    text = text.encode("utf-8", "backslashreplace").decode()
+    half = LONGEST_MESSAGE // 2
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
 
 
 # ------------------------------------------------------------------------------------------------- one design

@@ -11,6 +11,10 @@ from types import FrameType, TracebackType
 from typing import Any
 
 
+class Break(KeyboardInterrupt):
+    """The second request to stop: unlike a KeyboardInterrupt of a model, it is no result of an evaluation."""
+
+
 class Signals:
     """Counts the user's requests to stop while it is used as a context manager (in the main thread only)."""
 
@@ -37,7 +41,7 @@ class Signals:
         if self.count == 1:
             self.since = time.monotonic()
         elif self.count == 2 and self.breakable:
-            raise KeyboardInterrupt
+            raise Break
         elif self.count >= 3:
             sys.stderr.flush()
             os._exit(130)

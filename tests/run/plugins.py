@@ -57,6 +57,13 @@ def signal_mean(signal, value, *, gain: float = 1.0) -> Annotated[float, Quantit
     return gain * float(np.mean(signal)) + 0.0 * value
 
 
+class Speechless(Exception):
+    """An error whose text is an error."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
 @model("trouble", version=1, unchecked=True)
 def trouble(design, scenario, *, kind: str, at: float = 50.0, width: float = 0.5, pause: float = 0.0):
     """Good everywhere but within `width` of `at`, where it does what `kind` says."""
@@ -76,6 +83,14 @@ def trouble(design, scenario, *, kind: str, at: float = 50.0, width: float = 0.5
             sys.exit("no licence")
         if kind == "raise":
             raise ZeroDivisionError("no wheels")
+        if kind == "interrupt":
+            raise KeyboardInterrupt
+        if kind == "generator":
+            raise GeneratorExit
+        if kind == "speechless":
+            raise Speechless
+        if kind == "surrogate":
+            raise ValueError("file \udcff")
         if kind == "diverge":
             raise Diverged("fell over", reason="fall")
         if kind == "refuse":

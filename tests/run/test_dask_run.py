@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 from run_cases import Recorder, listed, make_study, use
@@ -67,6 +68,13 @@ def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbour
     assert result.outcomes.figures["value"][51, 0] == 102.0
     attempts = Journal.read(result.path, result.problem).records("attempt")
     assert [a["outcome"] for a in attempts] == ["crashed", "crashed"]
+
+
+def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_path):
+    # Dask drops a local worker that is down so long after an earlier death: at its default of 15 s by chance only
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1 s"}):
+        result = run_study(trouble("exit", count=9, width=20.0), tmp_path / "s")
+    assert result.status[:, 0].tolist() == ["ok"] * 3 + ["crashed"] * 3 + ["ok"] * 3
 
 
 @pytest.mark.parametrize("kind", ["sleep", "spin"])

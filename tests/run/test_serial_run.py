@@ -177,6 +177,10 @@ def test_scenarios_choices_and_integers_come_back_from_the_journal(tmp_path):
         ("nan", "nonfinite", "value", "value is nan"),
         ("raise", "error", "ZeroDivisionError", "ZeroDivisionError: no wheels"),
         ("sys_exit", "error", "SystemExit", "SystemExit: no licence"),
+        ("interrupt", "error", "KeyboardInterrupt", "KeyboardInterrupt"),
+        ("generator", "error", "GeneratorExit", "GeneratorExit"),
+        ("speechless", "error", "Speechless", "Speechless: (its text cannot be had: RuntimeError)"),
+        ("surrogate", "error", "ValueError", "ValueError: file \\udcff"),
     ],
 )
 def test_a_failed_evaluation_is_recorded_with_its_class_and_never_ranks(tmp_path, kind, status, reason, message):
