@@ -150,7 +150,7 @@ def _known(store: Store, problem: Problem) -> Ledger:
     ledger.add_designs(X, np.array([v for _, _, v in designs], float))
     ledger.design_of.update((row[0], i) for i, row in enumerate(problem.keys(X)))
     evaluations = store.journal.evaluations("key, status, outputs")
-    while rows := list(itertools.islice(evaluations, BLOCK)):  # in blocks: as objects they need more memory than the ledger
+    while rows := list(itertools.islice(evaluations, BLOCK)):  # as objects they need much memory
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(rows))
         ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, rows, strict=True))
         ledger.add_slots(len(rows))
