@@ -1,8 +1,9 @@
-"""Studies for the tests of runs, and a progress display that remembers."""
+"""Studies for the tests of runs, a progress display that remembers, and journals as text."""
 
 from pathlib import Path
 
 from designopt.plugin import Use, find, load_file
+from designopt.run.journal import Journal
 from designopt.study.expression import Expression
 from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
 
@@ -36,6 +37,15 @@ def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=
 
 def listed(values, *, batch=0, name="list", **budget):
     return Stage(name, use("solver", "listed", values=[float(v) for v in values], batch=batch), Budget(**budget))
+
+
+def dump(result):
+    """What two runs of one study must have in common, from the store of `result`."""
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.dump()
+    finally:
+        journal.close()
 
 
 class Recorder:

@@ -10,21 +10,13 @@ from pathlib import Path
 import dask
 import numpy as np
 import pytest
-from run_cases import Recorder, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.plugin import Use
 from designopt.run.errors import FailurePolicyStop, WorkersError
 from designopt.run.journal import Journal
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
-
-
-def dump(result):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.dump()
-    finally:
-        journal.close()
 
 
 def learning(executor, **more):

@@ -7,10 +7,9 @@ import sys
 import time
 
 import pytest
-from run_cases import Recorder, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.run.errors import WorkersError
-from designopt.run.journal import Journal
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
 
@@ -79,14 +78,6 @@ def bare_cluster(tmp_path_factory):
         yield started
     finally:
         started.close()
-
-
-def dump(result):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.dump()
-    finally:
-        journal.close()
 
 
 def test_an_existing_scheduler_gives_the_same_journal(cluster, tmp_path):

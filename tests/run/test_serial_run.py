@@ -7,23 +7,15 @@ import time
 
 import numpy as np
 import pytest
-from run_cases import Recorder, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.problem import STATUSES
 from designopt.run.errors import FailurePolicyStop, ReplayError, StoreError
-from designopt.run.journal import FORMAT, Journal
+from designopt.run.journal import FORMAT
 from designopt.run.result import Result
 from designopt.run.runner import resume_study, run_study
 from designopt.study.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
-
-
-def dump(result):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.dump()
-    finally:
-        journal.close()
 
 
 def trouble(kind, values=range(40, 60), **others):

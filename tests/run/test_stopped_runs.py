@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import listed, make_study
+from run_cases import dump, listed, make_study
 from run_script import study
 
 from designopt.run.errors import StoreError
@@ -21,14 +21,6 @@ from designopt.run.result import Result
 from designopt.run.runner import run_study
 
 SCRIPT = Path(__file__).with_name("run_script.py")
-
-
-def dump(result):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.dump()
-    finally:
-        journal.close()
 
 
 started = []
