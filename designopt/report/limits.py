@@ -15,7 +15,7 @@ from designopt.run.result import Result
 if TYPE_CHECKING:
     from designopt.study.study import Constraint
 
-#: A value this share of its range away from a bound has reached it.
+#: A value this share of its range away from a bound, or of a limit's size away from it, has reached it.
 NEAR = 0.01
 #: Shares of the front below this are not worth a sentence.
 TOLD = 0.05
@@ -39,7 +39,9 @@ def limits(result: Result) -> Section | None:
         "Bounds and limits",
         introduction=(
             "Where the front lies on a bound of the space, better designs may lie beyond it; where it lies on a limit, "
-            f"the limit decides. A value within {_share(NEAR)} of the range counts as reaching it."
+            f"the limit decides. A value reaches a bound when it is within {_share(NEAR)} of the parameter's range, and "
+            f"a limit when it is within {_share(NEAR)} of the limit's size (of the range of feasible values when the "
+            "limit is 0)."
         ),
         findings=tuple(findings),
         tables=tables,
@@ -80,7 +82,7 @@ def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
         for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
             if limit is None or _counted(values):
                 continue
-            share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _range(values, limit)))
+            share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _size(result, values, limit)))
             if share >= TOLD:
                 sentences.append(
                     f"The {kind} limit of {c.name} ({_amount(limit, c.unit)}) is active in {_share(share)} of the "
@@ -95,9 +97,15 @@ def _counted(values: NDArray[np.float64]) -> bool:
     return bool(np.all(finite == np.rint(finite)))
 
 
-def _range(values: NDArray[np.float64], limit: float) -> float:
-    finite = values[np.isfinite(values)]
-    return float(np.ptp(finite)) if len(finite) > 1 and np.ptp(finite) > 0 else abs(limit) or 1.0
+def _size(result: Result, values: NDArray[np.float64], limit: float) -> float:
+    """What closeness to a limit is measured by: the limit's own size, or the range of feasible values for a limit of 0.
+
+    Not the range of all values: designs far outside would make everything within the limit look close to it.
+    """
+    if limit:
+        return abs(limit)
+    feasible = values[result.outcomes.feasible & np.isfinite(values)]
+    return float(np.ptp(feasible)) if len(feasible) else 0.0
 
 
 def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:

@@ -161,6 +161,15 @@ def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
     assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.5),)
 
 
+@pytest.mark.parametrize(("limit", "active"), [(0.02, 25), (0.0, 25)])
+def test_one_design_far_outside_does_not_make_a_limit_look_active(limit: float, active: int) -> None:
+    sag = limit - np.array([0.0001, 0.005, 0.012, 0.0199, -17.0])
+    X = [(20.0 + 10 * i, 0.5) for i in range(5)]
+    given = result(X, {"mass": [1, 2, 3, 4, 0.5], "sag": sag}, constraints=(at_most("sag", limit, "mm"),))
+    told = [f for f in limits(given).findings if "limit of" in f]  # type: ignore[union-attr]
+    assert told == [f"The upper limit of sag ({limit:g} mm) is active in {active} % of the front."]
+
+
 def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:
     given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),))
     assert limits(given).findings == ("The front stays away from every bound of the space and from every limit.",)  # type: ignore[union-attr]
