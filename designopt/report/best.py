@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from designopt.plugin import report
 from designopt.report.labels import design_rows, figure_rows, listed, number, objective_values
+from designopt.report.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
 
@@ -26,6 +27,7 @@ def best(result: Result) -> Section:
             "value of each objective at once, when every objective is scaled to its range over the front"
         )
         findings.append(f"Compromise: {describe(result, compromise)}.")
+    findings += [sentence(clause) for clause in warnings(result)]
     return Section(
         "Best designs",
         introduction=introduction + ".",

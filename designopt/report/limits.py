@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NEAR = 0.01
 #: Shares of the front below this are not worth a sentence.
 TOLD = 0.05
+#: From this share of the front on it stands beside the best designs too.
+WARNED = 0.5
 
 
 @report("limits", version=1)
@@ -27,7 +29,7 @@ def limits(result: Result) -> Section | None:
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):
         return None
-    findings = [*attained_bounds(result, front), *active_limits(result, front)]
+    findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     if not findings:
         findings = ["The front stays away from every bound of the space and from every limit."]
     rows = [_row(result, c, front) for c in result.problem.constraints]
@@ -39,26 +41,41 @@ def limits(result: Result) -> Section | None:
         "Bounds and limits",
         introduction=(
             "Where the front lies on a bound of the space, better designs may lie beyond it; where it lies on a limit, "
-            f"the limit decides. A value reaches a bound when it is within {_share(NEAR)} of the parameter's range, and "
-            f"a limit when it is within {_share(NEAR)} of the limit's size (of the range of feasible values when the "
-            "limit is 0)."
+            f"the limit decides. A value reaches a bound when it is within {_share(NEAR)} of the parameter's range, "
+            f"and a limit when it is within {_share(NEAR)} of the limit's size (of the range of feasible values when "
+            "the limit is 0)."
         ),
         findings=tuple(findings),
         tables=tables,
     )
 
 
-def attained_bounds(result: Result, front: NDArray[np.intp]) -> list[str]:
-    """Sentences about free parameters whose bound is reached by a share of the front's designs."""
+def warnings(result: Result) -> list[str]:
+    """Clauses about the bounds and limits that most of the front has reached; whoever reads its values must know."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    if not len(front):
+        return []
+    return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
+
+
+def sentence(clause: str) -> str:
+    """`clause` as a sentence; names of parameters keep their letters."""
+    return (clause[0].upper() + clause[1:] if clause.startswith("the ") else clause) + "."
+
+
+def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD, *, choices: bool = True) -> list[str]:
+    """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
     space = result.problem.space
     S = space.to_search(result.outcomes.X[front])
-    sentences = []
+    clauses = []
     for j, p in enumerate(space.free):
         if p.kind == "choice":
+            if not choices:
+                continue
             for k, value in enumerate(p.values):
                 share = float(np.mean(result.outcomes.X[front, j] == k))
                 if share == 1.0 and len(p.values) > 1:
-                    sentences.append(f"{p.name} is {number(value)} in every design of the front.")
+                    clauses.append(f"{p.name} is {number(value)} in every design of the front")
             continue
         width = space.upper[j] - space.lower[j]
         slack = 0.5 if p.kind == "int" else 0.0
@@ -67,28 +84,27 @@ def attained_bounds(result: Result, front: NDArray[np.intp]) -> list[str]:
             ("upper", p.high, space.upper[j] - slack - S[:, j]),
         ):
             share = float(np.mean(gap <= NEAR * width))
-            if share >= TOLD:
-                sentences.append(
-                    f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(share)} of the front."
+            if share >= least:
+                clauses.append(
+                    f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(share)} of the front"
                 )
-    return sentences
+    return clauses
 
 
-def active_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
-    """Sentences about limits that a share of the front's designs touches."""
-    sentences = []
+def active_limits(result: Result, front: NDArray[np.intp], least: float = TOLD) -> list[str]:
+    """Clauses about limits that a share of at least `least` of the front's designs touches."""
+    clauses = []
     for c in result.problem.constraints:
         low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
         for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
             if limit is None or _counted(values):
                 continue
             share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _size(result, values, limit)))
-            if share >= TOLD:
-                sentences.append(
-                    f"The {kind} limit of {c.name} ({_amount(limit, c.unit)}) is active in {_share(share)} of the "
-                    "front."
+            if share >= least:
+                clauses.append(
+                    f"the {kind} limit of {c.name} ({_amount(limit, c.unit)}) is active in {_share(share)} of the front"
                 )
-    return sentences
+    return clauses
 
 
 def _counted(values: NDArray[np.float64]) -> bool:

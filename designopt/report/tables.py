@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
 from designopt.report.labels import count, number, objective_values, plural, with_unit
+from designopt.report.limits import warnings
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
 
 
 def summary_table(result: Result) -> str:
-    """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline."""
+    """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
+
+    Below stands a note for each bound and limit that most of the front has reached.
+    """
     chosen = result.chosen()
     if not chosen:
         return without_feasible(result)
@@ -27,12 +31,13 @@ def summary_table(result: Result) -> str:
         cells = [number(design[p.name]) for p in problem.space.free] + [number(float(v)) for v in values[row]]
         lines.append([label, *cells])
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    return "\n".join(
+    table = [
         "  ".join(
             c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
-    )
+    ]
+    return "\n".join([*table, *(f"note: {clause}" for clause in warnings(result))])
 
 
 def state(result: Result) -> str:

@@ -170,6 +170,18 @@ def test_one_design_far_outside_does_not_make_a_limit_look_active(limit: float, 
     assert told == [f"The upper limit of sag ({limit:g} mm) is active in {active} % of the front."]
 
 
+def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_best_designs() -> None:
+    X = [(10.0, 0.2), (10.0, 0.4), (10.0, 0.6), (50.0, 0.5)]
+    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9.5, 9.49, 7, 6]}, constraints=(at_most("sag", 9.5, "mm"),))
+    bound = "width is at its lower bound (10 mm) in 75 % of the front"
+    limit = "upper limit of sag (9.5 mm) is active in 50 % of the front"
+    assert best(given).findings[1:] == (f"{bound}.", f"The {limit}.")
+    assert summary_table(given).splitlines()[-2:] == [f"note: {bound}", f"note: the {limit}"]
+    inside = result([(30.0, 0.5), (10.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
+    assert len(best(inside).findings) == 1
+    assert "note" not in summary_table(inside)
+
+
 def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:
     given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [2, 1]}, constraints=(at_most("sag", 2.0),))
     assert limits(given).findings == ("The front stays away from every bound of the space and from every limit.",)  # type: ignore[union-attr]
