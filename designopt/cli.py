@@ -292,9 +292,11 @@ def _open(store: str) -> Result:
     from designopt.run.errors import StoreError
 
     try:
-        return open_store(store)
+        result = open_store(store)
+        _ = result.counts, result.sessions  # read here, where a damaged journal can be told
     except StoreError as error:
         _fail(str(error), STORE)
+    return result
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -120,7 +120,7 @@ class _Existing:
                 address = str(json.loads(Path(file).read_text())["address"])
             _refuse_open(address, path, insecure=insecure)
             self.client = Client(address, set_as_default=False, timeout=CONNECT_WAIT)  # type: ignore[no-untyped-call]
-        except (OSError, TimeoutError, ValueError, KeyError) as error:
+        except (OSError, TimeoutError, ValueError, KeyError, TypeError, RecursionError) as error:
             self._silence.__exit__(None, None, None)
             raise WorkersError(f"scheduler {address} cannot be reached: {error}; is it running?", path) from error
         try:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,7 @@ def resume_command(path: Path) -> str:
     try:
         files = json.loads((path / "problem.json").read_bytes())["study"]["plugin_files"]
         plugins = [f" --plugin {shlex.quote(str(file['name']))}" for file in files]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         plugins = []
     return f"designopt resume {shlex.quote(str(path))}{''.join(plugins)}"
 
@@ -38,6 +41,24 @@ class RunError(Exception):
 
 class StoreError(RunError):
     """The store cannot be used: it is in use, holds another problem or format, or cannot be written."""
+
+
+@contextlib.contextmanager
+def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
+    """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`."""
+    try:
+        yield
+    except (
+        sqlite3.Error,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study anew"
+        raise StoreError(text, path) from error
 
 
 class ReplayError(StoreError):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Matrix, Outcomes, Problem
+from designopt.run.errors import reading
 from designopt.run.journal import Journal
 from designopt.run.ledger import figure_names
 from designopt.run.store import read_arrays, read_study
@@ -54,8 +55,9 @@ class Result:
         path = Path(path)
         study = study or read_study(path)
         result = cls(path, study, Problem.of(study))
-        journal = Journal.read(path, result.problem)
-        journal.close()
+        with reading(path):
+            journal = Journal.read(path, result.problem)
+            journal.close()
         return result
 
     # ------------------------------------------------------------------------------------------------- designs
@@ -172,7 +174,8 @@ class Result:
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
         """The processes that worked on this store: start, end, why it ended, executor, versions (a mapping)."""
-        return [{**row, "versions": json.loads(row["versions"] or "{}")} for row in self._records("session")]
+        with reading(self.path):
+            return [{**row, "versions": json.loads(row["versions"] or "{}")} for row in self._records("session")]
 
     @property
     def ended(self) -> str:
@@ -183,7 +186,8 @@ class Result:
     def _records(self, table: str) -> list[dict[str, Any]]:
         journal = Journal.read(self.path, self.problem)
         try:
-            return journal.records(table)
+            with reading(self.path):
+                return journal.records(table)
         finally:
             journal.close()
 
@@ -244,7 +248,8 @@ class Result:
     def _table(self) -> _Table:
         journal = Journal.read(self.path, self.problem)
         try:
-            return _read(journal, self.problem)
+            with reading(self.path):
+                return _read(journal, self.problem)
         finally:
             journal.close()
 

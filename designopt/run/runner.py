@@ -19,7 +19,7 @@ from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run.auto import executor_for
 from designopt.run.delivery import loading
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError, resume_command
+from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError, reading, resume_command
 from designopt.run.journal import explain
 from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
@@ -78,7 +78,8 @@ def run_study(
     opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
     try:
         with opened as store, Signals() as signals:
-            ledger = _known(store, problem)
+            with reading(store_path):
+                ledger = _known(store, problem)
             dispatcher = Dispatcher(store, ledger, execution, start, signals, show)
             _begin_session(store, study)
             with _ending(store, dispatcher):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem
 from designopt.run import archive
-from designopt.run.errors import StoreError, resume_command
+from designopt.run.errors import StoreError, reading, resume_command
 from designopt.run.journal import Journal, explain
 from designopt.run.lock import Lock
 from designopt.study.study import Study
@@ -35,9 +35,9 @@ class Store:
     @classmethod
     def create(cls, path: Path, study: Study, problem: Problem) -> Store:
         """A new store; `StoreError` when something is there already or the folder cannot be written."""
-        if (path / "journal.db").exists():
-            raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
         try:
+            if (path / "journal.db").exists():
+                raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
@@ -64,7 +64,8 @@ class Store:
         lock = Lock(path)
         journal = None
         try:
-            journal = Journal.open(path, problem, seed=study.seed)
+            with reading(path):
+                journal = Journal.open(path, problem, seed=study.seed)
             store = cls(path, study, problem, lock, journal)
             _write_study(path, study, problem)
             store._remove_orphans()
@@ -132,13 +133,12 @@ def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
 def read_study(path: Path) -> Study:
     """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none."""
     try:
-        data = json.loads((path / "problem.json").read_bytes())
+        with reading(path, "problem.json"):
+            data = json.loads((path / "problem.json").read_bytes())
     except FileNotFoundError as error:
         raise StoreError(f"{path}: is not a store (it has no problem.json)", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
-    except ValueError as error:
-        raise StoreError(f"{path}: problem.json is damaged: {error}", path) from error
 
     def content(digest: str) -> bytes:
         if not digest.isalnum():
@@ -148,11 +148,16 @@ def read_study(path: Path) -> Study:
         except OSError as error:
             raise StoreError(f"{path}: files/{digest} cannot be read: {error.strerror}", path) from error
 
+    file = path / "study.yaml"
     try:
-        text = (path / "study.yaml").read_text(encoding="utf-8") if (path / "study.yaml").exists() else ""
-        return archive.decode(data["study"], file=content, text=text, path=path / "study.yaml" if text else None)
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path}: problem.json is damaged: {type(error).__name__}: {error}", path) from error
+        with reading(path, "study.yaml"):
+            text = file.read_text(encoding="utf-8") if file.exists() else ""
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
+    with reading(path, "problem.json"):
+        study = archive.decode(data["study"], file=content, text=text, path=file if text else None)
+        Problem.of(study).canonical()  # whoever compares it with the journal can trust its types
+    return study
 
 
 def _write_study(path: Path, study: Study, problem: Problem) -> None:

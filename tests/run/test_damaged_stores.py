@@ -1,0 +1,61 @@
+"""A store is data: what is damaged in it is said in one line, whatever it is."""
+
+import shutil
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+from run_cases import listed, make_study
+
+from designopt.cli import STORE, main
+from designopt.run.errors import StoreError
+from designopt.run.result import Result
+from designopt.run.runner import resume_study, run_study
+
+
+@pytest.fixture(scope="module")
+def intact(tmp_path_factory):
+    path = tmp_path_factory.mktemp("intact") / "s"
+    run_study(make_study(names=("a",), stages=(listed([0.1, 0.2, 0.3]),)), path)
+    return path
+
+
+def refused(path):
+    with pytest.raises(StoreError, match=r"is damaged|do not belong together"):
+        _ = Result.open(path).counts, Result.open(path).sessions
+    for command in ("show", "report"):
+        answer = CliRunner().invoke(main, [command, str(path)])
+        assert answer.exit_code == STORE, answer.output
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET value = 'abc' WHERE name = 'format'",
+        "DELETE FROM meta",
+        "DROP TABLE session",
+        "UPDATE session SET versions = 'x'",
+        "UPDATE evaluation SET outputs = '{bad' WHERE design = 1",
+        "UPDATE evaluation SET outputs = '[1]' WHERE design = 1",
+        "UPDATE evaluation SET scenario = 9 WHERE design = 1",
+        "UPDATE design SET x_a = 'abc' WHERE id = 1",
+    ],
+)
+def test_a_damaged_journal_is_refused_with_a_line(intact, tmp_path, damage):
+    path = tmp_path / "s"
+    shutil.copytree(intact, path)
+    db = sqlite3.connect(path / "journal.db")
+    db.execute(damage)
+    db.commit()
+    db.close()
+    refused(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "null", '{"study": 1}', '{"study": {"name": "x"}}'])
+def test_a_damaged_problem_is_refused_with_a_line(intact, tmp_path, text):
+    path = tmp_path / "s"
+    shutil.copytree(intact, path)
+    (path / "problem.json").write_text(text)
+    refused(path)
+    with pytest.raises(StoreError, match=r"problem.json is damaged"):
+        resume_study(path)
