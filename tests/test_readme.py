@@ -1,6 +1,7 @@
 """What the README shows works as written."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,9 @@ def test_the_model_of_ones_own_runs_as_printed(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "isolation.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "results" / "isolation.study" / "journal.db").exists()
+    front = [float(line.split("'stiffness': ")[1].split(",")[0]) for line in done.stdout.splitlines()]
+    assert len(front) > 3
+    assert all(5e3 <= stiffness <= 5e4 for stiffness in front)
 
 
 def test_the_study_file_is_valid_as_printed(tmp_path: Path) -> None:
@@ -41,6 +45,15 @@ def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "mine.study" / "report.html").exists()
+
+
+def test_the_values_that_are_replaced_on_the_command_line_are_in_the_study_file(tmp_path: Path) -> None:
+    (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
+    shown = next(block for block in blocks("sh") if "--set" in block)
+    command = [sys.executable, "-m", *shlex.split(shown), "--dry-run"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "at most 200 designs" in done.stdout
 
 
 @pytest.mark.parametrize("command", re.findall(r"python3 -m venv .*", README))

@@ -45,7 +45,10 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
             ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
         if section is not None:
             before = len(ctx.findings)
-            parameter = _parameter(ctx, name, section, inputs.get(name) if inputs else None, path)
+            item = inputs.get(name) if inputs else None
+            if model and (inputs is None or (item is not None and unit_of(item) is None)):
+                _no_unit(ctx, name, section, model, path)
+            parameter = _parameter(ctx, name, section, item, path)
             if parameter is not None and len(ctx.findings) == before:
                 made.append(parameter)
     if model and inputs:
@@ -53,6 +56,28 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
         for name in lacking[:20]:
             ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
     return made
+
+
+def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: Plugin, path: Path) -> None:
+    """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
+    what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
+    places: list[tuple[Path, Any]] = [((*path, key), section.get(key)) for key in ("low", "high", "value")]
+    places += [((*path, "values", i), value) for i, value in enumerate(section.get("values", ()))]
+    found = [place for place, value in places if _has_unit(value)]
+    if section.get("unit"):
+        found.insert(0, (*path, "unit"))
+    if found:
+        mend = "annotate the model's design argument with a TypedDict, or write plain numbers"
+        ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {mend}")
+
+
+def _has_unit(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            value = units.parse_amount(value)
+        except UnitError:
+            return False  # a word
+    return isinstance(value, Amount) and bool(value.unit)
 
 
 def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path) -> Parameter | None:

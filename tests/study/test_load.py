@@ -127,12 +127,12 @@ def test_limits_are_in_the_unit_of_the_constraint(load) -> None:
 
 def test_a_model_that_declares_nothing_accepts_any_name(load) -> None:
     text = (
-        "study: s\nmodel: {use: test_open}\nspace: {x: [0, 1], y: {values: [a, b]}, z: {low: 1 mm, high: 2 mm}}\n"
+        "study: s\nmodel: {use: test_open}\nspace: {x: [0, 1], y: {values: [a, b]}, z: {value: 2}}\n"
         "scenarios: [{name: one, wind: 3}]\nobjectives: [{name: f, minimize: f + g, unit: m}]\n"
         "solver: {use: test_grid}\n"
     )
     study = load(text)
-    assert [(p.name, p.unit, p.factor) for p in study.space] == [("x", "", 1.0), ("y", "", 1.0), ("z", "mm", 1.0)]
+    assert [(p.name, p.unit, p.factor) for p in study.space] == [("x", "", 1.0), ("y", "", 1.0), ("z", "", 1.0)]
     assert study.scenarios[0].values == {"wind": 3}
     assert (str(study.objectives[0].expression), study.objectives[0].unit) == ("f + g", "m")
 

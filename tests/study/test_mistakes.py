@@ -232,6 +232,30 @@ def test_a_mistake_is_reported_once_at_its_place(load, base_text, find, replacem
             assert issue.end_column == end, str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ("{low: «5 kN/m», high: 50 kN/m}", "low"),
+        ("{low: 5, high: «50 kN/m»}", "high"),
+        ("{low: 5 kN/m, high: 50 kN/m, unit: «kN/m»}", "unit"),
+        ("{value: «5 kN/m»}", "value"),
+        ("{values: [5, «6 kN/m»]}", "values.1"),
+    ],
+)
+def test_a_unit_that_the_model_gives_no_way_to_convert_is_a_mistake(load, given, key) -> None:
+    rest = "objectives: [{name: a, minimize: a}]\nsolver: {use: test_search}\nbudget: {evaluations: 40}\n"
+    base = f"study: s\nmodel: {{use: test_open}}\nspace: {{stiffness: GIVEN}}\n{rest}"
+    text, line, column, end = _changed(base, "GIVEN", given)
+    with pytest.raises(StudyError) as caught:
+        load(text)
+    (issue,) = caught.value.issues
+    assert (issue.path, issue.line, issue.column, issue.end_column) == (f"space.stiffness.{key}", line, column, end)
+    assert issue.message == (
+        "the model 'test_open' does not declare 'stiffness', so its unit cannot be converted; "
+        "annotate the model's design argument with a TypedDict, or write plain numbers"
+    )
+
+
 def test_the_hand_written_cases_are_many() -> None:
     assert len(CASES) >= 60
 
