@@ -24,6 +24,7 @@ from designopt.report import best, convergence, failures, front, limits, map, ov
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.labels import number
 from designopt.report.section import Figure, Section, Table
+from designopt.report.tables import unfinished
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
@@ -122,7 +123,7 @@ def render(result: Result, parts: list[Section]) -> str:
 <p class="study">{_text(study.name)}</p>
 <h1>{_text(title)}</h1>
 <p class="made">Store {_text(result.path.name)} · report made {_text(made)}</p>
-</header>
+{_unfinished(result)}</header>
 {body}
 <footer>Figures: the camera above each saves it as SVG. Tables: “CSV” saves all rows in full precision.
 This page loads nothing from anywhere.</footer>
@@ -132,6 +133,12 @@ This page loads nothing from anywhere.</footer>
 </body>
 </html>
 """
+
+
+def _unfinished(result: Result) -> str:
+    """A banner when the run has not reached its end; nothing when it has."""
+    told = unfinished(result)
+    return f'<p class="unfinished" role="status">{_text(told)}</p>\n' if told else ""
 
 
 def _anchors(titles: list[str]) -> list[str]:

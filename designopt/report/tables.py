@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from designopt.report.best import without_feasible
 from designopt.report.labels import count, number, objective_values, plural, with_unit
 from designopt.report.limits import warnings
+from designopt.run.errors import resume_command
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
@@ -55,3 +56,26 @@ def state(result: Result) -> str:
             f"last session {result.ended}",
         ]
     )
+
+
+def unfinished(result: Result) -> str:
+    """Why the run is not at its end, how far it came and the command that continues it; empty when it is done."""
+    if result.ended == "done":
+        return ""
+    begun = set(result.stage.tolist())
+    stages = [stage for stage in result.study.stages if stage.name in begun] or list(result.study.stages[:1])
+    done = int((result.stage == stages[-1].name).sum()) if stages else 0
+    # What all stages asked for is known; it is what this stage asked for as long as there was no other.
+    asked = result.counts["points"] if len(stages) == 1 else None
+    planned = stages[-1].budget.evaluations or asked if stages else None
+    far = f"{count(done)}{f' of {count(planned)}' if planned and planned > done else ''} designs"
+    where = f" of stage {stages[-1].name}" if stages else ""
+    if result.ended == "not ended":
+        why = f"Unfinished: the run is at work, or it was killed; so far {far}{where}. Unless it is at work, continue"
+    else:
+        why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{where}. Continue"
+    return f"{why} with: {resume_command(result.path)}"
+
+
+#: Why a session ended, as a clause.
+_WHY = {"failure policy": "ended by the failure policy", "error": "ended by an error"}

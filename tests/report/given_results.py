@@ -60,15 +60,18 @@ class GivenResult(Result):
     """A `Result` whose table is given instead of read from a journal; everything derived is the real thing."""
 
     table: Mapping[str, Any] = field(default_factory=dict)
+    session: Mapping[str, Any] = field(default_factory=lambda: {"reason": "done"})
 
     outcomes = property(lambda self: self.table["outcomes"])
     status = property(lambda self: self.table["status"])
     reason = property(lambda self: self.table["reason"])
     stage = property(lambda self: self.table["stage"])
     wall = property(lambda self: self.table["wall"])
-    counts = property(lambda self: {"points": len(self.outcomes), "evaluations": self.status.size})
+    counts = property(
+        lambda self: {"points": self.session.get("points", len(self.outcomes)), "evaluations": self.status.size}
+    )
     events = ()
-    sessions = ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}},)
+    sessions = property(lambda self: ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}, **self.session},))
 
     def message(self, i: int, scenario: int = 0) -> str:
         return f"failed for <width> {self.outcomes.X[i, 0]:g}"

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,30 @@ def test_the_file_is_replaced_as_a_whole(grid_result: GivenResult, tmp_path: Pat
     assert write_report(grid_result, path) == path
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize(
+    ("session", "said"),
+    [
+        (
+            {"reason": "interrupted", "points": 451},
+            "Unfinished: interrupted after 6 of 451 designs of stage sweep. Continue",
+        ),
+        (
+            {"reason": "failure policy"},
+            "Unfinished: ended by the failure policy after 6 designs of stage sweep. Continue",
+        ),
+        (
+            {},
+            "Unfinished: the run is at work, or it was killed; so far 6 designs of stage sweep. Unless",
+        ),
+    ],
+)
+def test_the_report_of_an_unfinished_run_says_so_at_the_top(session: dict[str, Any], said: str, tmp_path: Path) -> None:
+    X = [(20.0 + i, 0.5) for i in range(6)]
+    given = result(X, {"mass": range(6), "sag": range(6)})
+    page = as_page(replace(given, session=session), tmp_path)
+    assert said in page.text
+    assert "ontinue with: designopt resume beam.study" in page.text
+    assert page.text.index(said) < page.text.index("Which width")
+    assert "Unfinished" not in as_page(given, tmp_path).text
