@@ -4,6 +4,7 @@ import importlib.util
 import sqlite3
 import statistics
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
@@ -76,13 +77,25 @@ def _commits_per_second(tmp_path, count=1500):
 
 
 def test_trivial_evaluations_one_by_one_each_durable(tmp_path):
-    raw = _commits_per_second(tmp_path)
-    rate, _ = _rate(tmp_path, 3, 3000, 1, {"executor": "serial"})
-    own = 1.0 / rate - 1.0 / raw
+    """At least 3000 a second where SQLite itself commits 7700 a second, the disk that the target was set on.
+
+    Shared disks differ by an order of magnitude from minute to minute, so raw commits and runs take turns, and the
+    runner's own time is also measured with the store in memory, where a flush costs nothing.
+    """
+    raw, disk = [], []
+    for i in range(5):
+        (tmp_path / str(i)).mkdir()
+        raw.append(_commits_per_second(tmp_path / str(i)))
+        disk.append(_rate(tmp_path / str(i), 1, 2000, 1, {"executor": "serial"})[0])
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
+        own, _ = _rate(Path(folder), 3, 3000, 1, {"executor": "serial"})
+    expected = 1.0 / (1.0 / own + 1.0 / 7700.0)
     print(
-        f"\none by one: {rate:.0f}/s; SQLite alone commits {raw:.0f}/s on this disk; the runner adds {own * 1e6:.0f} us"
+        f"\none by one: {statistics.median(disk):.0f}/s on this disk, where SQLite alone commits"
+        f" {statistics.median(raw):.0f}/s; {own:.0f}/s in memory; {expected:.0f}/s where SQLite commits 7700/s"
     )
-    assert rate > 3000 or own < 1.0 / 3000 - 1.0 / 7700  # 7700/s: the disk that the target was set on
+    assert max(statistics.median(disk), expected) > 3000
 
 
 def test_trivial_evaluations_in_groups_in_this_process(tmp_path):
