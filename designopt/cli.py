@@ -250,7 +250,7 @@ def list_(kind: str | None) -> None:
 
 @main.command()
 @click.argument("name")
-@click.option("--plugin", "plugin_files", multiple=True, type=click.Path(exists=True, dir_okay=False), hidden=True)
+@_plugins
 def show(name: str, plugin_files: tuple[str, ...]) -> None:
     """Show a plugin's settings with their units, the state of a store, or `schema` (JSON Schema of study files)."""
     if name == "schema":
