@@ -25,6 +25,8 @@ Matrix = NDArray[np.float64]
 
 #: At most this many damping ratios are offered by a selector.
 RATIOS = 24
+#: A legend names a design by at most this many parameters.
+NAMED = 4
 
 
 def reservations(result: Result) -> tuple[str, ...]:
@@ -57,13 +59,13 @@ def chosen_designs(result: Result) -> dict[str, int]:
 
 
 def design_words(result: Result, row: int) -> str:
-    """Stiffness and damping ratio of a design in words, for a legend."""
-    values = result.problem.space.values(result.outcomes.X[row].tolist())
-    units = {p.name: p.unit for p in result.problem.space.parameters}
+    """The parameters that vary, in words for a legend: stiffness and damping ratio first, by their symbols."""
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
     symbols = {"stiffness": "k", "damping_ratio": "c/k"}
-    return ", ".join(
-        f"{symbol} {number(values[name])} {units[name]}".strip() for name, symbol in symbols.items() if name in values
-    )
+    varied = sorted(space.free, key=lambda p: list(symbols).index(p.name) if p.name in symbols else len(symbols))
+    words = [f"{symbols.get(p.name, p.name)} {number(values[p.name])} {p.unit}".strip() for p in varied]
+    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
 
 
 def scan(result: Result) -> Grid | None:

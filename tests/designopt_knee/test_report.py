@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from designopt_knee import linkage
 from designopt_knee.gait import bundled_text, read_gait
 from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import PARAMETER_SETS, complete
-from designopt_knee.report import knee_angle, overlaid
+from designopt_knee.report import design_words, knee_angle, overlaid
 from designopt_knee.report_periods import critical_stiffness, critical_value, hip_hiking, period_map
 from designopt_knee.report_spectrum import spectrum
 from designopt_knee.report_walking import knee_angle as angle_of_walk
@@ -21,7 +21,7 @@ from designopt_knee.report_walking import leg_walking
 
 from designopt import aggregations
 from designopt.plugin import Plugin, Use
-from designopt.problem import Problem
+from designopt.problem import Problem, Space
 from designopt.report.page import render
 from designopt.report.section import Figure, Section
 from designopt.run.result import Result
@@ -56,7 +56,7 @@ class MadeUp(Result):
     stage = property(lambda self: np.full(len(self.outcomes), "sweep"))
     wall = property(lambda self: np.full(self.status.shape, 0.05))
     counts = property(lambda self: {"evaluations": self.status.size})
-    sessions = ()
+    sessions = ({"reason": "done"},)
     events = ()
 
     def message(self, i: int, scenario: int = 0) -> str:
@@ -204,6 +204,17 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
     np.testing.assert_allclose(band["y"][:n], recorded["y"] + 3.0)
     np.testing.assert_allclose(band["y"][n:][::-1], recorded["y"] - 3.0)
     assert (recorded["x"][0], recorded["x"][-1]) == (0.0, pytest.approx(100.0))
+
+
+def test_designs_are_named_by_the_parameters_that_vary(result: MadeUp) -> None:
+    assert design_words(result, 1) == "k 13 kN/m, c/k 0.03 s"
+    lengths = (
+        Parameter("shank_offset", "real", low=-20.0, high=20.0, unit="mm"),
+        Parameter("stiffness", "fixed", values=(16.0,), unit="kN/m"),
+        Parameter("damping_ratio", "real", low=0.01, high=0.2, unit="s"),
+    )
+    problem = replace(result.problem, space=Space(lengths))
+    assert design_words(replace(result, problem=problem), 1) == "c/k 0.03 s, shank_offset 13 mm"
 
 
 def test_cycles_lie_one_over_the_other_without_a_line_between_them() -> None:
