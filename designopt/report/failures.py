@@ -1,7 +1,8 @@
-"""Report part `failures`: evaluations without a result, by class and reason, and where in the space they lie."""
+"""Report part `failures`: evaluations without a result, invalid designs, and where in the space they lie."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -22,41 +23,70 @@ DRAWN = 1500
 
 @report("failures", version=1)
 def failures(result: Result) -> Section | None:
-    """Evaluations without a result, by class and reason, and where in the space they lie."""
+    """Evaluations without a result and invalid designs, by class and reason, and where in the space they lie."""
     outcomes = result.outcomes
     if not len(outcomes):
         return None
     lost = result.status != "ok"
     if not lost.any():
         return Section("Failures", introduction="Every evaluation gave a result.")
-    designs = int(lost.any(axis=1).sum())
+    invalid = result.status == "invalid"
+    failed = lost & ~invalid
     facts = []
     for status in STATUSES[1:]:
-        evaluations = int(np.sum(result.status == status))
-        if evaluations:
-            facts.append((status, count(evaluations)))
+        kind = result.status == status
+        if kind.any():
+            facts.append((status, count(int(kind.any(axis=1).sum() if status == "invalid" else kind.sum()))))
     figure = _where(result, lost)
     return Section(
-        "Failures",
-        introduction=(
-            f"{count(designs)} of {plural(len(outcomes), 'design')} "
-            f"({designs / len(outcomes):.1%}) gave no result in at least one scenario. A failed design ranks below "
-            "every computed one and is never on the front."
-        ),
+        "Failures and invalid designs" if invalid.any() else "Failures",
+        introduction="\n\n".join(filter(None, [_failed_words(failed), _invalid_words(invalid)])),
         facts=tuple(facts),
         figures=(figure,) if figure else (),
-        tables=(_by_reason(result, lost),),
+        tables=(
+            *((_by_reason(result, failed),) if failed.any() else ()),
+            *((_invalid(result, invalid),) if invalid.any() else ()),
+        ),
     )
 
 
-def _by_reason(result: Result, lost: NDArray[np.bool_]) -> Table:
+def invalid_designs(result: Result) -> NDArray[np.bool_]:
+    """Designs (n,) that were not evaluated: they break a relation, or the model refuses their values."""
+    return np.asarray((result.status == "invalid").any(axis=1))
+
+
+def _failed_words(failed: NDArray[np.bool_]) -> str:
+    designs = int(failed.any(axis=1).sum())
+    if not designs:
+        return "No evaluation failed."
+    return (
+        f"{count(designs)} of {plural(len(failed), 'design')} ({designs / len(failed):.1%}) failed: no result in at "
+        "least one scenario. A failed design ranks below every computed one and is never on the front."
+    )
+
+
+def _invalid_words(invalid: NDArray[np.bool_]) -> str:
+    designs = int(invalid.any(axis=1).sum())
+    if not designs:
+        return ""
+    return (
+        f"{count(designs)} of {plural(len(invalid), 'design')} ({designs / len(invalid):.1%}) {_are(designs)} invalid: "
+        "a relation of the space is broken, or the model refuses the values. That is not a failure of the model: "
+        "there is nothing to compute."
+    )
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
     """Counts by class and reason, with the first message of each."""
     rows: dict[tuple[str, str], list[Any]] = {}
-    for i, s in np.argwhere(lost).tolist():
+    for i, s in np.argwhere(failed).tolist():
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
         if key not in rows:
-            message = str(result.message(i, s) or "").strip().splitlines()
-            rows[key] = [0, message[-1] if message else ""]
+            rows[key] = [0, _last_line(result.message(i, s))]
         rows[key][0] += 1
     order = sorted(rows.items(), key=lambda item: -item[1][0])
     return Table(
@@ -66,8 +96,36 @@ def _by_reason(result: Result, lost: NDArray[np.bool_]) -> Table:
     )
 
 
+def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
+    """How many designs break each relation, and how many the model refuses; a design may break several."""
+    space, X = result.problem.space, result.outcomes.X
+    some = np.asarray(invalid.any(axis=1))
+    rows: list[tuple[str, int, str]] = []
+    told = np.zeros(len(some), dtype=bool)
+    for relation in space.relations:
+        broken = some & (replace(space, relations=(relation,)).excess(X) > 0.0)
+        told |= broken
+        if broken.any():
+            rows.append((f"breaks {relation}", int(broken.sum()), ""))
+    refused: dict[str, list[Any]] = {}
+    for i in np.flatnonzero(some & ~told).tolist():
+        s = int(np.flatnonzero(invalid[i])[0])
+        reason = str(result.reason[i, s] or "")
+        if reason not in refused:
+            refused[reason] = [0, _last_line(result.message(i, s))]
+        refused[reason][0] += 1
+    words = {"refused": "refused by the model", "relation": "breaks a relation"}
+    rows += [(words.get(reason, reason), number, message) for reason, (number, message) in refused.items()]
+    return Table("Invalid designs", ("why", "designs", "first message"), tuple(rows))
+
+
+def _last_line(message: str) -> str:
+    lines = message.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
 def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
-    """Failed and computed designs over the two parameters in which they differ most."""
+    """Failed, invalid and computed designs over the two parameters in which they differ most."""
     free, X = result.problem.space.free, result.outcomes.X
     if not free:
         return None
@@ -103,7 +161,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
     if x == y:
         up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])
-    note = "The two parameters in which failed designs differ most from the others." if len(free) > 2 else ""
+    note = "The two parameters in which designs without a result differ most from the others." if len(free) > 2 else ""
     if thin:
         note += f" At most {DRAWN} designs of each class are drawn, evenly taken over the order of evaluation."
     axes = {"xaxis": axis(plain(parameter_label(free[x])), **scale_of(free[x])), "yaxis": up}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.plugin import InputFile, Use, report
+from designopt.report.failures import invalid_designs
 from designopt.report.labels import count, figure_meaning, figure_unit, listed, number, plural, with_unit
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
@@ -24,7 +25,8 @@ def overview(result: Result) -> Section:
     study, problem = result.study, result.problem
     done = result.outcomes
     evaluated = int(np.sum(~done.invalid))
-    failed = int(np.sum(done.failed & ~done.invalid))
+    invalid = invalid_designs(result)
+    failed = int(np.sum(done.failed & ~invalid))
     front = result.front()
     facts = [
         ("distinct designs", count(len(done))),
@@ -32,6 +34,7 @@ def overview(result: Result) -> Section:
         ("feasible designs", count(int(np.sum(done.feasible)))),
         ("on the Pareto front" if len(problem.objectives) > 1 else "best designs", count(len(front))),
         ("failed designs", count(failed)),
+        *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(float(np.nansum(result.wall)))),
     ]
     findings = []

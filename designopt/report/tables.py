@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
+from designopt.report.failures import invalid_designs
 from designopt.report.labels import count, number, objective_values, plural, with_unit
 from designopt.report.limits import warnings
 from designopt.run.errors import resume_command
@@ -46,13 +47,21 @@ def state(result: Result) -> str:
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
-        f"{status}{f' ({reason})' if reason else ''} {count(n)}" for (status, reason), n in result.failures().items()
+        f"{status}{f' ({reason})' if reason else ''} {count(n)}"
+        for (status, reason), n in result.failures().items()
+        if status != "invalid"
     ]
+    invalid = int(invalid_designs(result).sum())
     return "\n".join(
         [
             f"study        {result.study.name}",
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
             f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
+            *(
+                [f"invalid      {plural(invalid, 'design')}: a relation is broken or values are refused"]
+                if invalid
+                else []
+            ),
             f"last session {result.ended}",
         ]
     )

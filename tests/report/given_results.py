@@ -67,11 +67,13 @@ class GivenResult(Result):
     reason = property(lambda self: self.table["reason"])
     stage = property(lambda self: self.table["stage"])
     wall = property(lambda self: self.table["wall"])
-    counts = property(
-        lambda self: {"points": self.session.get("points", len(self.outcomes)), "evaluations": self.status.size}
-    )
+    counts = property(lambda self: {**self.counted(), "points": self.session.get("points", len(self.outcomes))})
     events = ()
     sessions = property(lambda self: ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}, **self.session},))
+
+    def counted(self) -> dict[str, int]:
+        designs, feasible = len(self.outcomes), int(self.outcomes.feasible.sum())
+        return {"designs": designs, "feasible": feasible, "evaluations": self.status.size}
 
     def message(self, i: int, scenario: int = 0) -> str:
         return f"failed for <width> {self.outcomes.X[i, 0]:g}"
@@ -92,6 +94,7 @@ def result(
     stage: Any = None,
     plots: tuple[Use, ...] = (),
     title: str = "Beam",
+    relations: tuple[str, ...] = (),
 ) -> GivenResult:
     """A result with designs `X` (n, d) and `figures` (n,) or (n, s)."""
     X = np.array(X, dtype=float).reshape(-1, len([p for p in space if p.kind != "fixed"]))
@@ -101,6 +104,7 @@ def result(
         title=title,
         model=use(given),
         space=space,
+        relations=tuple(Expression.parse(r) for r in relations),
         objectives=objectives,
         constraints=constraints,
         scenarios=tuple(Scenario(name) for name in scenarios),
@@ -112,11 +116,15 @@ def result(
     given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}
     values = {k: np.broadcast_to(v, (n, s)) for k, v in given_values.items()}
     known = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)
+    outside = problem.space.excess(X) > 0.0
+    known[outside] = "invalid"
     values = {k: np.where(known == "ok", v, np.nan) for k, v in values.items()}
+    reason = np.where(known == "ok", "", "because").astype(object)
+    reason[outside] = "relation"
     table = {
         "outcomes": problem.judge(X, values, known != "ok"),
         "status": known,
-        "reason": np.where(known == "ok", "", "because").astype(object),
+        "reason": reason,
         "stage": np.array(["sweep"] * n if stage is None else stage, dtype=str),
         "wall": np.full((n, s), 0.25),
     }
