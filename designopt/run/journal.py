@@ -88,7 +88,7 @@ class Journal:
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
-            db.execute("PRAGMA wal_autocheckpoint=8000")  # 32 MB: fewer flushes of the main file
+            db.execute("PRAGMA wal_autocheckpoint=1000")  # a log that is begun anew grows no more: half the flush of a growing one
         return cls(path, problem, db)
 
     @classmethod
