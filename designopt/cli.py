@@ -217,9 +217,10 @@ def _finish(result: Result) -> int:
 @main.command()
 @click.argument("store", type=click.Path())
 @click.option("-o", "--output", metavar="FILE", help="Where to write the page [default: report.html in the store].")
-def report(store: str, output: str | None) -> None:
+@_plugins
+def report(store: str, output: str | None, plugin_files: tuple[str, ...]) -> None:
     """Write the report of STORE anew, also while its run is going."""
-    click.echo(_write_report(_open(store), Path(output) if output else None))
+    click.echo(_write_report(_open(store, plugin_files), Path(output) if output else None))
 
 
 def _write_report(result: Result, file: Path | None = None) -> Path:
@@ -262,7 +263,7 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
     elif Path(name).is_dir():
         from designopt.report import state, summary_table
 
-        result = _open(name)
+        result = _open(name, plugin_files)
         click.echo(f"{state(result)}\n\n{summary_table(result)}")
         if result.ended != "done":
             from designopt.run.errors import resume_command
@@ -271,11 +272,7 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
     else:
         from designopt.study.settings import describe
 
-        try:
-            for file in plugin_files:
-                plugin.load_file(file, Path(file).read_bytes())
-        except plugin.PluginError as error:
-            _fail(f"error: {error}", WRONG_INPUT)
+        _declare(plugin_files)
         found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
         if not found:
             known = ", ".join(sorted({n for k in plugin.GROUPS for n in plugin.names(k)}))
@@ -287,15 +284,26 @@ def show(name: str, plugin_files: tuple[str, ...]) -> None:
                 _fail(f"error: {error}", WRONG_INPUT)
 
 
-def _open(store: str) -> Result:
+def _declare(plugin_files: tuple[str, ...]) -> None:
+    try:
+        for file in plugin_files:
+            plugin.load_file(file, Path(file).read_bytes())
+    except plugin.PluginError as error:
+        _fail(f"error: {error}", WRONG_INPUT)
+
+
+def _open(store: str, plugin_files: tuple[str, ...]) -> Result:
     from designopt.api import open_store
     from designopt.run.errors import StoreError
 
+    _declare(plugin_files)
     try:
         result = open_store(store)
         _ = result.counts, result.sessions  # read here, where a damaged journal can be told
     except StoreError as error:
         _fail(str(error), STORE)
+    except plugin.PluginError as error:  # an aggregation of a file of the user's: nothing can be judged without it
+        _fail(f"{store}: {error}; give the file that declares it with --plugin FILE", STORE)
     return result
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from designopt import define, open_store
+from designopt import define
+from designopt.run.store import read_study
 
 PAGE = (Path(__file__).parents[1] / "docs" / "study_files.md").read_text()
 
@@ -84,8 +85,21 @@ def test_the_commands_shown_for_plugins_work_one_after_the_other(kerb: Path) -> 
     assert "damping" in printed[0]
     assert "a valid study" in printed[1]
     assert "best rebound" in printed[3]
-    assert open_store(kerb / "results" / "kerb.study").counts["evaluations"] == 2 * 96
+    assert read_study(kerb / "results" / "kerb.study").stages[0].budget.evaluations == 96
+    assert re.search(r"^last session +done$", printed[4], re.MULTILINE)
     assert "Designs tried" in (kerb / "results" / "kerb.study" / "report.html").read_text()
+
+
+def test_a_store_that_cannot_be_judged_without_a_file_asks_for_it(kerb: Path) -> None:
+    python(kerb, "-m", "designopt", "run", "kerb.yaml", "--plugin", "kerb.py", "-o", "s.study", "--executor", "serial")
+    for command in ("report", "show"):
+        arguments = [sys.executable, "-m", "designopt", command, "s.study"]
+        done = subprocess.run(arguments, cwd=kerb, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 4
+        assert "no plugin named 'root_mean_square'" in done.stderr
+        assert "--plugin FILE" in done.stderr
+        assert "Traceback" not in done.stderr
+        python(kerb, *arguments[1:], "--plugin", "kerb.py")
 
 
 def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
