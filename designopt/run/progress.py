@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TextIO
 
 Mode = Literal["auto", "line", "json", "none"]
@@ -16,9 +16,10 @@ Mode = Literal["auto", "line", "json", "none"]
 class Snapshot:
     """The state of a run.
 
-    `done` counts the stage's designs that are recorded, of `total` if that is known. `evaluations` counts what this
-    session has computed, `failures` those without a result. `rate` is in evaluations per second, `elapsed` and `left`
-    in seconds (None where unknown). `best` is the best feasible value of each objective by name.
+    `done` counts the stage's designs that are recorded, of `total` if that is known; `invalid` more break a relation
+    and cost no budget. `evaluations` counts what this session has computed, `failures` those without a result. `rate`
+    is in evaluations per second, `elapsed` and `left` in seconds (None where unknown). `best` is the best feasible
+    value of each objective by name.
     """
 
     stage: str
@@ -32,6 +33,7 @@ class Snapshot:
     elapsed: float
     left: float | None
     best: Mapping[str, float] = field(default_factory=dict)
+    invalid: int = 0
 
 
 class Progress(Protocol):
@@ -159,7 +161,8 @@ class LiveLine:
         self._live.stop()
 
     def _shown(self, snapshot: Snapshot) -> Any:
-        width = 24
+        room = self._console.width - 1 - len(line(replace(snapshot, best={})))
+        width = max(0, min(24, room // 4 * 4))  # the words go before the bar; in steps, so that it does not tremble
         share = min(1.0, snapshot.done / snapshot.total) if snapshot.total else 0.0
         text = self._text(no_wrap=True, overflow="ellipsis")
         text.append("━" * round(width * share), style="green")
@@ -169,16 +172,24 @@ class LiveLine:
 
 
 def line(s: Snapshot) -> str:
-    """The state in one line of text."""
+    """The state in one line of text; what may be cut off on a narrow terminal, the best values, stands at the end."""
     parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "") + " designs"]
-    if s.rate > 0.0:
-        parts.append(f"{s.rate:.3g} evaluations/s")
-    parts.append(f"{duration(s.left)} left" if s.left is not None else f"{duration(s.elapsed)} so far")
-    if s.best:
-        parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
+    if s.invalid:
+        parts[0] += f" ({s.invalid} invalid)"
     if s.failures:
         parts.append(f"{s.failures} failed")
+    if s.rate > 0.0:
+        parts.append(f"{s.rate:.3g}/s")
+    parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
+    if s.best:
+        parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
     return ", ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """Seconds as short as they can be told: 0:42, 3:05, 2:10:00."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
 def duration(seconds: float) -> str:

@@ -20,6 +20,8 @@ from designopt.study.study import Stage
 BLOCK = 4096
 #: A solver that proposes so many invalid designs for each one of its budget is ended.
 INVALID_LIMIT = 100
+#: The time left is told after so many seconds and evaluations: the first ones carry the start of workers and models.
+SETTLED = (3.0, 5)
 
 
 class StageRun:
@@ -39,6 +41,7 @@ class StageRun:
         self._began = time.monotonic()
         self._asked = 0
         self._valid = 0
+        self._invalid = 0
         self._best = np.full(len(self.problem.objectives), np.inf)
         self._computed_before = dispatcher.evaluations
         self._shown = 0.0
@@ -67,6 +70,7 @@ class StageRun:
             tick=batch.tick,
         )
         self._asked += len(X)
+        self._invalid += int((excess > 0.0).sum())
         outcomes = self.ledger.outcomes(X, slots, excess)
         self._note_best(outcomes)
         self.show(0, force=truncated)
@@ -194,8 +198,11 @@ class StageRun:
         if len(F):
             self._best = np.minimum(self._best, F.min(axis=0))
 
-    def show(self, ready: int, *, batch: int = 0, force: bool = False) -> None:
-        """Tell the progress display, twice a second at most; `ready` of `batch` rows of the running batch are done."""
+    def show(self, ready: int, *, invalid: int = 0, batch: int = 0, force: bool = False) -> None:
+        """Tell the progress display, twice a second at most.
+
+        `ready` of the `batch` valid rows of the running batch are done, and `invalid` ones were passed on the way.
+        """
         now = time.monotonic()
         if now - self._shown < 0.5 and not force:
             return
@@ -203,12 +210,13 @@ class StageRun:
         elapsed = now - self._began
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
-        done = self._asked + ready
+        before = self._asked - self._invalid
+        done = before + ready
         if total is None and batch:
-            total = self._asked + batch
+            total = before + batch
         rate = computed / elapsed if elapsed > 0.0 else 0.0
         left = None
-        if total is not None and rate > 0.0:
+        if total is not None and (done >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1])) and rate > 0.0:
             left = max(0, total - done) * len(self.problem.scenarios) / rate
         best = {
             o.name: o.sign * float(value)
@@ -218,7 +226,7 @@ class StageRun:
         failures = self.dispatcher.failures
         snapshot = Snapshot(
             self.stage.name, self.number, self.stages, done, total, self.dispatcher.evaluations, failures, rate,
-            elapsed, left, best,
+            elapsed, left, best, self._invalid + invalid,
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
 
@@ -257,4 +265,6 @@ class _Batch:
             rows = slice(self._ready, self._ready + count)
             self._run._note_best(ledger.outcomes(self._X[rows], self._slots[rows], self._excess[rows]))
             self._ready += count
-        self._run.show(self._ready, batch=len(self._X))
+        valid = self._excess <= 0.0
+        ready = int(valid[: self._ready].sum())
+        self._run.show(ready, invalid=self._ready - ready, batch=int(valid.sum()))

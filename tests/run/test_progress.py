@@ -2,23 +2,43 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 from run_cases import Recorder, listed, make_study
 
 from designopt.run.plan import plan
-from designopt.run.progress import JsonLines, LiveLine, PlainLines, Silent, Snapshot, duration, line, progress
+from designopt.run.progress import JsonLines, LiveLine, PlainLines, Silent, Snapshot, clock, duration, line, progress
 from designopt.run.runner import run_study
+from designopt.study.expression import Expression
 
 STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.125})
 
 
 def test_the_line_tells_what_is_done_the_rate_the_time_left_the_best_and_the_failures():
-    assert line(STATE) == "sweep (1/2): 30/120 designs, 12 evaluations/s, 8 s left, best mismatch 0.125, 2 failed"
+    assert line(STATE) == "sweep (1/2): 30/120 designs, 2 failed, 12/s, 0:08 left, best mismatch 0.125"
+
+
+def test_designs_that_cost_no_budget_are_told_apart():
+    assert line(replace(STATE, done=24, total=24, invalid=4)).startswith("sweep (1/2): 24/24 designs (4 invalid), ")
+
+
+def test_all_but_the_best_values_is_within_eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    live = progress("auto", stream)
+    best = {"a_long_name_of_an_objective": 1.0, "another_long_name": 2.0}
+    live.update(Snapshot("front", 2, 2, 1234, 20000, 1234, 56, 12.2345, 100.0, 5512.0, best, invalid=78))
+    live.close()
+    assert "1234/20000 designs (78 invalid), 56 failed, 12.2/s, 1:31:52 left" in stream.getvalue()
 
 
 def test_durations_are_for_readers():
     assert [duration(s) for s in (0.4, 42, 185, 7800)] == ["0 s", "42 s", "3 min 05 s", "2 h 10 min"]
+
+
+def test_clocks_are_short():
+    assert [clock(s) for s in (0.4, 42, 185, 7800)] == ["0:00", "0:42", "3:05", "2:10:00"]
 
 
 def test_in_a_log_there_is_a_line_a_minute_and_one_at_the_end(monkeypatch):
@@ -75,7 +95,8 @@ def test_the_display_is_chosen_by_mode_and_stream():
     assert isinstance(progress("line", io.StringIO()), PlainLines)
 
 
-def test_a_run_reports_its_state_and_closes_its_display(tmp_path):
+def test_a_run_reports_its_state_and_closes_its_display(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.stage.SETTLED", (0.8, 5))
     recorder = Recorder()
     values = np.linspace(0, 1, 60)
     study = make_study(settings={"pause": 0.03}, stages=(listed(values), listed(values, name="b")), names=("a",))
@@ -83,10 +104,21 @@ def test_a_run_reports_its_state_and_closes_its_display(tmp_path):
     assert recorder.closed
     during = [s for s in recorder.snapshots if s.stage == "list" and s.done < 60]
     assert during
-    assert all(s.total == 60 and s.left is not None and s.rate > 0 for s in during)
+    assert all(s.total == 60 and s.rate > 0 for s in during)
+    assert all((s.left is None) == (s.elapsed < 0.8) for s in during)
+    assert any(s.left is not None for s in during)
     last = recorder.snapshots[-1]
     assert (last.stage, last.number, last.stages, last.evaluations) == ("b", 2, 2, 60)
     assert last.best == {"f0": 0.0}
+
+
+def test_invalid_designs_are_not_counted_with_those_of_the_budget(tmp_path):
+    recorder = Recorder()
+    relations = (Expression.parse("a <= 1"),)
+    study = make_study(stages=(listed([0.5, 1.5, 0.25, 1.75, 0.75], evaluations=3),), names=("a",), relations=relations)
+    run_study(study, tmp_path / "s", progress=recorder)
+    last = recorder.snapshots[-1]
+    assert (last.done, last.total, last.invalid, last.left) == (3, 3, 2, 0.0)
 
 
 def test_the_plan_says_what_would_run(tmp_path):
