@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from designopt.plugin import report
-from designopt.report.labels import design_rows, figure_rows, listed, number, objective_values
+from designopt.report.labels import chosen_once, design_rows, figure_rows, listed, number, objective_values
 from designopt.report.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
@@ -14,7 +14,7 @@ from designopt.run.result import Result
 @report("best", version=1)
 def best(result: Result) -> Section:
     """The chosen designs (best of each objective, compromise) side by side with all they gave."""
-    chosen = result.chosen()
+    chosen = chosen_once(result)
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))
     rows = tuple((name, *values) for name, values in design_rows(result, chosen))

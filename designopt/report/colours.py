@@ -17,6 +17,9 @@ THEMED: Mapping[str, tuple[str, str]] = {
     "@mark": ("#d55e00", "#ff8c42"),
     "@good": ("#009e73", "#2fc79b"),
     "@band": ("rgba(0,158,115,0.18)", "rgba(47,199,155,0.20)"),
+    "@low": ("#440154", "#4f9ee8"),
+    "@middle": ("#2a788e", "#5fd0a5"),
+    "@high": ("#5ab02f", "#f7f0a0"),
     "@veil": ("rgba(255,255,255,0.82)", "rgba(22,27,34,0.82)"),
 }
 
@@ -25,6 +28,8 @@ CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 
 #: Colour scale of ordered values: even in lightness, so that it also reads in grey and for colour-blind readers.
 ORDERED = "Viridis"
+#: The same for lines: every colour of it stands out from the ground of its theme.
+ORDERED_LINES = ((0.0, "@low"), (0.5, "@middle"), (1.0, "@high"))
 
 
 def category(i: int) -> str:

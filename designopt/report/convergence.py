@@ -39,7 +39,7 @@ def convergence(result: Result) -> Section | None:
     figures.append(_best(result))
     return Section(
         "Convergence",
-        introduction="What had been found after how many designs, in the order in which they were asked for. Dotted "
+        introduction="What had been found after how many designs, in the order in which they were asked for. Dashed "
         "lines are the beginnings of stages.",
         figures=tuple(figures),
         notes=tuple(notes),
@@ -111,7 +111,7 @@ def _best(result: Result) -> Figure:
         steps = steps[np.isfinite(running[steps])]
         suffix = "" if j == 0 else str(j + 1)
         top = 1.0 - j * (size + gap)
-        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], nticks=5)
+        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], **_ticks(objective.sign * running[steps]))
         data.append(
             {
                 "type": "scatter",
@@ -148,8 +148,17 @@ def _best(result: Result) -> Figure:
     )
 
 
+def _ticks(values: Matrix) -> dict[str, Any]:
+    """A few ticks; for a value that never changed that value only, for Plotly would zoom into its rounding errors."""
+    if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
+        return {"nticks": 5}
+    value = float(values[-1])
+    room = abs(value) or 1.0
+    return {"range": [value - room, value + room], "tickvals": [value], "ticktext": [number(value)]}
+
+
 def _stages(result: Result) -> dict[str, Any]:
-    """Dotted lines where a stage begins, with its name."""
+    """Dashed lines where a stage begins, with its name."""
     names = result.stage
     if not len(names):
         return {}
@@ -164,7 +173,7 @@ def _stages(result: Result) -> dict[str, Any]:
             "y0": 0,
             "y1": 1,
             "yref": "paper",
-            "line": {"color": "@faint", "width": 1, "dash": "dot"},
+            "line": {"color": "@faint", "width": 1, "dash": "dash"},
         }
         for s in starts[1:]
     ]

@@ -153,9 +153,9 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
                     "hovertemplate": template,
                 }
             )
-        for label, row in chosen.items():
+        for place, (label, row) in enumerate(chosen.items()):
             mark = row == compromise and label == "compromise"
-            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1))
+            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and (mark or place == 0)))
             if mark or m == 2:
                 annotations.append(_annotation(label, values[row, x], values[row, y], suffix, mark))
     return Figure(
@@ -174,9 +174,9 @@ def _marked(
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": plain(label),
-        "legendgroup": f"chosen {label}",
-        "showlegend": shown and star,
+        "name": plain(label) if star else "best of an objective",
+        "legendgroup": "chosen star" if star else "chosen ring",
+        "showlegend": shown,
         "x": [values[pair[0]]],
         "y": [values[pair[1]]],
         "xaxis": f"x{suffix}",

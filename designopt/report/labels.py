@@ -98,6 +98,14 @@ def objective_values(result: Result) -> Matrix:
     return np.where(np.isfinite(values), values, np.nan)
 
 
+def chosen_once(result: Result) -> dict[str, int]:
+    """The chosen designs, each once, its labels joined."""
+    labels: dict[int, list[str]] = {}
+    for label, row in result.chosen().items():
+        labels.setdefault(row, []).append(label)
+    return {", ".join(names): row for row, names in labels.items()}
+
+
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
     """Parameters and objectives of designs, and their figures when there is one scenario, as (name, values)."""
     problem, outcomes = result.problem, result.outcomes

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import ORDERED, colour_bar
+from designopt.report.colours import ORDERED_LINES, colour_bar
 from designopt.report.labels import count, objective_labels, objective_values, parameter_label, plain, plural, thinned
 from designopt.report.section import Figure, Section
 from designopt.run.result import Result
 
 #: At most this many designs are drawn, those of the front first.
 DRAWN = 2000
+#: So many letters have room above all axes of a page of 1000 pixels together, and at least so many above one.
+WIDTH, LEAST = 100, 9
+#: Lines of a wrapped name.
+LINES = 3
 
 
 @report("parallel", version=1)
@@ -29,12 +34,13 @@ def parallel(result: Result) -> Section | None:
     rows = np.concatenate([rest, kept])
     values, labels = objective_values(result), objective_labels(result.problem)
     on_front = np.isin(rows, front)
+    room = WIDTH // (len(space.free) + len(labels) + 1)
     dimensions: list[dict[str, Any]] = []
     for j, p in enumerate(space.free):
         log = p.kind == "real" and p.scale == "log"
         x = outcomes.X[rows, j]
         dimension: dict[str, Any] = {
-            "label": plain(_short(parameter_label(p))),
+            "label": wrapped(parameter_label(p), room),
             "values": np.log10(x) if log else x,
             "tickformat": ".5~g",
         }
@@ -47,7 +53,7 @@ def parallel(result: Result) -> Section | None:
             dimension |= {"tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
         dimensions.append(dimension)
     dimensions += [
-        {"label": plain(_short(label)), "values": values[rows, j], "tickformat": ".5~g"}
+        {"label": wrapped(label, room), "values": values[rows, j], "tickformat": ".5~g"}
         for j, label in enumerate(labels)
     ]
     if len(labels) > 1:
@@ -59,7 +65,7 @@ def parallel(result: Result) -> Section | None:
         "dimensions": dimensions,
         "line": {
             "color": values[rows, 0],
-            "colorscale": ORDERED,
+            "colorscale": ORDERED_LINES,
             "showscale": True,
             "colorbar": colour_bar(plain(labels[0])),
         },
@@ -78,15 +84,25 @@ def parallel(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Parameters and objectives",
-                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
+                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 100, "b": 28}}},
                 note=note,
-                height=440,
+                height=470,
             ),
         ),
         notes=(thin,) if len(rows) < len(feasible) else (),
     )
 
 
-def _short(label: str) -> str:
-    """Without the direction of an objective: there is little room above an axis."""
-    return label.removesuffix(" (minimize)").removesuffix(" (maximize)")
+def wrapped(label: str, room: int) -> str:
+    """`label` in lines of about `room` letters, broken at spaces and underscores, without an objective's direction."""
+    label = label.removesuffix(" (minimize)").removesuffix(" (maximize)")
+    room = max(room, LEAST)
+    lines = [""]
+    for word in re.findall(r"[^_ ]*[_ ]?", label):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:
+            lines.append("")
+        lines[-1] += word
+    lines = [line.strip() for line in lines]
+    if len(lines) > LINES:  # the beginning and the end (the unit) tell most
+        lines = [*lines[: LINES - 1], "… " + lines[-1]]
+    return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)

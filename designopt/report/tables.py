@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
 from designopt.report.failures import invalid_designs
-from designopt.report.labels import count, number, objective_values, plural, with_unit
+from designopt.report.labels import chosen_once, count, number, objective_values, plural, with_unit
 from designopt.report.limits import warnings
 from designopt.run.errors import resume_command
 
@@ -19,7 +19,7 @@ def summary_table(result: Result) -> str:
 
     Below stands a note for each bound and limit that most of the front has reached.
     """
-    chosen = result.chosen()
+    chosen = chosen_once(result)
     if not chosen:
         return without_feasible(result)
     problem = result.problem

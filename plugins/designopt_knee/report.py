@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.grid import Grid, grid_over, scan_over
-from designopt.report.labels import number, parameter_label, plain, with_unit
+from designopt.report.labels import chosen_once, number, parameter_label, plain, with_unit
 from designopt.report.map import scale_of
 from designopt.report.section import Choice, Figure, Section, Table
 from designopt.run.result import Result
@@ -48,14 +48,6 @@ def missing(title: str, result: Result, *names: str) -> Section:
         introduction=f"The store holds no arrays for this part. Run the study with execution: {{arrays: {{{wanted}}}}} "
         "(or front instead of all, for the chosen designs only).",
     )
-
-
-def chosen_designs(result: Result) -> dict[str, int]:
-    """The chosen designs, each once, its labels joined."""
-    labels: dict[int, list[str]] = {}
-    for label, row in result.chosen().items():
-        labels.setdefault(row, []).append(label)
-    return {", ".join(names): row for row, names in labels.items()}
 
 
 def design_words(result: Result, row: int) -> str:
@@ -124,7 +116,7 @@ def knee_angle(
 ) -> Section | None:
     """Knee angle of the chosen designs over the gait cycle against the recorded one with a band around it."""
     title = "Knee angle over the gait cycle"
-    designs = chosen_designs(result)
+    designs = chosen_once(result)
     if not designs:
         return None
     scenarios = result.problem.scenarios

@@ -49,7 +49,7 @@ def period_map(result: Result) -> Section | None:
         known = np.isfinite(n)
         where = f"{scenario.name}: " if len(scenarios) > 1 else ""
         counted = [
-            f"{PERIOD_NAMES[i]} {np.mean(n[known] == i):.0%}".replace("%", " %")
+            f"{PERIOD_NAMES[i]} {share(float(np.mean(n[known] == i)))}"
             for i in (1, 2, 3, 4, 0)
             if (n[known] == i).any()
         ]
@@ -67,6 +67,13 @@ def period_map(result: Result) -> Section | None:
     )
 
 
+def share(part: float) -> str:
+    """A share in percent that is neither "0 %" nor "100 %" unless it is nothing or all."""
+    if 0.0 < part < 0.005:
+        return "<1 %"
+    return ">99 %" if 0.995 <= part < 1.0 else f"{100 * part:.0f} %"
+
+
 def _period_heat_map(result: Result, grid: Grid) -> Figure:
     scenarios = result.problem.scenarios
     columns = [grid.take(result.outcomes.figures["period_n"][:, s]) for s in range(len(scenarios))]
@@ -76,7 +83,7 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "type": "heatmap",
         "x": edges(grid.x, stiffness_of(result)),
         "y": edges(grid.y, p) if p else [-0.5, 0.5],
-        "z": columns[0],
+        **_cells(columns[0]),
         "zmin": -0.5,
         "zmax": 4.5,
         "colorscale": steps,
@@ -84,20 +91,27 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,
-        "hovertemplate": "k %{x:.5~g}, c/k %{y:.4~g}: <b>%{z}</b><extra></extra>",
+        "hovertemplate": "k %{x:.5~g}, c/k %{y:.4~g}: <b>%{customdata}</b><extra></extra>",
     }
-    if grid.rows.size <= 400:  # a number in each cell: colour is not the only sign
-        data |= {"texttemplate": "%{z}", "textfont": {"size": 10, "color": "#ffffff"}}
+    if grid.rows.size <= 400:  # the period in each cell: colour is not the only sign
+        data |= {"texttemplate": "%{text}", "textfont": {"size": 10, "color": "#ffffff"}}
     up = axis(plain(parameter_label(p)), **scale_of(p)) if p else axis("", showticklabels=False)
     several = len(scenarios) > 1
     return Figure(
         "Period over stiffness and damping",
         {"data": [data], "layout": bare_layout(xaxis=stiffness_axis(result), yaxis=up)},
-        note="0 is a period of more than four cycles, or none; cells without a result are blank.",
+        note="“–” in a cell: longer than four cycles, or irregular. Cells without a result are blank.",
         height=440 if p else 260,
         choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if several else (),
-        variants={(s,): {"data": {"0": {"z": z}}} for s, z in enumerate(columns)} if several else {},
+        variants={(s,): {"data": {"0": _cells(z)}} for s, z in enumerate(columns)} if several else {},
     )
+
+
+def _cells(periods: Matrix) -> dict[str, Any]:
+    """Periods for the colours of the map, as words for the pointer and as signs to stand in the cells."""
+    words = [[PERIOD_NAMES[int(n)] if np.isfinite(n) else "" for n in line] for line in periods.tolist()]
+    signs = [["–" if word == PERIOD_NAMES[0] else word for word in line] for line in words]
+    return {"z": periods, "customdata": words, "text": signs}
 
 
 def _peaks(result: Result, grid: Grid) -> Figure | None:

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
-from designopt.report.labels import plain
+from designopt.report.labels import chosen_once, plain
 from designopt.report.map import edges
 from designopt.report.section import Figure, Section
 from designopt.run.result import Result
 from designopt_knee.report import (
-    chosen_designs,
     design_words,
     line_colour,
     missing,
@@ -160,7 +159,7 @@ def _subharmonics(result: Result, grid: Grid) -> Figure | None:
 def _lines(result: Result) -> Figure | None:
     """Line spectra of the chosen designs (first scenario)."""
     data = []
-    for k, (label, row) in enumerate(chosen_designs(result).items()):
+    for k, (label, row) in enumerate(chosen_once(result).items()):
         arrays = result.arrays(row, 0)
         if not {"spectrum_frequency", "spectrum_amplitude"} <= arrays.keys():
             continue

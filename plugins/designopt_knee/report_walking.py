@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
-from designopt.report.labels import plain
+from designopt.report.labels import chosen_once, plain
 from designopt.report.section import Choice, Figure, Section
 from designopt.run.result import Result
 from designopt_knee.linkage import JOINTS
-from designopt_knee.report import chosen_designs, design_words, missing, reservations
+from designopt_knee.report import design_words, missing, reservations
 
 Matrix = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ _LINES = {
 def leg_walking(result: Result) -> Section | None:
     """The leg of the chosen designs walking over the ground, side by side, with the knee angle below."""
     title = "The leg walking"
-    designs = dict(list(chosen_designs(result).items())[:SIDE_BY_SIDE])
+    designs = dict(list(chosen_once(result).items())[:SIDE_BY_SIDE])
     if not designs:
         return None
     plots: dict[tuple[int, ...], dict[str, Any]] = {}

@@ -14,7 +14,7 @@ from designopt_knee.gait import bundled_text, read_gait
 from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import PARAMETER_SETS, complete
 from designopt_knee.report import design_words, knee_angle, overlaid
-from designopt_knee.report_periods import critical_stiffness, critical_value, hip_hiking, period_map
+from designopt_knee.report_periods import critical_stiffness, critical_value, hip_hiking, period_map, share
 from designopt_knee.report_spectrum import spectrum
 from designopt_knee.report_walking import knee_angle as angle_of_walk
 from designopt_knee.report_walking import leg_walking
@@ -270,6 +270,19 @@ def test_the_period_map_has_the_scan_and_leaves_failures_blank(result: MadeUp) -
     for q, ratio in enumerate(RATIOS.tolist()):
         expected = np.where(CRITICAL[ratio] > STIFFNESS, 2.0, 1.0)
         np.testing.assert_array_equal(z[q, 1:], expected[1:])
+
+
+def test_cells_of_the_period_map_are_named_as_in_its_legend(result: MadeUp) -> None:
+    data = figure(period_map(result), "Period over stiffness and damping").plot["data"][0]
+    named = dict(zip(np.ravel(data["z"]).tolist(), np.ravel(data["text"]).tolist(), strict=True))
+    assert {n: named[n] for n in (1.0, 2.0)} == {1.0: "T", 2.0: "2T"}
+
+
+@pytest.mark.parametrize(
+    ("part", "text"), [(0.0, "0 %"), (0.001, "<1 %"), (0.25, "25 %"), (0.999, ">99 %"), (1.0, "100 %")]
+)
+def test_a_small_share_is_not_nothing(part: float, text: str) -> None:
+    assert share(part) == text
 
 
 def test_peaks_split_in_two_below_the_critical_stiffness(result: MadeUp) -> None:

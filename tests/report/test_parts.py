@@ -8,6 +8,7 @@ from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.report import state, summary_table
 from designopt.report.best import best
+from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.convergence import convergence, hypervolume_course
 from designopt.report.failures import failures
 from designopt.report.front import front, view
@@ -16,7 +17,7 @@ from designopt.report.labels import listed, number, plain, plural, thinned
 from designopt.report.limits import limits
 from designopt.report.map import edges, map_figures
 from designopt.report.overview import duration, overview
-from designopt.report.parallel import parallel
+from designopt.report.parallel import parallel, wrapped
 from designopt.study.study import Parameter
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
@@ -201,6 +202,25 @@ def test_a_front_inside_its_bounds_is_said_to_be() -> None:
     assert limits(given).findings == ("The front stays away from every bound of the space and from every limit.",)  # type: ignore[union-attr]
 
 
+def test_a_value_that_never_changed_has_one_tick() -> None:
+    given = result([(30.0, 0.5), (40.0, 0.6), (50.0, 0.7)], {"mass": [0.1, 0.1, 0.1], "sag": [3, 2, 1]})
+    layout = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    assert layout["yaxis"]["ticktext"] == ["0.1"]
+    assert "tickvals" not in layout["yaxis2"]
+
+
+def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() -> None:
+    given = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2], "sag": [1, 2]})
+    assert best(given).tables[0].columns == ("", "best mass, best sag, compromise")
+    assert len(summary_table(given).splitlines()) == 2
+
+
+def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
+    data = front(known()).figures[0].plot["data"]  # type: ignore[union-attr]
+    shown = [t["name"] for t in data if t["showlegend"]]
+    assert shown == ["breaks a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
+
+
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
     given = known()
     reference, places, volume = hypervolume_course(given)
@@ -282,6 +302,32 @@ def test_parallel_coordinates_hold_feasible_designs_only() -> None:
     assert [d["label"] for d in dimensions] == ["width [mm]", "height [m]", "mass [kg]", "sag [mm]", "on the front"]
     assert sorted(dimensions[2]["values"]) == [1, 2, 4, 5, 8]
     assert sum(dimensions[4]["values"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("mass [kg] (minimize)", "mass [kg]"),
+        ("damping_ratio [s]", "damping_<br>ratio [s]"),
+        ("a_very_long_name_of_a_thing [N/m]", "a_very_<br>long_name_<br>… [N/m]"),
+        ("incomprehensibilities [m]", "incomprehensi…<br>[m]"),
+    ],
+)
+def test_names_above_narrow_axes_are_wrapped(label: str, text: str) -> None:
+    assert wrapped(label, 10) == text
+
+
+def luminance(colour: str) -> float:
+    red, green, blue = ((int(colour[k : k + 2], 16) / 255) ** 2.2 for k in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme: int) -> None:
+    ground = luminance(THEMED["@surface"][theme])
+    for _, name in ORDERED_LINES:
+        dark, light = sorted((ground, luminance(THEMED[name][theme])))
+        assert (light + 0.05) / (dark + 0.05) > 2.5
 
 
 def test_the_best_designs_stand_side_by_side() -> None:
