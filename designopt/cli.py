@@ -202,16 +202,32 @@ def _finish(result: Result) -> int:
     from designopt.report import summary_table
     from designopt.run.errors import resume_command
 
-    click.echo(summary_table(result))
-    click.echo(f"\nreport       {_write_report(result)}")
+    feasible = bool(result.outcomes.feasible.any())
+    if feasible:
+        click.echo(f"{summary_table(result)}\n")
+    click.echo(f"report       {_write_report(result)}")
     click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
     budgeted = [stage.name for stage in result.study.stages if stage.budget.evaluations is not None]
     larger = f" --budget {budgeted[-1]}=N   (with a larger budget)" if budgeted else ""
     click.echo(f"resume       {resume_command(result.path)}{larger}")
-    if not result.outcomes.feasible.any():
+    if not feasible:
         click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
+        click.echo(_most_frequent_failure(result), err=True, nl=bool(result.failures()))
         return NOTHING_FEASIBLE
     return DONE
+
+
+def _most_frequent_failure(result: Result) -> str:
+    """Class, reason, number and what was said first, in one line; "" when every evaluation gave a result."""
+    for (status, reason), number in result.failures().items():
+        rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
+        lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines()
+        said = (
+            f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""
+        )  # a traceback ends with its error
+        share = f"{number} of {result.status.size}"
+        return f"Most frequent failure: {status}{f' ({reason})' if reason else ''}, {share}{said}"
+    return ""
 
 
 @main.command()

@@ -88,6 +88,7 @@ def test_a_second_run_on_the_same_store_asks_for_resume(folder: Path) -> None:
     again = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study")
     assert again.returncode == 4
     assert "designopt resume s.study" in again.stderr
+    assert "(in Python: run(..., resume=True))" in again.stderr
 
 
 def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folder: Path) -> None:
@@ -234,6 +235,27 @@ def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--set", "constraints.stiff.max=1e-9 mm")
     assert done.returncode == 1, done.stderr
     assert "No feasible design" in done.stderr
+    assert "so there is no design to choose" not in done.stdout + done.stderr
+    assert "Most frequent failure: diverged (folded), " in done.stderr
+    assert done.stderr.endswith(", the first: the section folds\n")
+
+
+def test_without_a_failure_none_is_told(folder: Path) -> None:
+    changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)
+    assert done.returncode == 1, done.stderr
+    assert "failures and limits say why." in done.stderr
+    assert "Most frequent" not in done.stderr
+
+
+def test_a_smaller_budget_is_refused_when_a_run_is_continued(folder: Path) -> None:
+    assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=10")
+    assert done.returncode == 4
+    assert "s.study: stage 'front' has a budget of 40 evaluations already; give it a larger one, not 10" in done.stderr
+    done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
+    assert done.returncode == 4
+    assert "s.study: no stage named 'frnt' to give a budget to; did you mean 'front'?" in done.stderr
 
 
 def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None:

@@ -30,6 +30,7 @@ from designopt.run.start_from import select
 from designopt.run.stopping import Signals
 from designopt.run.store import Store, append_durably, array_reference, read_arrays, read_study
 from designopt.run.work import Work
+from designopt.study.findings import nearest_or_all
 from designopt.study.study import Stage, Study
 
 
@@ -61,7 +62,7 @@ def run_study(
             "a worker runs this file to find a plugin in it; put the call that runs the study under "
             "'if __name__ == \"__main__\":'"
         )
-    study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path))
+    study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path, resume))
     problem = Problem.of(study)
     show = progress if progress is not None else Silent()
     given = {"workers": workers, "scheduler": scheduler, "executor": executor}
@@ -128,11 +129,19 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; install it first", path)
 
 
-def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Path) -> tuple[Stage, ...]:
-    names = [stage.name for stage in stages]
-    for name in budget:
-        if name not in names:
-            raise StoreError(f"no stage named '{name}' to give a budget to (stages: {', '.join(names)})", path)
+def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Path, resume: bool) -> tuple[Stage, ...]:
+    present = {stage.name: stage.budget.evaluations for stage in stages}
+    for name, evaluations in budget.items():
+        if name not in present:
+            raise StoreError(
+                f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
+            )
+        before = present[name]
+        if resume and before is not None and evaluations < before:
+            text = (
+                f"stage '{name}' has a budget of {before} evaluations already; give it a larger one, not {evaluations}"
+            )
+            raise StoreError(f"{path}: {text}", path)
     return tuple(
         dataclasses.replace(stage, budget=dataclasses.replace(stage.budget, evaluations=budget[stage.name]))
         if stage.name in budget

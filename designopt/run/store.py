@@ -37,7 +37,7 @@ class Store:
         """A new store; `StoreError` when something is there already or the folder cannot be written."""
         try:
             if (path / "journal.db").exists():
-                raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
+                raise _exists(path)
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
@@ -48,7 +48,7 @@ class Store:
         lock = Lock(path)
         try:
             if (path / "journal.db").exists():
-                raise StoreError(f"{path}: exists already; continue it with: {resume_command(path)}", path)
+                raise _exists(path)
             _write_study(path, study, problem)
             journal = Journal.create(path, problem, seed=study.seed)
         except BaseException:
@@ -107,6 +107,11 @@ class Store:
         for file in (self.path / "arrays").glob("*/*"):
             if str(file.relative_to(self.path)) not in known:
                 file.unlink()
+
+
+def _exists(path: Path) -> StoreError:
+    way = f"{resume_command(path)} (in Python: run(..., resume=True))"
+    return StoreError(f"{path}: exists already; continue it with: {way}", path)
 
 
 _OF_AN_UNFINISHED_START = {
