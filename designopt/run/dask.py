@@ -42,6 +42,8 @@ RESTART_WAIT = 30
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny. They are many
 #: because a worker may be preparing the model, which has no limit; evaluations that hang are ended long before.
 PATIENCE = 60.0
+#: Seconds without any worker after which a run on local workers gives up.
+UNMANNED = 60.0
 
 _CONFIG = {
     "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
@@ -193,6 +195,7 @@ class Dask:
         self._notices: list[tuple[str, str]] = []
         self._progressed = time.monotonic()
         self._counted = (0.0, 0)
+        self._manned = time.monotonic()
         self._barren = 0
         try:
             self._deliver(delivery)
@@ -228,10 +231,15 @@ class Dask:
     @property
     def workers(self) -> int:
         """How many workers there are now; asked for once a second."""
+        return max(1, self._count_workers())
+
+    def _count_workers(self) -> int:
         now = time.monotonic()
         if now - self._counted[0] > 1.0:
             count = len(self._client.scheduler_info(n_workers=-1)["workers"])
-            self._counted = (now, max(1, count))
+            self._counted = (now, count)
+            if count:
+                self._manned = now
         return self._counted[1]
 
     @property
@@ -264,9 +272,21 @@ class Dask:
         completions += self._settle()
         if completions:
             self._progressed = time.monotonic()
-        elif self._limit is not None:
-            self._end_stuck_workers(self._limit)
+        else:
+            self._look_for_workers()
+            if self._limit is not None:
+                self._end_stuck_workers(self._limit)
         return completions
+
+    def _look_for_workers(self) -> None:
+        """End a run whose local workers are gone for good; those of somebody else's scheduler may still come back."""
+        if self._count_workers() or time.monotonic() - self._manned < UNMANNED:
+            return
+        if self._cluster.local:
+            again = f"continue with: {resume_command(self._path)}"
+            raise WorkersError(f"no worker could be started for {UNMANNED:.0f} s; {again}", self._path)
+        self._manned = time.monotonic()
+        self._notices.append(("no_workers", "the scheduler has no workers; waiting for some"))
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """What the user should know, once."""

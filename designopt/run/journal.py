@@ -88,7 +88,8 @@ class Journal:
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
-            db.execute("PRAGMA wal_autocheckpoint=1000")  # a log that is begun anew grows no more: half the flush of a growing one
+            # A log that is begun anew every 1000 pages grows no more, which halves the time of a flush.
+            db.execute("PRAGMA wal_autocheckpoint=1000")
         return cls(path, problem, db)
 
     @classmethod
@@ -193,6 +194,8 @@ class Journal:
         if not self._rows:
             return
         rows, self._rows = self._rows, {}
+        if not (self.path / "journal.db").exists():  # SQLite would go on writing to a file without a name
+            raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start anew", self.path)
         with _explained(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -311,12 +314,16 @@ class _explained:
 def explain(error: Exception, path: Path) -> StoreError:
     """`error` of the disk or of SQLite as a message for the user."""
     text = str(error)
-    again = f"what was recorded is intact; continue with: {resume_command(path)}"
+    recorded = (path / "journal.db").exists()
+    again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
     full = "full" in text or "No space" in text or "too large" in text
     if full or "disk I/O" in text:
         return StoreError(f"{path}: cannot be written: {text}; free some space, {again}", path)
     if "readonly" in text or "read-only" in text.lower() or "denied" in text or "unable to open" in text:
         return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {again}", path)
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+    damaged = ("no such table", "no such column", "Could not decode")
+    if isinstance(error, sqlite3.DatabaseError) and (
+        not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damaged)
+    ):
         return StoreError(f"{path}: journal.db cannot be read: {text}; it is damaged or not a journal", path)
     return StoreError(f"{path}: {text}; {again}", path)

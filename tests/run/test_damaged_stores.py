@@ -59,3 +59,21 @@ def test_a_damaged_problem_is_refused_with_a_line(intact, tmp_path, text):
     refused(path)
     with pytest.raises(StoreError, match=r"problem.json is damaged"):
         resume_study(path)
+
+
+def test_a_store_that_is_removed_during_a_run_ends_it(tmp_path):
+    path = tmp_path / "s"
+
+    class Remover:
+        def update(self, snapshot):
+            shutil.rmtree(path, ignore_errors=True)
+
+        def event(self, kind, text):
+            pass
+
+        def close(self):
+            pass
+
+    stages = (listed([0.1]), listed([0.2, 0.3], name="more"))
+    with pytest.raises(StoreError, match="was removed while the run was writing"):
+        run_study(make_study(names=("a",), stages=stages), path, progress=Remover())
