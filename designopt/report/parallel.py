@@ -17,8 +17,8 @@ from designopt.run.result import Result
 DRAWN = 2000
 #: So many letters have room above all axes of a page of 1000 pixels together, and at least so many above one.
 WIDTH, LEAST = 100, 9
-#: Lines of a wrapped name.
-LINES = 3
+#: Lines of a wrapped name: they take the room above an axis where Plotly writes its end, which the ticks tell too.
+LINES = 2
 
 
 @report("parallel", version=1)
@@ -71,6 +71,7 @@ def parallel(result: Result) -> Section | None:
         },
         "unselected": {"line": {"opacity": 0.06}},
         "labelside": "top",
+        "rangefont": {"size": 1, "color": "rgba(0,0,0,0)"},
     }
     note = "Drag along an axis to keep only the designs within; drag its name to move the axis."
     thin = (
@@ -84,9 +85,9 @@ def parallel(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Parameters and objectives",
-                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 100, "b": 28}}},
+                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
                 note=note,
-                height=470,
+                height=440,
             ),
         ),
         notes=(thin,) if len(rows) < len(feasible) else (),
@@ -102,7 +103,7 @@ def wrapped(label: str, room: int) -> str:
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:
             lines.append("")
         lines[-1] += word
-    lines = [line.strip() for line in lines]
     if len(lines) > LINES:  # the beginning and the end (the unit) tell most
-        lines = [*lines[: LINES - 1], "… " + lines[-1]]
+        lines = [*lines[: LINES - 2], "".join(lines[LINES - 2 : -1]), lines[-1]]
+    lines = [line.strip() for line in lines]
     return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)

@@ -47,13 +47,13 @@ def period_map(result: Result) -> Section | None:
     for s, scenario in enumerate(scenarios):
         n = grid.take(result.outcomes.figures["period_n"][:, s])
         known = np.isfinite(n)
-        where = f"{scenario.name}: " if len(scenarios) > 1 else ""
+        where = f"{scenario.name}: of" if len(scenarios) > 1 else "Of"
         counted = [
             f"{PERIOD_NAMES[i]} {share(float(np.mean(n[known] == i)))}"
             for i in (1, 2, 3, 4, 0)
             if (n[known] == i).any()
         ]
-        findings.append(f"{where}of {plural(int(known.sum()), 'scanned design')} with a result: {', '.join(counted)}.")
+        findings.append(f"{where} {plural(int(known.sum()), 'scanned design')} with a result: {', '.join(counted)}.")
     notes = reservations(result)
     if peaks is None:
         notes = ("The peaks over stiffness need execution: {arrays: {knee_peaks: all}}.", *notes)
