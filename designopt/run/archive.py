@@ -8,6 +8,7 @@ always be looked at. Code given with ``--plugin`` is never run by opening a stor
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ def encode(study: Study) -> dict[str, Any]:
         "space": [dataclasses.asdict(p) for p in study.space],
         "scenarios": [{"name": s.name, "values": _value(s.values)} for s in study.scenarios],
         "relations": [str(r) for r in study.relations],
+        "relation_texts": [r.text for r in study.relations],
         "objectives": [_item(o) for o in study.objectives],
         "constraints": [_item(c) for c in study.constraints],
         "figures": _value(study.figures),
@@ -88,7 +90,9 @@ def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str =
         return {k: value(v) for k, v in item.items()}
 
     def scored(kind: Any, item: dict[str, Any]) -> Any:
-        return kind(**{**item, "expression": Expression.parse(item["expression"]), "over": value(item["over"])})
+        fields = {k: v for k, v in item.items() if k != "text"}
+        expression = Expression.parse(item["expression"], item.get("text"))
+        return kind(**{**fields, "expression": expression, "over": value(item["over"])})
 
     return Study(
         name=data["name"],
@@ -98,7 +102,10 @@ def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str =
         model=value(data["model"]),
         space=tuple(Parameter(**{**p, "values": tuple(p["values"])}) for p in data["space"]),
         scenarios=tuple(Scenario(s["name"], value(s["values"])) for s in data["scenarios"]),
-        relations=tuple(Expression.parse(r) for r in data["relations"]),
+        relations=tuple(
+            Expression.parse(relation, written)
+            for relation, written in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
+        ),
         objectives=tuple(scored(Objective, o) for o in data["objectives"]),
         constraints=tuple(scored(Constraint, c) for c in data["constraints"]),
         figures={name: value(use) for name, use in data["figures"].items()},
@@ -163,7 +170,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _item(item: Objective | Constraint) -> dict[str, Any]:
     fields = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
-    return {**fields, "expression": str(item.expression), "over": _value(item.over)}
+    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": _value(item.over)}
 
 
 def _plugin(item: Mapping[str, Any]) -> Plugin:

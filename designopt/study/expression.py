@@ -28,14 +28,23 @@ _RANK = {"+": 2, "-": 2, "*": 3, "/": 3, "neg": 4, "**": 5}
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A parsed expression or relation. `str()` gives its canonical text, which parses to an equal expression."""
+    """A parsed expression or relation. `str()` gives its canonical text, which parses to an equal expression.
+
+    `source` is what its author wrote, before conversions were inserted; it has no part in what the expression is.
+    """
 
     root: Term
+    source: str = ""
 
     @classmethod
-    def parse(cls, text: str) -> Expression:
+    def parse(cls, text: str, source: str | None = None) -> Expression:
         """The expression in `text`; raises `ExpressionError` with the place of the mistake."""
-        return cls(parse(text))
+        return cls(parse(text), " ".join((text if source is None else source).split()))
+
+    @property
+    def text(self) -> str:
+        """What a reader is shown: as written in the study file, units included."""
+        return self.source or self._text
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -70,7 +79,7 @@ class Expression:
         return hash(self._text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Expression, (self.root,)
+        return Expression, (self.root, self.source)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
         """Its value for `values` (numbers or arrays by name), elementwise; NaN or infinite where there is none.
@@ -109,11 +118,11 @@ class Expression:
             term, unit = _bind(self.root, of)
         except units.UnitError as error:  # a product whose unit cannot be written, m^18 say
             raise ExpressionError(str(error), self.root.at, self.root.length) from None
-        return Expression(term), unit
+        return Expression(term, self.source), unit
 
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""
-        return Expression(_scaled(self.root, unit, target))
+        return Expression(_scaled(self.root, unit, target), self.source)
 
 
 # ------------------------------------------------------------------------------------------------ text and values

@@ -33,7 +33,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         constraints=(
             Constraint("c", Expression.parse("height*2 + 1"), use("aggregation", "quantile", level=0.5), 1.0),
         ),
-        relations=(Expression.parse("a <= 0.5 * b"),),
+        relations=(Expression.parse("a <= 0.5 * b"), Expression.parse("a <= 1.5*b", "a <= 1500 [mm/m] * b")),
         plots=(use("aggregation", "worst"),),
         seed=7,
         title="T",
@@ -54,6 +54,17 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         if field.name not in ("model", "objectives", "constraints", "relations", "stages", "plots"):
             assert theirs == ours, field.name
     assert json.loads(json.dumps(archive.encode(back))) == data
+    assert [r.text for r in back.relations] == ["a <= 0.5 * b", "a <= 1500 [mm/m] * b"]
+    assert back.constraints[0].expression.text == "height*2 + 1"
+
+
+def test_a_store_without_the_texts_of_its_expressions_can_be_read():
+    study = make_study(relations=(Expression.parse("a <= 0.5 * b"),))
+    data = archive.encode(study)
+    del data["relation_texts"], data["objectives"][0]["text"]
+    back = archive.decode(data, file={}.__getitem__)
+    assert (back.relations, back.objectives) == (study.relations, study.objectives)
+    assert back.relations[0].text == "a <= 0.5*b"
 
 
 def test_a_plugin_of_another_version_is_not_taken_for_the_recorded_one():

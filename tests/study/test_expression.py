@@ -209,3 +209,13 @@ def test_names_and_pickles() -> None:
     assert expression.names == {"a", "b"}
     assert pickle.loads(pickle.dumps(expression)) == expression
     assert len({expression, Expression.parse("a+max(b,a)-2")}) == 1
+
+
+def test_what_was_written_is_kept_beside_what_it_became() -> None:
+    written = Expression.parse(" 2*length  +  5 [mm] ")
+    bound, unit = written.bind({"length": "m"})
+    scaled = bound.in_unit(unit, "mm")
+    assert str(scaled) == "1000*(2*length + 0.005)"
+    assert [e.text for e in (written, bound, scaled, pickle.loads(pickle.dumps(scaled)))] == ["2*length + 5 [mm]"] * 4
+    assert scaled == Expression.parse("1000*(2*length + 0.005)")
+    assert Expression(scaled.root).text == str(scaled)
