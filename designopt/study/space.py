@@ -28,16 +28,28 @@ _GIVEN_BY: dict[str, tuple[str, ...]] = {
 }
 
 
+#: Columns of a table of designs, with some to spare.
+MOST_PARAMETERS = 1000
+#: Beyond it doubles, as which designs travel, do not hold every whole number.
+LARGEST_INTEGER = 2**53
+
+
 def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) -> list[Parameter]:
     """The parameters that can be made of the valid `sections` (None stands for an invalid one)."""
     inputs = model.inputs if model else None
     made = []
+    if len(sections) > MOST_PARAMETERS:
+        ctx.add(("space",), f"has {len(sections)} parameters; a store holds at most {MOST_PARAMETERS}")
+    alike: dict[str, str] = {}
     for name, section in sections.items():
         if ctx.full:
             break
         path: Path = ("space", name)
+        other = alike.setdefault(name.casefold(), name)
         if not name.isidentifier():
             ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+        elif other != name:
+            ctx.add(path, f"'{other}' has the same letters; a store does not tell upper case from lower case", key="")
         elif inputs is not None and name not in inputs:
             assert model is not None
             free = [n for n in inputs if n not in sections]
@@ -142,6 +154,9 @@ def _ranged(
             return None
         if made.kind == "int" and value != round(value):
             ctx.add((*path, key), f"must be a whole number, is {value:g}")
+            return None
+        if made.kind == "int" and abs(value) > LARGEST_INTEGER:
+            ctx.add((*path, key), f"must be within -2**53 and 2**53 to be held exactly, is {value:g}")
             return None
         bounds.append(value)
     low, high = bounds

@@ -66,6 +66,7 @@ CASES = [
     ("curve.csv", "«curv.csv»", "model.curve", "not among the files of this study; did you mean 'curve.csv'?"),
     # --- space
     ("kind: {values", "«knid»: {values", "space.knid", "has no design input 'knid'; did you mean 'kind'?"),
+    ("damping: [0, 100]", "damping: [0, 100]\n  «Damping»: [0, 1]", "space.Damping", "'damping' has the same letters"),
     ("damping: [0, 100]", "damping: «[0, 100, 3]»", "space.damping", "is [low, high], this has 3"),
     ("damping: [0, 100]", "damping: «[100, 0]»", "space.damping", "low (100.0) must be below high (0.0)"),
     ("damping: [0, 100]", "«damping»:\n    low: 5\n    high: 5", "space.damping", "low (5.0) must be below"),
@@ -82,6 +83,7 @@ CASES = [
     ("damping: [0, 100]", "damping: {low: 0, high: 1, «hihg»: 2}", "space.damping", "unknown key 'hihg'"),
     ("type: int, low: -3, ", "type: int, low: «-2.5», ", "space.offset.low", "must be a whole number, is -2.5"),
     ("high: 3, unit: mm", "high: «30», unit: mm", "space.offset.high", "must be at most 0.01 m, is 0.03"),
+    ("type: int, low: -3, ", "type: int, low: «-1e30», ", "space.offset.low", "must be within -2**53 and 2**53"),
     ("type: int, low: -3", "type: «itn», low: -3", "space.offset.type", "'itn' is not one of real, int"),
     ("values: [steel, rubber]", "values: [steel, «wood»]", "space.kind.values.1", "is not one of steel, rubber"),
     ("values: [steel, rubber]", "values: [steel, «steel»]", "space.kind.values.1", "given twice"),
