@@ -54,7 +54,7 @@ def overview(result: Result) -> Section:
                 "Parameters",
                 ("parameter", "range or value", "unit", "scale"),
                 tuple((p.name, _range(p), p.unit, _scale(p)) for p in problem.space.parameters),
-                note="Relations: " + "; ".join(str(r) for r in problem.space.relations)
+                note="Relations: " + "; ".join(r.text for r in problem.space.relations)
                 if problem.space.relations
                 else "",
             ),
@@ -62,7 +62,7 @@ def overview(result: Result) -> Section:
                 "Objectives and limits",
                 ("name", "what", "unit", "over scenarios"),
                 tuple(
-                    [(o.name, f"{o.direction} {o.expression}", o.unit, _use(o.over)) for o in problem.objectives]
+                    [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
                     + [(c.name, _limit(c), c.unit, _use(c.over)) for c in problem.constraints]
                 ),
             ),
@@ -131,10 +131,10 @@ def _scale(p: Parameter) -> str:
 
 def _limit(c: Constraint) -> str:
     if c.equals is not None:
-        return f"{c.expression} = {number(c.equals)}"
+        return f"{c.expression.text} = {number(c.equals)}"
     low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""
     high = f" ≤ {number(c.maximum)}" if c.maximum is not None else ""
-    return f"{low}{c.expression}{high}"
+    return f"{low}{c.expression.text}{high}"
 
 
 def _use(use: Use) -> str:
