@@ -160,6 +160,12 @@ def _allow_failures(count: int, dask_scheduler: Any) -> int:
 def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
     """Dask's messages are pickles: whoever reaches the scheduler can run anything."""
     parts = urlsplit(address)
+    if parts.scheme in ("tls", "wss") and dask.config.get("distributed.comm.tls.ca-file", None) is None:
+        raise WorkersError(
+            f"scheduler {address} needs certificates: set distributed.comm.tls (ca-file, client.cert, client.key) in"
+            " Dask's configuration",
+            path,
+        )
     if insecure or parts.scheme in ("tls", "wss", "inproc"):
         return
     host = parts.hostname or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -50,15 +51,23 @@ class Progress(Protocol):
 
 
 def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
-    """The progress display of `mode` on `stream` (stderr by default); auto is a live line on a terminal."""
+    """The progress display of `mode` on `stream` (stderr by default); auto is a live line on a terminal.
+
+    A stream that is closed or full costs the display, never the run.
+    """
     stream = stream or sys.stderr
-    if mode == "none":
+    if mode == "none" or stream is None:  # a process may have no stderr
         return Silent()
     if mode == "json":
         return JsonLines(stream)
     if mode == "auto" and stream.isatty():
         return LiveLine(stream)
     return PlainLines(stream)
+
+
+def _say(text: str, stream: TextIO) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        print(text, file=stream, flush=True)
 
 
 class Silent:
@@ -97,7 +106,7 @@ class PlainLines:
 
     def event(self, kind: str, text: str) -> None:
         """A line of its own."""
-        print(f"{kind.replace('_', ' ')}: {text}", file=self._stream, flush=True)
+        _say(f"{kind.replace('_', ' ')}: {text}", self._stream)
 
     def close(self) -> None:
         """The last state."""
@@ -106,7 +115,7 @@ class PlainLines:
 
     def _write(self, snapshot: Snapshot) -> None:
         if snapshot is not self._written:
-            print(line(snapshot), file=self._stream, flush=True)
+            _say(line(snapshot), self._stream)
         self._written = snapshot
 
 
@@ -128,7 +137,7 @@ class JsonLines:
         """Nothing."""
 
     def _write(self, data: Mapping[str, Any]) -> None:
-        print(json.dumps(data), file=self._stream, flush=True)
+        _say(json.dumps(data), self._stream)
 
 
 class LiveLine:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -127,3 +128,16 @@ def test_the_plan_says_what_would_run(tmp_path):
     assert "list: listed, at most 10 designs, at most 1 min 30 s" in text
     assert "time-out 5 s" in text
     assert "exists" not in text
+
+
+def test_a_full_or_closed_stream_costs_the_display_and_not_the_run(tmp_path, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    result = run_study(
+        make_study(names=("a",), stages=(listed([0.1]),)), tmp_path / "s", progress=progress("line", Full())
+    )
+    assert result.ended == "done"
+    monkeypatch.setattr(sys, "stderr", None)
+    progress("line").event("note", "nobody hears it")
