@@ -118,7 +118,7 @@ def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
     for group in points.values():
         for name, place in group.items():
             target = place.removeprefix("kerbs:")
-            assert re.search(rf'@\w+\("{name}", version=1.*?\)\n(?:def|class) {target}\b', source), name
+            assert re.search(rf'@\w+\(\s*"{name}", version=1(?s:.*?)\)\n(?:def|class) {target}\b', source), name
 
 
 def test_every_block_of_the_page_on_plugins_is_one_that_is_tried() -> None:
