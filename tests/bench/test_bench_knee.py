@@ -96,3 +96,49 @@ def test_stopping_when_periodic_saves_time(knee, capsys):
     with capsys.disabled():
         print(f"\nknee: stop_when_periodic takes {100 * stopped / whole:.0f} % of the time of 20 cycles")
     assert stopped < 0.9 * whole
+
+
+class Pace:
+    """Notes when how many designs were done, from the first finished ones on."""
+
+    def __init__(self):
+        self.seen = []
+
+    def update(self, snapshot):
+        if snapshot.done:
+            self.seen.append((time.perf_counter(), snapshot.done))
+
+    def event(self, kind, text):
+        pass
+
+    def close(self):
+        pass
+
+    @property
+    def rate(self):
+        (began, before), (ended, after) = self.seen[0], self.seen[-1]
+        return (after - before) / (ended - began)
+
+
+def test_two_workers_do_nearly_twice_the_work_of_one(tmp_path, capsys):
+    """At least 1.8 times the rate on two Dask workers; needs two cores that nobody else uses."""
+    import designopt
+
+    study = {
+        "study": "scaling",
+        "model": {"use": "four_bar_knee"},
+        "space": {"stiffness": {"low": 12e3, "high": 30e3}, "damping_ratio": {"low": 0.02, "high": 0.12}},
+        "objectives": [{"name": "mismatch", "minimize": "1 - rho"}],
+        "solver": {"use": "full_factorial", "levels": 14},
+        "execution": {"executor": "dask"},
+    }
+    rates = {1: [], 2: []}
+    for i in range(3):
+        for workers in rates:  # in turn: both meet the same changes of the machine's speed
+            pace = Pace()
+            designopt.define(**study).run(tmp_path / f"{workers}-{i}.study", workers=workers, progress=pace)
+            rates[workers].append(pace.rate)
+    one, two = (statistics.median(r) for r in rates.values())
+    with capsys.disabled():
+        print(f"\nknee: {one:.1f} designs/s with one worker, {two:.1f} with two: ratio {two / one:.2f}")
+    assert two / one >= 1.8
