@@ -32,13 +32,13 @@ def problem_test(
     design, scenario, *, gain: float = 2.0, data: InputFile | None = None, solver: Solver = Solver()
 ) -> Figures:
     """Never evaluated."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @objective("problem_test_peak", version=1)
 def problem_test_peak(f, *, window: int = 3) -> Annotated[float, Quantity("", "peak")]:
     """Never evaluated."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 def over(name: str = "worst", **settings) -> Use:

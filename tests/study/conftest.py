@@ -56,7 +56,7 @@ class Wheel:
             raise RuntimeError("the check itself fails")
 
     def evaluate(self, design: Design, scenario: Conditions, arrays: Any) -> tuple[Outputs, dict[str, Any]]:
-        raise NotImplementedError
+        raise AssertionError("declared to be checked, never to be run")
 
 
 class NeedyConditions(TypedDict):
@@ -66,31 +66,31 @@ class NeedyConditions(TypedDict):
 @model("test_needy", version=1)
 def needy(design: Design, scenario: NeedyConditions) -> Outputs:
     """A model that cannot do without a condition."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @model("test_open", version=1, unchecked=True)
 def anything(design, scenario, *, gain: float = 1.0):  # type: ignore[no-untyped-def]
     """A model that declares nothing."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @objective("test_spread", version=1)
 def spread(rho: float, time: Any, *, k: float = 1.0) -> Annotated[float, Quantity("m", "spread")]:
     """From an output and an array."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @objective("test_homeless", version=1)
 def homeless(nowhere: float) -> Annotated[float, Quantity("m", "needs what no model gives")]:
     """Needs what no model gives."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @objective("twin", version=1)
 def twin(rho: float) -> Annotated[float, Quantity("N", "named like an output")]:
     """Named like an output of the wheel."""
-    raise NotImplementedError
+    raise AssertionError("declared to be checked, never to be run")
 
 
 @solver("test_grid", version=1)
@@ -108,7 +108,7 @@ class Grid:
             raise InvalidSetting("use", "too many designs")
 
     def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
-        raise NotImplementedError
+        raise AssertionError("declared to be checked, never to be run")
 
 
 @solver("test_search", version=1)
@@ -122,7 +122,7 @@ class Search:
         return self.population
 
     def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
-        raise NotImplementedError
+        raise AssertionError("declared to be checked, never to be run")
 
 
 @report("test_part", version=1)

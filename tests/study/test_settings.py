@@ -55,7 +55,7 @@ class Everything:
     copy: bool = True
 
     def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
-        raise NotImplementedError
+        raise AssertionError("declared to be checked, never to be run")
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_a_type_that_no_file_can_give_is_refused_with_its_name() -> None:
         hook: complex = 0j
 
         def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
-            raise NotImplementedError
+            raise AssertionError("declared to be checked, never to be run")
 
     with pytest.raises(PluginError, match="test_unsupported: 'hook': a study file cannot give a value of type complex"):
         settings_type(Odd.__designopt__)
