@@ -9,116 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile, Plugin, Use
-from designopt.study.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
-
-Matrix = NDArray[np.float64]
+from designopt.space import Matrix, Space, in_model_unit, shown_value
+from designopt.study.study import Constraint, Objective, Scenario, Study
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
-
-
-@dataclass(frozen=True)
-class Space:
-    """Ordered parameters and the relations between them that are decided before any evaluation."""
-
-    parameters: tuple[Parameter, ...]
-    relations: tuple[Expression, ...] = ()
-
-    @cached_property
-    def free(self) -> tuple[Parameter, ...]:
-        """The parameters that vary: the columns of ``X``."""
-        return tuple(p for p in self.parameters if p.kind != "fixed")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns of ``X``."""
-        return tuple(p.name for p in self.free)
-
-    @cached_property
-    def lower(self) -> Matrix:
-        """Lower bounds in search coordinates (see `to_search`)."""
-        return np.array([_search_bounds(p)[0] for p in self.free])
-
-    @cached_property
-    def upper(self) -> Matrix:
-        """Upper bounds in search coordinates."""
-        return np.array([_search_bounds(p)[1] for p in self.free])
-
-    def from_search(self, S: Matrix) -> Matrix:
-        """Designs ``X`` for search coordinates `S` (n, d).
-
-        A real parameter on a linear scale is searched as itself, on a log scale as its natural logarithm; integers and
-        choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds.
-        """
-        X: Matrix = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
-        for j, p in enumerate(self.free):
-            if p.kind in ("int", "choice"):
-                X[:, j] = np.clip(np.rint(X[:, j]), *_range(p)) + 0.0  # no -0.0
-            elif p.scale == "log":
-                inside = np.clip(np.exp(X[:, j]), p.low, p.high)  # exp(log(bound)) is seldom exactly the bound
-                X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
-        return X
-
-    def to_search(self, X: Matrix) -> Matrix:
-        """Search coordinates of designs `X` (n, d); the inverse of `from_search` up to rounding."""
-        S = np.array(X, dtype=float)
-        for j, p in enumerate(self.free):
-            if p.kind == "real" and p.scale == "log":
-                S[:, j] = np.log(S[:, j])
-        return S
-
-    def values(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design in the study's units, fixed parameters included, choices by their value."""
-        row = iter(x)
-        return {p.name: p.values[0] if p.kind == "fixed" else _value(p, float(next(row))) for p in self.parameters}
-
-    def design(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design as the model receives it: in the model's units."""
-        values = self.values(x)
-        return {p.name: _in_model_unit(p, values[p.name]) for p in self.parameters}
-
-    def excess(self, X: Matrix) -> Matrix:
-        """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known."""
-        total = np.zeros(len(X))
-        columns: dict[str, Any] = {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
-        for j, p in enumerate(self.free):
-            columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]
-        for relation in self.relations:
-            with np.errstate(all="ignore"):
-                broken = np.broadcast_to(relation.excess(columns), total.shape)
-            total = total + np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
-        return total
-
-
-def _range(p: Parameter) -> tuple[float, float]:
-    return (0.0, len(p.values) - 1.0) if p.kind == "choice" else (p.low, p.high)
-
-
-def _search_bounds(p: Parameter) -> tuple[float, float]:
-    low, high = _range(p)
-    if p.kind in ("int", "choice"):
-        return low - 0.5, high + 0.5
-    return (float(np.log(low)), float(np.log(high))) if p.scale == "log" else (low, high)
-
-
-def _value(p: Parameter, x: float) -> Any:
-    if p.kind == "choice":
-        return p.values[int(x)]
-    return int(x) if p.kind == "int" else x
-
-
-def _in_model_unit(p: Parameter, value: Any) -> Any:
-    return value if (p.factor, p.offset) == (1.0, 0.0) else p.factor * value + p.offset
 
 
 @dataclass(frozen=True)
@@ -166,9 +70,20 @@ class Outcomes:
         )
 
 
-#: What a solver is given: takes designs (n, d), returns their outcomes once all are durably recorded.
-#: It raises `StageEnded` when the stage's budget is used up or the run is being stopped; solvers let it pass.
-Evaluate = Callable[[Matrix], Outcomes]
+class Evaluate(Protocol):
+    """What a solver is given. Both forms raise `StageEnded` when the stage's budget is used up or the run is being
+    stopped; solvers let it pass."""
+
+    def __call__(self, X: Matrix) -> Outcomes:
+        """Outcomes of the designs `X` (n, d), in their order, once all of them are durably recorded."""
+
+    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+        """Evaluate designs one by one with up to `look_ahead` of them on their way.
+
+        `ask` gives the next design (1, d), or (0, d) when there are no more; `tell` hears the outcomes (1 row) in ask
+        order. Ask i always happens after the tell of i - `look_ahead` and before the next one, whatever the workers
+        are, so that the sequence of designs is fixed. Returns when everything asked for has been told.
+        """
 
 
 class StageEnded(Exception):
@@ -270,7 +185,8 @@ class Problem:
         rows = []
         for x in X.tolist():
             body = b"".join(
-                name + _tagged(_in_model_unit(p, p.values[0] if j is None else _value(p, x[j]))) for name, p, j in parts
+                name + _tagged(in_model_unit(p, p.values[0] if j is None else shown_value(p, x[j])))
+                for name, p, j in parts
             )
             row = []
             for prefix in self._key_prefixes:

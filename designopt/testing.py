@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, Use, find
-from designopt.problem import Matrix, Outcomes, Problem, Space, StageEnded
+from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.space import Matrix, Space
 from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 

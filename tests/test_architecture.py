@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("plugin",),
     ("study",),
-    ("problem", "aggregations"),
+    ("space",),
+    ("problem", "aggregations", "decision"),
     ("dynamics", "collocation"),
     ("solvers",),
     ("run",),

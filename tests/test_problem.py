@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from designopt.plugin import InputFile, Quantity, Use, find, model, objective
-from designopt.problem import Outcomes, Problem, Space, canonical_json
+from designopt.problem import Outcomes, Problem, canonical_json
+from designopt.space import Space
 from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
 

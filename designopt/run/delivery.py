@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.plugin import Kind, Plugin, PluginError, Use, find, installed, load_file
-from designopt.problem import Space
 from designopt.run.evaluate import Evaluator
+from designopt.space import Space
 from designopt.study.study import Parameter, Scenario, Study
 
 _loading = False

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import PluginError
-from designopt.problem import STATUSES, Matrix, StageEnded
+from designopt.problem import STATUSES, StageEnded
 from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError
 from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
 from designopt.run.ledger import CODE, PENDING, Ledger
@@ -20,6 +20,7 @@ from designopt.run.progress import Progress
 from designopt.run.stopping import Break, Signals
 from designopt.run.store import Store
 from designopt.run.work import ChunkSize, Queue, Work
+from designopt.space import Matrix
 from designopt.study.study import Execution
 
 #: An error of the same class at the same line of code so often is a bug, not a property of designs.

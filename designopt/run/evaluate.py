@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
-from designopt.problem import STATUSES, Problem, Space
+from designopt.problem import STATUSES, Problem
 from designopt.run.executor import Chunk, ChunkResult
 from designopt.run.stopping import Break
+from designopt.space import Space
 from designopt.study.study import Scenario, Study
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Matrix
+from designopt.space import Matrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import STATUSES, Matrix, Outcomes, Problem
+from designopt.problem import STATUSES, Outcomes, Problem
+from designopt.space import Matrix
 
 PENDING = 255
 CODE = {status: code for code, status in enumerate(STATUSES)}

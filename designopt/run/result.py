@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Matrix, Outcomes, Problem
+from designopt.problem import Outcomes, Problem
 from designopt.run.errors import reading
 from designopt.run.journal import Journal
 from designopt.run.ledger import figure_names
 from designopt.run.store import read_arrays, read_study
+from designopt.space import Matrix
 from designopt.study.study import Study
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Matrix, Outcomes, Problem, StageEnded
+from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run.dispatch import Dispatcher
 from designopt.run.errors import ReplayError
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.work import Work
+from designopt.space import Matrix
 from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Matrix
+from designopt.space import Matrix
 
 #: Chunks never hold more evaluations than this: one transaction, one message.
 LARGEST_CHUNK = 4096

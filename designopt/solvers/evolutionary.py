@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
-from designopt.problem import Evaluate, Matrix, Outcomes, Problem, Space
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.space import Matrix, Space
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
-from designopt.problem import Evaluate, Matrix, Outcomes, Problem, Space
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.space import Matrix, Space
 from designopt.study.study import Parameter
 
 #: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.

@@ -21,10 +21,11 @@ from designopt_knee.report_walking import leg_walking
 
 from designopt import aggregations
 from designopt.plugin import Plugin, Use
-from designopt.problem import Problem, Space
+from designopt.problem import Problem
 from designopt.report.page import render
 from designopt.report.section import Figure, Section
 from designopt.run.result import Result
+from designopt.space import Space
 from designopt.study.expression import Expression
 from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
 
