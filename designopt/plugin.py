@@ -41,7 +41,8 @@ T = TypeVar("T", bound=Callable[..., Any])
 class Quantity:
     """Unit, meaning and admissible range of a number; put it into ``Annotated[float, Quantity("N/m", "...")]``.
 
-    `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit.
+    `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is the
+    range over which a sampled scenario varies a condition where the study does not say.
     """
 
     unit: str = ""
@@ -50,6 +51,7 @@ class Quantity:
     ge: float | None = None
     lt: float | None = None
     le: float | None = None
+    sampled: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from designopt.space import Matrix
 from designopt.study.study import Study
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
+    import pandas
 
 
 @dataclass(frozen=True)

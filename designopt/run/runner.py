@@ -222,7 +222,7 @@ def _run_stages(study: Study, dispatcher: Dispatcher) -> None:
 def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, NDArray[np.int64]]) -> Outcomes:
     """Outcomes of the designs that the stage starts from; none when it starts from nothing."""
     origin = stage.start_from
-    rows = asked[origin.stage] if origin else np.empty(0, np.int64)
+    rows = asked[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
     outcomes = _outcomes(ledger, rows)
     return select(outcomes, origin) if origin else outcomes
 

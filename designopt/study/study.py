@@ -17,6 +17,7 @@ class Parameter:
 
     `factor` and `offset` lead to the model's unit: ``model value = factor * value + offset``.
     A ``choice`` has `values`; a ``fixed`` has one of them; ``real`` and ``int`` have `low` and `high`.
+    It is active only in designs in which every parameter named in `when` is active and has one of the values there.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Parameter:
     scale: Literal["linear", "log"] = "linear"
     factor: float = 1.0
     offset: float = 0.0
+    when: Mapping[str, tuple[str | float | int | bool, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,20 +70,33 @@ class Constraint:
 
 
 @dataclass(frozen=True)
+class HypervolumeGain:
+    """A stage ends when the hypervolume of its archive grew by less than the share `gain_below` over so many
+    generations (batches). `reference` has one value for each objective, in its unit and direction."""
+
+    reference: tuple[float, ...]
+    gain_below: float
+    over_generations: int
+
+
+@dataclass(frozen=True)
 class Budget:
     """Where a stage ends; None is no limit. `evaluations` counts proposed designs, `wall` is in seconds."""
 
     evaluations: int | None = None
     wall: float | None = None
+    hypervolume: HypervolumeGain | None = None
 
 
 @dataclass(frozen=True)
 class StartFrom:
-    """Designs of an earlier stage that a stage begins with: the `best` few, or the nondominated ones (None is all)."""
+    """Designs that a stage begins with, of an earlier `stage` or of another `store` (a folder, one of the two is
+    given): the `best` few, or the nondominated ones (None is all)."""
 
-    stage: str
+    stage: str | None = None
     select: Literal["nondominated", "best"] = "nondominated"
     count: int | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,25 +109,80 @@ class Stage:
     start_from: StartFrom | None = None
 
 
+OnFailure = Literal["infeasible", "stop", "stop_repeated"]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Workers that a batch system starts: `jobs` jobs of `cores` single-thread workers each.
+
+    `memory` of a job in bytes, `walltime` in seconds. With `minimum` the pool shrinks to so many jobs when there is
+    little to do. `queue` is the partition, `directives` are further lines for the head of the job script, `prologue`
+    shell lines before the workers start, `interface` the network interface that they listen on.
+    """
+
+    use: Literal["slurm", "pbs"]
+    jobs: int
+    cores: int
+    memory: int
+    walltime: float
+    minimum: int | None = None
+    queue: str | None = None
+    account: str | None = None
+    interface: str | None = None
+    directives: tuple[str, ...] = ()
+    prologue: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Execution:
     """When, where and how often. Times in seconds.
 
     `workers` None means as many as the machine has cores. `arrays` says which of the model's arrays are kept:
     of every evaluation (``all``) or of the final front and the chosen designs only (``front``).
-    `retries` are by failure class. The run ends early when more than `stop_if_share_above` of at least `after`
-    evaluations failed.
+    `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible design,
+    stops at once, or stops when the same error shows repeatedly. The run ends early when more than
+    `stop_if_share_above` of at least `after` evaluations failed. `order` is that in which a solver that asks ahead hears
+    of results; ``completion`` gives up reproducibility for evaluations of very uneven duration.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"
     workers: int | None = None
     scheduler: str = "local"
+    cluster: Cluster | None = None
     timeout: float | None = None
     grace: float = 10.0
-    retries: Mapping[str, int] = field(default_factory=lambda: {"crashed": 1, "lost_worker": 2, "timeout": 0})
+    retries: Mapping[str, int] = field(
+        default_factory=lambda: {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
+    )
+    on_failure: Mapping[str, OnFailure] = field(default_factory=lambda: {"error": "stop_repeated"})
     arrays: Mapping[str, Literal["all", "front"]] = field(default_factory=dict)
     stop_if_share_above: float | None = None
     after: int = 50
+    order: Literal["ask", "completion"] = "ask"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A rule that picks one design of the front: ``{method: {setting: value}}`` of ``report.choose``.
+
+    `weights` are by objective (missing ones 1) and are scaled to sum 1. `norm` is that of TOPSIS (``vector`` or
+    ``minmax``) or the order of the utopia distance (``l1``, ``l2``, ``chebyshev``). `target` is by objective, in its unit
+    and direction, for ``nearest_to``.
+    """
+
+    method: Literal["knee", "utopia", "topsis", "nearest_to"]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    norm: str = ""
+    target: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Scenarios in which the chosen designs are evaluated after the last stage, and the quantiles to be shown."""
+
+    scenarios: tuple[Scenario, ...]
+    quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
@@ -120,7 +190,9 @@ class Study:
     """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one
     when values were overridden or the study was built in Python.
 
-    `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts.
+    `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts, `choose`
+    the rules that pick designs of the front besides the best of each objective, `validate` where these are tried out,
+    `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
     `plugin_files` are files given with ``--plugin``, as (name, content).
     """
 
@@ -138,6 +210,10 @@ class Study:
     constraints: tuple[Constraint, ...] = ()
     execution: Execution = Execution()
     plots: tuple[Use, ...] = ()
+    choose: tuple[Choice, ...] = ()
+    validate: Validation | None = None
+    reference: Mapping[str, float] = field(default_factory=dict)
+    export: tuple[str, ...] = ()
     text: str = ""
     path: Path | None = None
     plugin_files: tuple[tuple[str, bytes], ...] = ()

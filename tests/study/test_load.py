@@ -62,7 +62,7 @@ def test_everything_in_the_file_is_in_the_study(load, base_text) -> None:
     execution = study.execution
     assert (execution.executor, execution.workers, execution.timeout) == ("dask", 2, 10.0)
     assert execution.arrays == {"time": "front"}
-    assert execution.retries == {"crashed": 1, "lost_worker": 2, "timeout": 0}
+    assert execution.retries == {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
     assert [(p.plugin.name, p.settings) for p in study.plots] == [("test_part", {"band": 5.0})]
 
 
