@@ -30,9 +30,9 @@ class Outcomes:
     """What is known of a batch of designs, row by row in the order in which they were asked.
 
     `objectives` (n, m) are to be minimised and infinite where there is no value; `violation` (n,) is 0 for a feasible
-    design and positive otherwise; `failed` marks designs without a result; `invalid` those that break a relation and
-    were not evaluated. `figures` holds every output (n, scenarios), NaN where there is none: for display and
-    analysis, a solver has no need of it.
+    design and positive otherwise; `failed` marks designs without a result; `invalid` those of them that
+    break a relation, and were not evaluated, or that the model refused. `figures` holds every output (n, scenarios),
+    NaN where there is none: for display and analysis, a solver has no need of it.
     """
 
     X: Matrix
@@ -197,16 +197,25 @@ class Problem:
         return rows
 
     def judge(
-        self, X: Matrix, figures: Mapping[str, Matrix], failed: NDArray[np.bool_], excess: Matrix | None = None
+        self,
+        X: Matrix,
+        figures: Mapping[str, Matrix],
+        failed: NDArray[np.bool_],
+        excess: Matrix | None = None,
+        refused: NDArray[np.bool_] | None = None,
     ) -> Outcomes:
         """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
 
-        `failed` (n, scenarios) marks evaluations without a result: one of them makes the design a failed one.
-        `excess` (n,) is `Space.excess`, computed when not given. An objective or constraint that is not a finite number
-        although the evaluation succeeded (a logarithm of a negative figure, say) makes the design failed too.
+        `failed` (n, scenarios) marks evaluations without a result: one of them makes the design a failed one. `refused`
+        (n, scenarios) marks evaluations whose design the model refused: one of them makes the design invalid, with an
+        infinite violation. `excess` (n,) is `Space.excess`, computed when not given. An objective or constraint that is
+        not a finite number although the evaluation succeeded (a logarithm of a negative figure, say) makes the design
+        failed too.
         """
         n = len(X)
         excess = self.space.excess(X) if excess is None else excess
+        if refused is not None:
+            excess = np.where(refused.any(axis=1) & (excess <= 0.0), np.inf, excess)
         invalid = excess > 0.0
         lost = failed.any(axis=1) | invalid
         objectives = np.empty((n, len(self.objectives)))

@@ -440,6 +440,19 @@ def test_designs_that_break_a_relation_are_invalid_and_carry_their_excess():
     assert out.objectives.tolist() == [[1.0], [np.inf]]
 
 
+def test_a_design_that_the_model_refuses_in_one_scenario_is_invalid_and_not_failed():
+    p = problem(real("x"), scenarios=TWO, relations=("x <= 0.5",))
+    X = np.array([[0.1], [0.2], [0.3], [0.75]])
+    refused = np.array([[False, False], [False, True], [False, False], [False, False]])
+    failed = np.array([[False, False], [True, False], [True, False], [False, False]])
+    out = p.judge(X, {"f": np.ones((4, 2))}, failed, refused=refused)
+    assert out.invalid.tolist() == [False, True, False, True]
+    assert out.violation.tolist() == [0.0, np.inf, np.inf, 0.25]
+    assert out.objectives[:, 0].tolist() == [1.0, np.inf, np.inf, np.inf]
+    rank = out.rank_violation
+    assert rank[0] == 0.0 < 1.0 <= rank[3] < rank[1] < rank[2] == 2.0
+
+
 def test_no_designs_have_no_outcomes():
     out = problem().judge(np.empty((0, 1)), {"f": np.empty((0, 1))}, np.empty((0, 1), dtype=bool))
     assert len(out) == 0
