@@ -3,6 +3,9 @@
 Every sampler fills the whole box of the free parameters, evenly in search coordinates (a log-scale parameter evenly in
 its logarithm). Points that break a relation are proposed like the others: they are recorded as `invalid` and cost
 no budget, and the sample keeps the structure (grid, strata, net) for which it was chosen.
+
+All but the grid have ``unit_sample(dimension, rng)``, their points in the unit cube [0, 1)^dimension: scenarios that
+are sampled come from the same solvers.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -131,19 +134,22 @@ class LatinHypercube:
                 "optimization", f"'{self.optimization}' needs {least} samples here, not {self.samples}"
             )
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
         from scipy.stats import qmc
 
-        _refuse_start(start)
-        self.check(problem)
         engine = qmc.LatinHypercube(
-            len(problem.space.free),
+            dimension,
             scramble=self.scramble,
             optimization=None if self.optimization == "none" else self.optimization,
             rng=_child(rng),
         )
-        evaluate(_from_unit(problem.space, engine.random(self.samples)))
+        return _below_one(engine.random(self.samples))
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        self.check(problem)
+        _ask(self, problem, evaluate, rng, start)
 
 
 @solver("sobol", version=1)
@@ -166,20 +172,83 @@ class Sobol:
         if len(problem.space.free) > MOST_DIMENSIONS:
             raise InvalidSetting("use", f"the Sobol' sequence is known for {MOST_DIMENSIONS} parameters at most")
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
         from scipy.stats import qmc
 
-        _refuse_start(start)
-        self.check(problem)
-        engine = qmc.Sobol(len(problem.space.free), scramble=self.scramble, rng=_child(rng))
+        engine = qmc.Sobol(dimension, scramble=self.scramble, rng=_child(rng))
         # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
-        points = engine.random_base2(math.ceil(math.log2(self.samples)))
-        evaluate(_from_unit(problem.space, points[: self.samples]))
+        return np.asarray(engine.random_base2(math.ceil(math.log2(self.samples)))[: self.samples])
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        self.check(problem)
+        _ask(self, problem, evaluate, rng, start)
 
 
-def _from_unit(space: Space, U: Matrix) -> Matrix:
-    return space.from_search(space.lower + (space.upper - space.lower) * U)
+@solver("halton", version=1)
+class Halton:
+    """The first `samples` points of the Halton sequence: low discrepancy for any number of samples.
+
+    Halton (1960): the digits of the running number in the i-th prime base, mirrored at the point; scrambled by random
+    permutations of the digits as in Owen (2017), through ``scipy.stats.qmc``. Unlike the Sobol' sequence it prefers no
+    powers of two, so that a sample can grow by any number; without scrambling it is poor in more than six or so
+    dimensions, and its first point is the corner of lower bounds.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    samples: Samples
+    scramble: Scramble = True
+
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        from scipy.stats import qmc
+
+        return _below_one(qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples))
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        _ask(self, problem, evaluate, rng, start)
+
+
+@solver("random", version=1)
+class Random:
+    """Independent, evenly distributed designs: the plain Monte Carlo sample.
+
+    Its mean over designs has an error that anyone can estimate, which the other samplers' has not; they cover the
+    space better.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    samples: Samples
+
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
+        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        return rng.random((self.samples, dimension))
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        _ask(self, problem, evaluate, rng, start)
+
+
+class _UnitSampler(Protocol):
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix: ...
+
+
+def _ask(
+    sampler: _UnitSampler, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes
+) -> None:
+    """Ask for the sampler's points, stretched from the unit cube over the box of search coordinates."""
+    _refuse_start(start)
+    space = problem.space
+    evaluate(space.from_search(space.lower + (space.upper - space.lower) * sampler.unit_sample(len(space.free), rng)))
+
+
+def _below_one(U: Matrix) -> Matrix:
+    """Points of the unit cube without those of its upper faces that rounding makes."""
+    return np.minimum(U, np.nextafter(1.0, 0.0))
 
 
 def _child(rng: np.random.Generator) -> np.random.Generator:

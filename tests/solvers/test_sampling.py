@@ -7,7 +7,7 @@ import pytest
 
 from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
-from designopt.solvers.sampling import FullFactorial, LatinHypercube, Sobol
+from designopt.solvers.sampling import FullFactorial, Halton, LatinHypercube, Random, Sobol
 from designopt.study.study import Parameter
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
@@ -48,6 +48,9 @@ def star_discrepancy(U: np.ndarray) -> float:
         (LatinHypercube, {"samples": 12, "optimization": "lloyd"}),
         (Sobol, {"samples": 21}),
         (Sobol, {"samples": 16, "scramble": False}),
+        (Halton, {"samples": 21}),
+        (Halton, {"samples": 16, "scramble": False}),
+        (Random, {"samples": 21}),
     ],
 )
 def test_every_sampler_keeps_the_rules_of_solvers(solver, settings):
@@ -228,10 +231,55 @@ def test_sobol_points_have_a_lower_star_discrepancy_than_random_ones():
     assert net < 0.5 * chance
 
 
+# --------------------------------------------------------------------------------------------------- halton, random
+
+
+def test_the_halton_sequence_starts_with_its_known_points():
+    # Running numbers 0 to 4 mirrored in base 2 and 3 (Halton 1960).
+    expected = [[0, 0], [1 / 2, 1 / 3], [1 / 4, 2 / 3], [3 / 4, 1 / 9], [1 / 8, 4 / 9]]
+    X = sample(Halton(samples=5, scramble=False), box(*SQUARE))
+    np.testing.assert_allclose(X, expected, rtol=0, atol=1e-15)
+
+
+def test_a_halton_sample_grows_by_any_number_and_keeps_its_beginning():
+    whole = sample(Halton(samples=50), box(*SQUARE))
+    for count in (1, 7, 49):
+        assert np.array_equal(sample(Halton(samples=count), box(*SQUARE)), whole[:count])
+
+
+def test_halton_points_have_a_lower_star_discrepancy_than_random_ones():
+    problem = box(*SQUARE)
+    spread = np.median([star_discrepancy(sample(Halton(samples=200), problem, seed)) for seed in range(3)])
+    chance = np.median([star_discrepancy(sample(Random(samples=200), problem, seed)) for seed in range(3)])
+    assert spread < 0.5 * chance
+
+
+def test_random_designs_are_those_of_the_generator_itself():
+    expected = np.random.default_rng(5).random((9, 2))
+    assert np.array_equal(sample(Random(samples=9), box(*SQUARE), seed=5), expected)
+
+
+# ------------------------------------------------------------------------------------------------------ unit sample
+
+
+@pytest.mark.parametrize("kind", [LatinHypercube, Sobol, Halton, Random])
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+def test_samplers_give_their_points_in_the_unit_cube(kind, dimension):
+    U = kind(samples=40).unit_sample(dimension, np.random.default_rng(1))
+    assert U.shape == (40, dimension)
+    assert np.all((U >= 0.0) & (U < 1.0))
+    assert np.array_equal(U, kind(samples=40).unit_sample(dimension, np.random.default_rng(1)))
+    problem = box(*(Parameter(f"x{i}", "real", 0.0, 1.0) for i in range(dimension)))
+    assert np.array_equal(U, sample(kind(samples=40), problem, seed=1))
+
+
 # ------------------------------------------------------------------------------------------------------ start, seed
 
 
-@pytest.mark.parametrize("solver", [FullFactorial(levels=3), LatinHypercube(samples=5), Sobol(samples=5)])
+@pytest.mark.parametrize(
+    "solver",
+    [FullFactorial(levels=3), LatinHypercube(samples=5), Sobol(samples=5), Halton(samples=5), Random(samples=5)],
+)
 def test_a_sampler_refuses_designs_of_an_earlier_stage(solver):
     problem = box(*SQUARE)
     start = InProcess(problem).outcomes(np.array([[0.5, 0.5]]))
@@ -239,7 +287,7 @@ def test_a_sampler_refuses_designs_of_an_earlier_stage(solver):
         solver.solve(problem, InProcess(problem), np.random.default_rng(), start)
 
 
-@pytest.mark.parametrize("solver", [LatinHypercube(samples=8), Sobol(samples=8)])
+@pytest.mark.parametrize("solver", [LatinHypercube(samples=8), Sobol(samples=8), Halton(samples=8), Random(samples=8)])
 def test_the_sample_follows_the_state_of_the_generator_and_not_only_its_seed(solver):
     problem = box(*SQUARE)
     used = np.random.default_rng(1)
