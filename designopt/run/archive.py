@@ -17,35 +17,18 @@ from typing import Annotated, Any
 
 from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find
 from designopt.study.expression import Expression
-from designopt.study.study import Budget, Constraint, Execution, Objective, Parameter, Scenario, Stage, StartFrom, Study
+from designopt.study.study import Constraint, Objective, Study
+
+#: Fields of a study that are kept in files of their own or in another form.
+_APART = ("text", "path", "relations", "plugin_files")
 
 
 def encode(study: Study) -> dict[str, Any]:
     """`study` as JSON data; files are referred to by digest (`files` lists them)."""
     return {
-        "name": study.name,
-        "title": study.title,
-        "description": study.description,
-        "seed": study.seed,
-        "model": _value(study.model),
-        "space": [dataclasses.asdict(p) for p in study.space],
-        "scenarios": [{"name": s.name, "values": _value(s.values)} for s in study.scenarios],
+        **{f.name: _value(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
         "relations": [str(r) for r in study.relations],
         "relation_texts": [r.text for r in study.relations],
-        "objectives": [_item(o) for o in study.objectives],
-        "constraints": [_item(c) for c in study.constraints],
-        "figures": _value(study.figures),
-        "stages": [
-            {
-                "name": s.name,
-                "solver": _value(s.solver),
-                "budget": dataclasses.asdict(s.budget),
-                "start_from": dataclasses.asdict(s.start_from) if s.start_from else None,
-            }
-            for s in study.stages
-        ],
-        "execution": _execution(study.execution),
-        "plots": [_value(use) for use in study.plots],
         "plugin_files": [{"name": n, "digest": InputFile(n, c).digest} for n, c in study.plugin_files],
     }
 
@@ -68,62 +51,66 @@ def files(study: Study) -> list[InputFile]:
             for item in value:
                 collect(item)
 
-    collect([study.model, study.figures, [s.values for s in study.scenarios], [s.solver for s in study.stages]])
-    collect([study.plots, [o.over for o in study.objectives], [c.over for c in study.constraints]])
+    collect([getattr(study, f.name) for f in dataclasses.fields(study) if f.name not in _APART])
     return [*found, *(InputFile(name, content) for name, content in study.plugin_files)]
 
 
 def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str = "", path: Path | None = None) -> Study:
-    """The study that `encode` made `data` of; `file` gives a file's content for its digest."""
+    """The study that `encode` made `data` of; `file` gives a file's content for its digest.
 
-    def value(item: Any) -> Any:
-        if isinstance(item, list):
-            return [value(i) for i in item]
-        if not isinstance(item, dict):
-            return item
-        if item.keys() == {"$file", "name"}:
-            return InputFile(item["name"], file(item["$file"]))
-        if "$plugin" in item:
-            plugin = _plugin(item)
-            hints = {name: f.annotation for name, f in plugin.settings.items()}
-            return Use(plugin, {k: _record(hints.get(k), value(v)) for k, v in item["settings"].items()})
-        return {k: value(v) for k, v in item.items()}
-
-    def scored(kind: Any, item: dict[str, Any]) -> Any:
-        fields = {k: v for k, v in item.items() if k != "text"}
-        expression = Expression.parse(item["expression"], item.get("text"))
-        return kind(**{**fields, "expression": expression, "over": value(item["over"])})
-
+    What an older version did not know is at its default.
+    """
+    hints = typing.get_type_hints(Study)
+    known = {f.name: f.name in data for f in dataclasses.fields(Study) if f.name not in _APART}
     return Study(
-        name=data["name"],
-        title=data["title"],
-        description=data["description"],
-        seed=data["seed"],
-        model=value(data["model"]),
-        space=tuple(Parameter(**{**p, "values": tuple(p["values"])}) for p in data["space"]),
-        scenarios=tuple(Scenario(s["name"], value(s["values"])) for s in data["scenarios"]),
+        **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
         relations=tuple(
             Expression.parse(relation, written)
             for relation, written in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
         ),
-        objectives=tuple(scored(Objective, o) for o in data["objectives"]),
-        constraints=tuple(scored(Constraint, c) for c in data["constraints"]),
-        figures={name: value(use) for name, use in data["figures"].items()},
-        stages=tuple(
-            Stage(
-                s["name"],
-                value(s["solver"]),
-                Budget(**s["budget"]),
-                StartFrom(**s["start_from"]) if s["start_from"] else None,
-            )
-            for s in data["stages"]
-        ),
-        execution=Execution(**data["execution"]),
-        plots=tuple(value(use) for use in data["plots"]),
         text=text,
         path=path,
         plugin_files=tuple((f["name"], file(f["digest"])) for f in data["plugin_files"]),
     )
+
+
+def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
+    """The value of type `hint`, an annotation of `study.study`, that `_value` made `item` of."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if item is None:
+        return None
+    if (
+        origin in (typing.Union, types.UnionType)
+        and len(members := [a for a in arguments if a is not types.NoneType]) == 1
+    ):
+        return _decoded(members[0], item, file)
+    if origin is tuple:
+        return tuple(_decoded(arguments[0], i, file) for i in item)
+    if origin is Mapping:
+        return {k: _decoded(arguments[1], v, file) for k, v in item.items()}
+    if hint is Expression or hint is Use or not dataclasses.is_dataclass(hint):
+        return _setting(item, file)
+    hints = typing.get_type_hints(hint)
+    names = [f.name for f in dataclasses.fields(hint) if f.name in item]
+    values = {name: _decoded(hints[name], item[name], file) for name in names}
+    if hint in (Objective, Constraint):
+        values["expression"] = Expression.parse(item["expression"], item.get("text"))
+    return typing.cast(Any, hint)(**values)
+
+
+def _setting(item: Any, file: Callable[[str], bytes]) -> Any:
+    """A plugin with its settings, a file, or plain data."""
+    if isinstance(item, list):
+        return [_setting(i, file) for i in item]
+    if not isinstance(item, dict):
+        return item
+    if item.keys() == {"$file", "name"}:
+        return InputFile(item["name"], file(item["$file"]))
+    if "$plugin" in item:
+        plugin = _plugin(item)
+        hints = {name: f.annotation for name, f in plugin.settings.items()}
+        return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in item["settings"].items()})
+    return {k: _setting(v, file) for k, v in item.items()}
 
 
 def _value(item: Any) -> Any:
@@ -141,6 +128,8 @@ def _value(item: Any) -> Any:
             "needs": list(p.needs),
             "unit": p.unit,
         }
+    if isinstance(item, (Objective, Constraint)):
+        return _item(item)
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         return {f.name: _value(getattr(item, f.name)) for f in dataclasses.fields(item)}
     if isinstance(item, Mapping):
@@ -205,8 +194,3 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         needs=tuple(item["needs"]),
         unit=item["unit"],
     )
-
-
-def _execution(execution: Execution) -> dict[str, Any]:
-    fields = {f.name: getattr(execution, f.name) for f in dataclasses.fields(execution)}
-    return {**fields, "retries": dict(execution.retries), "arrays": dict(execution.arrays)}

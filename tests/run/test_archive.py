@@ -11,7 +11,19 @@ from designopt.plugin import InputFile, Quantity, Use, model
 from designopt.problem import Problem
 from designopt.run import archive
 from designopt.study.expression import Expression
-from designopt.study.study import Constraint
+from designopt.study.study import (
+    Budget,
+    Choice,
+    Cluster,
+    Constraint,
+    HypervolumeGain,
+    Parameter,
+    Scenario,
+    Stage,
+    StartFrom,
+    Study,
+    Validation,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +40,7 @@ def bolted(design, scenario, *, bolts: list[Bolt], table: InputFile, note: str =
 
 def test_every_part_of_a_study_comes_back_from_its_json():
     table, drawing = InputFile("a/table.csv", b"1,2\n"), InputFile("bolt.svg", b"<svg/>")
+    spare = InputFile("spare.csv", b"3\n")
     study = make_study(
         scenarios=({}, {"shift": 1.0, "file": table}),
         constraints=(
@@ -40,22 +53,62 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         description="D",
         text="study: test",
         plugin_files=(("mine.py", b"x = 1"),),
+        execution={
+            "executor": "dask",
+            "scheduler": "tls://host:8786",
+            "cluster": Cluster("slurm", 4, 8, 32_000_000_000, 3600.0, minimum=1, directives=("--x",), prologue=("a",)),
+            "retries": {"crashed": 0, "lost_worker": 9, "timeout": 1, "error": 2},
+            "on_failure": {"diverged": "stop", "error": "infeasible"},
+            "arrays": {"bending": "front"},
+            "order": "completion",
+        },
+        stages=(
+            Stage("walk", use("solver", "walk"), Budget(9, 2.0, HypervolumeGain((1.0, 2.0), 0.01, 5))),
+            Stage("next", use("solver", "walk"), Budget(5), StartFrom("walk", "best", 3)),
+            Stage("last", use("solver", "walk"), Budget(5), StartFrom(store="../other.study")),
+        ),
+        choose=(Choice("knee"), Choice("topsis", {"f0": 2.0}, "minmax"), Choice("nearest_to", target={"f0": 0.5})),
+        validate=Validation((Scenario("v0", {"shift": 0.3, "file": spare}), Scenario("v1")), (0.1, 0.9)),
+        reference={"f0": 4.0},
+        export=("csv",),
     )
     settings = {"bolts": [Bolt(0.25, drawing), Bolt(1.0)], "table": table}
-    study = dataclasses.replace(study, model=Use(bolted.__designopt__, settings))
+    space = (*study.space, Parameter("kind", "choice", values=("x", 1, True), when={"b": (0.5, "y")}))
+    study = dataclasses.replace(study, model=Use(bolted.__designopt__, settings), space=space)
     contents = {f.digest: f.content for f in archive.files(study)}
-    assert {f.name for f in archive.files(study)} == {"a/table.csv", "bolt.svg", "mine.py"}
+    assert {f.name for f in archive.files(study)} == {"a/table.csv", "spare.csv", "bolt.svg", "mine.py"}
     data = json.loads(json.dumps(archive.encode(study)))
     back = archive.decode(data, file=contents.__getitem__, text=study.text, path=study.path)
     assert back.model.settings == {**settings, "note": "none"}
     assert Problem.of(back).digest == Problem.of(study).digest
     for field in dataclasses.fields(study):
         ours, theirs = getattr(study, field.name), getattr(back, field.name)
-        if field.name not in ("model", "objectives", "constraints", "relations", "stages", "plots"):
+        if field.name not in ("model", "objectives", "constraints", "relations", "stages", "plots"):  # with plugins
             assert theirs == ours, field.name
+    assert [(s.name, s.budget, s.start_from) for s in back.stages] == [
+        (s.name, s.budget, s.start_from) for s in study.stages
+    ]
     assert json.loads(json.dumps(archive.encode(back))) == data
     assert [r.text for r in back.relations] == ["a <= 0.5 * b", "a <= 1500 [mm/m] * b"]
     assert back.constraints[0].expression.text == "height*2 + 1"
+
+
+def test_what_an_older_version_did_not_know_is_at_its_default():
+    study = make_study()
+    data = json.loads(json.dumps(archive.encode(study)))
+    for name in ("choose", "validate", "reference", "export"):
+        del data[name]
+    for parameter in data["space"]:
+        del parameter["when"]
+    for stage in data["stages"]:
+        del stage["budget"]["hypervolume"]
+    for name in ("cluster", "on_failure", "order"):
+        del data["execution"][name]
+    back = archive.decode(data, file={}.__getitem__)
+    for field in dataclasses.fields(Study):
+        if field.name not in ("model", "objectives", "stages"):  # plugins have their settings written out
+            assert getattr(back, field.name) == getattr(study, field.name), field.name
+    assert back.stages[0].budget == Budget()
 
 
 def test_a_store_without_the_texts_of_its_expressions_can_be_read():
