@@ -1,0 +1,294 @@
+"""Global sensitivity: Sobol' indices and Morris' elementary effects, through SALib (extra ``sensitivity``).
+
+Both ask for their whole sample at once, in blocks of designs that belong together; `indices` turns the outcomes in ask
+order into numbers. A block in which a design has no result (failed, invalid, not yet evaluated) is dropped as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, Quantity, closest, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.space import Matrix
+
+#: Indices are refused when a smaller share of the blocks is complete: the rest no longer stands for the space.
+LEAST_SHARE = 0.75
+#: Larger samples, and larger products of `base` and `resamples` (the bootstrap holds them in memory), are refused.
+MOST_POINTS = 20_000_000
+MOST_RESAMPLED = 20_000_000
+#: An output whose range is a smaller share of its size is constant but for rounding.
+CONSTANT = 1e-12
+#: Seed of the bootstrap: the confidence intervals of a store are the same whenever its report is made.
+BOOTSTRAP = 20020501
+
+Outputs = Annotated[list[str], Quantity("", "objectives or figures to be explained; not given: all objectives")]
+Confidence = Annotated[float, Quantity("", "level of the confidence intervals", gt=0.0, lt=1.0)]
+Resamples = Annotated[int, Quantity("", "bootstrap samples behind the confidence intervals", ge=2, le=100_000)]
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How the parameters influence one output: arrays (d,) by measure, in the order of the free parameters.
+
+    Sobol': ``first`` and ``total`` with ``first_confidence`` and ``total_confidence`` (half-widths), and with second
+    order ``second`` and ``second_confidence`` (d, d), known above the diagonal. Morris: ``mu``, ``mu_star``,
+    ``mu_star_confidence``, ``sigma`` in the output's unit. `blocks` were asked for, `used` of them are complete. Where
+    there are no numbers, `measures` is empty and `undefined` says why in a sentence.
+    """
+
+    output: str
+    unit: str
+    blocks: int
+    used: int
+    measures: Mapping[str, Matrix] = field(default_factory=dict)
+    undefined: str = ""
+
+
+@dataclass(frozen=True)
+class Indices:
+    """What a sensitivity stage found: the `method` (``sobol`` or ``morris``), the level of its confidence intervals,
+    designs in a block, names of the free parameters, and the `influences` on each output."""
+
+    method: str
+    confidence: float
+    block: int
+    parameters: tuple[str, ...]
+    influences: tuple[Influence, ...]
+
+
+@solver("sobol_indices", version=1)
+class SobolIndices:
+    """Sobol' indices: the shares of an output's variance that each parameter causes alone (first order) and with others
+    (total), for parameters that vary evenly and independently over their ranges, in search coordinates.
+
+    Sobol' (2001), with the sample of Saltelli (2002) and the estimators of Saltelli et al. (2010), through SALib:
+    `base` blocks of d + 2 designs for d parameters, of 2 d + 2 with `second_order` (the shares that pairs cause
+    together). Confidence intervals come from a bootstrap over blocks. Designs that break a relation or fail cost their
+    block; indices then describe the part of the space in which there are results.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    base: Annotated[int, Quantity("", "blocks of designs, a power of two", ge=2, le=2**20)]
+    second_order: Annotated[bool, Quantity("", "also what pairs of parameters cause together")] = False
+    outputs: Outputs = field(default_factory=list)
+    confidence: Confidence = 0.95
+    resamples: Resamples = 200
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """The whole sample: a part of it tells little."""
+        return self.base * self._block(problem)
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
+        _check("sobol_indices", problem, self.outputs, self.minimum_budget(problem))
+        if self.base & (self.base - 1):
+            below = 2 ** (self.base.bit_length() - 1)
+            raise InvalidSetting(
+                "base", f"the Sobol' sequence is balanced at powers of two; take {below} or {2 * below}"
+            )
+        if self.base * self.resamples > MOST_RESAMPLED:
+            raise InvalidSetting("resamples", f"at most {MOST_RESAMPLED // self.base} for base {self.base}")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for the whole sample at once."""
+        self.check(problem)
+        from SALib.sample import sobol
+
+        d = len(problem.space.free)
+        U = sobol.sample(_unit(d), self.base, calc_second_order=self.second_order, seed=_seed(rng))
+        space = problem.space
+        evaluate(space.from_search(space.lower + (space.upper - space.lower) * U))
+
+    def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
+        """Indices from the outcomes of the whole sample in ask order (with repeats)."""
+
+        def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
+            from SALib.analyze import sobol
+
+            found = sobol.analyze(
+                _unit(len(problem.space.free)),
+                y,
+                calc_second_order=self.second_order,
+                num_resamples=self.resamples,
+                conf_level=self.confidence,
+                seed=BOOTSTRAP,
+            )
+            names = {"S1": "first", "ST": "total"} | ({"S2": "second"} if self.second_order else {})
+            return {
+                f"{name}{suffix}": np.asarray(found[key + short], dtype=float)
+                for key, name in names.items()
+                for short, suffix in (("", ""), ("_conf", "_confidence"))
+            }
+
+        return _indices("sobol", self, problem, outcomes, self._block(problem), self.base, measure)
+
+    def _block(self, problem: Problem) -> int:
+        d = len(problem.space.free)
+        return 2 * d + 2 if self.second_order else d + 2
+
+
+@solver("morris", version=1)
+class Morris:
+    """Morris' screening: how much an output changes when one parameter moves through its range, from many places.
+
+    Morris (1991) with the absolute effects of Campolongo, Cariboni & Saltelli (2007), through SALib: `trajectories`
+    of d + 1 designs for d parameters on a grid of `levels`; each step changes one parameter. ``mu`` is the mean effect
+    of a parameter's whole range (in search coordinates), ``mu_star`` the mean of its size, ``sigma`` its spread: large
+    where the effect is curved or depends on other parameters. Integers and choices take the values nearest to the
+    grid's levels. Designs that break a relation or fail cost their trajectory.
+    """
+
+    uses_start: ClassVar[bool] = False
+
+    trajectories: Annotated[int, Quantity("", "paths through the space, each of one step a parameter", ge=2)] = 20
+    levels: Annotated[int, Quantity("", "values of each parameter on the grid; even", ge=2, le=1000)] = 4
+    outputs: Outputs = field(default_factory=list)
+    confidence: Confidence = 0.95
+    resamples: Resamples = 1000
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """The whole sample."""
+        return self.trajectories * (len(problem.space.free) + 1)
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
+        _check("morris", problem, self.outputs, self.minimum_budget(problem))
+        if self.levels % 2:
+            raise InvalidSetting("levels", f"an even number is needed; take {self.levels - 1} or {self.levels + 1}")
+        if self.trajectories * self.resamples > MOST_RESAMPLED:
+            most = MOST_RESAMPLED // self.trajectories
+            raise InvalidSetting("resamples", f"at most {most} for {self.trajectories} trajectories")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for all trajectories at once."""
+        self.check(problem)
+        from SALib.sample import morris
+
+        d = len(problem.space.free)
+        U = morris.sample(_unit(d), self.trajectories, num_levels=self.levels, seed=_seed(rng))
+        low, high = self._grid(problem)
+        evaluate(problem.space.from_search(low + (high - low) * U))
+
+    def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
+        """Effects from the outcomes of the whole sample in ask order (with repeats)."""
+        low, high = self._grid(problem)
+        U = (problem.space.to_search(outcomes.X) - low) / (high - low)
+
+        def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
+            from SALib.analyze import morris
+
+            found = morris.analyze(
+                _unit(len(problem.space.free)),
+                U[rows],
+                y,
+                num_resamples=self.resamples,
+                conf_level=self.confidence,
+                num_levels=self.levels,
+                seed=BOOTSTRAP,
+            )
+            names = {"mu": "mu", "mu_star": "mu_star", "mu_star_conf": "mu_star_confidence", "sigma": "sigma"}
+            return {name: np.asarray(found[key], dtype=float) for key, name in names.items()}
+
+        return _indices("morris", self, problem, outcomes, len(low) + 1, self.trajectories, measure)
+
+    @staticmethod
+    def _grid(problem: Problem) -> tuple[Matrix, Matrix]:
+        """Search coordinates of the first and last level; of whole values these, not the ends of their cells."""
+        half = np.array([0.5 if p.kind in ("int", "choice") else 0.0 for p in problem.space.free])
+        return problem.space.lower + half, problem.space.upper - half
+
+
+def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None:
+    if find_spec("SALib") is None:
+        raise InvalidSetting("use", f"{name} needs SALib; install it with: pip install 'designopt[sensitivity]'")
+    if not problem.space.free:
+        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+    flat = [p.name for p in problem.space.free if p.kind == "real" and p.low == p.high]
+    if flat:
+        raise InvalidSetting("use", f"{name} needs a range for every free parameter; '{flat[0]}' has none: fix it")
+    if points > MOST_POINTS:
+        raise InvalidSetting("use", f"the sample has {points:.3g} designs; at most {MOST_POINTS} are possible")
+    known = [o.name for o in problem.objectives]
+    if not outputs and not known:
+        raise InvalidSetting("outputs", "there is no objective; name the figures to be explained")
+    if not problem.model.plugin.outputs:
+        return  # a model that declares nothing: its figures are known when it has been run
+    known += [n for n in problem.output_names if n not in known]
+    for output in outputs:
+        if output not in known:
+            near = closest(output, known)
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise InvalidSetting("outputs", f"no objective or figure '{output}'{hint} (there are {', '.join(known)})")
+
+
+def _unit(d: int) -> dict[str, Any]:
+    """SALib's description of the unit box: values are put into search coordinates here."""
+    return {"num_vars": d, "names": [f"x{j}" for j in range(d)], "bounds": [[0.0, 1.0]] * d}
+
+
+def _seed(rng: np.random.Generator) -> int:
+    """A seed that depends on the state of `rng` alone."""
+    return int(rng.integers(1, 2**31))
+
+
+def _indices(
+    method: str, settings: Any, problem: Problem, outcomes: Outcomes, block: int, blocks: int, measure: Any
+) -> Indices:
+    influences = []
+    for name, unit, y in _series(problem, outcomes, settings.outputs):
+        whole = y[: len(y) // block * block].reshape(-1, block)
+        complete = np.isfinite(whole).all(axis=1)
+        used = int(complete.sum())
+        found: dict[str, Matrix] = {}
+        why = ""
+        kept = whole[complete].ravel()
+        if used < max(2, math.ceil(LEAST_SHARE * blocks)):
+            why = (
+                f"{used} of {blocks} blocks of {block} designs are complete; indices need {LEAST_SHARE:.0%} of them, "
+                "for the rest would not stand for the space."
+            ).replace("%", " %")
+        elif float(np.ptp(kept)) <= CONSTANT * float(np.abs(kept).max()):
+            why = (
+                "It has the same value in every design: no parameter has an influence, and shares of it are undefined."
+            )
+        else:
+            rows = np.flatnonzero(np.repeat(complete, block))
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")  # a resample in which nothing varies: its interval says so
+                found = measure(rows, kept)
+        influences.append(Influence(name, unit, blocks, used, found, why))
+    return Indices(method, settings.confidence, block, problem.space.names, tuple(influences))
+
+
+def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tuple[str, str, Matrix]]:
+    """Name, unit and values (n,) of each output, NaN where there is none; a figure once for each scenario."""
+    objectives = {o.name: j for j, o in enumerate(problem.objectives)}
+    missing = outcomes.failed | outcomes.invalid
+    series: list[tuple[str, str, Matrix]] = []
+    for name in outputs or list(objectives):
+        if name in objectives:
+            o = problem.objectives[objectives[name]]
+            values = np.where(missing, np.nan, o.sign * outcomes.objectives[:, objectives[name]])
+            series.append((name, o.unit, values))
+            continue
+        figure = outcomes.figures.get(name, np.full((len(outcomes), len(problem.scenarios)), np.nan))
+        for s, scenario in enumerate(problem.scenarios):
+            label = f"{name} · {scenario.name}" if len(problem.scenarios) > 1 else name
+            series.append((label, _unit_of(problem, name), np.where(missing, np.nan, figure[:, s])))
+    return series
+
+
+def _unit_of(problem: Problem, name: str) -> str:
+    if name in problem.figures:
+        return problem.figures[name].plugin.unit
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.unit if output is not None and output.quantity is not None else ""
