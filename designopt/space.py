@@ -2,6 +2,9 @@
 
 Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
 value, a choice as the index of its value). Everything here is vectorised over rows.
+
+A conditional parameter has a column in every design. Where it is inactive, the entry has no meaning: `impute` gives it
+one fixed value, so that designs that differ in nothing else are the same row.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from designopt.study.expression import Expression
 from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,68 @@ class Space:
         """Upper bounds in search coordinates."""
         return np.array([_search_bounds(p)[1] for p in self.free])
 
+    @cached_property
+    def conditional(self) -> tuple[Parameter, ...]:
+        """The parameters with a condition, each after those that its condition names."""
+        of = {p.name: p for p in self.parameters}
+        ordered: dict[str, Parameter] = {}
+
+        def visit(p: Parameter, above: tuple[str, ...]) -> None:
+            if p.name in above:
+                raise ValueError(f"the condition of '{p.name}' depends on '{p.name}' itself")
+            for name in p.when:
+                visit(of[name], (*above, p.name))
+            if p.when:
+                ordered[p.name] = p
+
+        for p in self.parameters:
+            visit(p, ())
+        return tuple(ordered.values())
+
+    def active(self, X: Matrix) -> Mask:
+        """Which entries of `X` have a meaning (n, d): all but those of parameters whose condition does not hold."""
+        mask = np.ones((len(X), len(self.free)), dtype=bool)
+        if self.conditional:
+            known = self._activity(X)
+            for j, p in enumerate(self.free):
+                if p.name in known:
+                    mask[:, j] = known[p.name]
+        return mask
+
+    def impute(self, X: Matrix) -> Matrix:
+        """`X` with every inactive entry at one value of its column: the middle of the range, the first of a choice."""
+        if not self.conditional:
+            return X
+        return np.where(self.active(X), X, self._resting)
+
+    @cached_property
+    def _resting(self) -> Matrix:
+        return np.array([_middle(p) for p in self.free])
+
+    def _activity(self, X: Matrix) -> dict[str, Mask]:
+        """Where each conditional parameter is active (n,)."""
+        column = {p.name: j for j, p in enumerate(self.free)}
+        of = {p.name: p for p in self.parameters}
+        known: dict[str, Mask] = {}
+        for p in self.conditional:
+            mask = np.ones(len(X), dtype=bool)
+            for name, admitted in p.when.items():
+                controller = of[name]
+                if name in known:
+                    mask &= known[name]
+                if controller.kind == "fixed":
+                    mask &= _among(controller.values[0], admitted)
+                else:
+                    mask &= np.isin(X[:, column[name]], _entries(controller, admitted))
+            known[p.name] = mask
+        return known
+
     def from_search(self, S: Matrix) -> Matrix:
         """Designs ``X`` for search coordinates `S` (n, d).
 
         A real parameter on a linear scale is searched as itself, on a log scale as its natural logarithm; integers and
-        choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds.
+        choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds, inactive
+        ones imputed.
         """
         X: Matrix = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
         for j, p in enumerate(self.free):
@@ -60,7 +121,7 @@ class Space:
             elif p.scale == "log":
                 inside = np.clip(np.exp(X[:, j]), p.low, p.high)  # exp(log(bound)) is seldom exactly the bound
                 X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
-        return X
+        return self.impute(X)
 
     def to_search(self, X: Matrix) -> Matrix:
         """Search coordinates of designs `X` (n, d); the inverse of `from_search` up to rounding."""
@@ -71,25 +132,38 @@ class Space:
         return S
 
     def values(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design in the study's units, fixed parameters included, choices by their value."""
+        """One design in the study's units: with fixed parameters, without inactive ones, choices by their value."""
         row = iter(x)
-        return {p.name: p.values[0] if p.kind == "fixed" else shown_value(p, float(next(row))) for p in self.parameters}
+        values = {
+            p.name: p.values[0] if p.kind == "fixed" else shown_value(p, float(next(row))) for p in self.parameters
+        }
+        for p in self.conditional:
+            if not all(name in values and _among(values[name], admitted) for name, admitted in p.when.items()):
+                del values[p.name]
+        return values
 
     def design(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design as the model receives it: in the model's units."""
+        """One design as the model receives it: in the model's units, without the inactive parameters."""
         values = self.values(x)
-        return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters}
+        return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters if p.name in values}
 
     def excess(self, X: Matrix) -> Matrix:
-        """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known."""
+        """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known.
+
+        A relation that names an inactive parameter holds.
+        """
         total = np.zeros(len(X))
+        activity = self._activity(X) if self.conditional and self.relations else {}
         columns: dict[str, Any] = {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
         for j, p in enumerate(self.free):
             columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]
         for relation in self.relations:
             with np.errstate(all="ignore"):
                 broken = np.broadcast_to(relation.excess(columns), total.shape)
-            total = total + np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
+            broken = np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
+            for name in relation.names & activity.keys():
+                broken = np.where(activity[name], broken, 0.0)
+            total = total + broken
         return total
 
 
@@ -102,6 +176,29 @@ def _search_bounds(p: Parameter) -> tuple[float, float]:
     if p.kind in ("int", "choice"):
         return low - 0.5, high + 0.5
     return (float(np.log(low)), float(np.log(high))) if p.scale == "log" else (low, high)
+
+
+def _middle(p: Parameter) -> float:
+    """What stands in the column of `p` where it is inactive."""
+    if p.kind == "choice":
+        return 0.0
+    if p.kind == "int":
+        return float((int(p.low) + int(p.high)) // 2)
+    if p.scale == "log":
+        return float(np.clip(np.exp(0.5 * np.log(p.low) + 0.5 * np.log(p.high)), p.low, p.high))
+    return 0.5 * p.low + 0.5 * p.high
+
+
+def _among(value: Any, admitted: Sequence[Any]) -> bool:
+    """Whether `value` is one of `admitted`; true is not 1."""
+    return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in admitted)
+
+
+def _entries(p: Parameter, admitted: Sequence[Any]) -> list[float]:
+    """The entries of the column of `p` that stand for one of the values `admitted`."""
+    if p.kind == "choice":
+        return [float(i) for i, value in enumerate(p.values) if _among(value, admitted)]
+    return [float(value) for value in admitted]
 
 
 def shown_value(p: Parameter, x: float) -> Any:
