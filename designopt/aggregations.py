@@ -1,4 +1,8 @@
-"""How a figure's values over scenarios become one number. Values come as (designs, scenarios), larger is worse."""
+"""How a figure's values over scenarios become one number. Values come as (designs, scenarios), larger is worse.
+
+The derivative of each by the values is a weight for each scenario. Where it has a kink (two scenarios are equally bad),
+the weights are those of one side of it.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +17,71 @@ Values = NDArray[np.float64]
 Level = Annotated[float, Quantity("", "share of scenarios that are better", ge=0.0, le=1.0)]
 
 
-@aggregation("nominal", version=1)
+def _nominal_weights(values: Values) -> Values:
+    weights = np.zeros_like(values)
+    weights[:, 0] = 1.0
+    return weights
+
+
+def _worst_weights(values: Values) -> Values:
+    return _ordered(values, np.eye(1, values.shape[1])[0])
+
+
+def _mean_weights(values: Values) -> Values:
+    return np.full_like(values, 1.0 / values.shape[1])
+
+
+def _quantile_weights(values: Values, *, level: Level = 0.9) -> Values:
+    place = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst
+    return _ordered(values, np.maximum(0.0, 1.0 - np.abs(np.arange(values.shape[1]) - place)))
+
+
+def _cvar_weights(values: Values, *, level: Level = 0.9) -> Values:
+    return _ordered(values, _tail(values.shape[1], level))
+
+
+def _ordered(values: Values, weights: Values) -> Values:
+    """`weights` (scenarios,) are for the worst scenario, the second worst, ...; here for each in its place."""
+    placed = np.empty_like(values)
+    np.put_along_axis(placed, np.argsort(-values, axis=1, kind="stable"), weights[None], axis=1)
+    return placed
+
+
+@aggregation("nominal", version=1, weights=_nominal_weights)
 def nominal(values: Values) -> Values:
     """The first scenario alone."""
     return values[:, 0]
 
 
-@aggregation("worst", version=1)
+@aggregation("worst", version=1, weights=_worst_weights)
 def worst(values: Values) -> Values:
     """The worst scenario."""
     return np.asarray(values.max(axis=1))
 
 
-@aggregation("mean", version=1)
+@aggregation("mean", version=1, weights=_mean_weights)
 def mean(values: Values) -> Values:
     """The average over scenarios."""
     return np.asarray(values.mean(axis=1))
 
 
-@aggregation("quantile", version=1)
+@aggregation("quantile", version=1, weights=_quantile_weights)
 def quantile(values: Values, *, level: Level = 0.9) -> Values:
     """The value that a share `level` of the scenarios does not exceed (linear interpolation)."""
     return np.asarray(np.quantile(values, level, axis=1))
 
 
-@aggregation("cvar", version=1)
+@aggregation("cvar", version=1, weights=_cvar_weights)
 def cvar(values: Values, *, level: Level = 0.9) -> Values:
     """Conditional value at risk: the average of the worst share ``1 - level`` of the scenarios.
 
     A scenario that lies partly in that share counts with its part, as in Rockafellar & Uryasev (2002), proposition 8,
     for equal probabilities; a share smaller than one scenario is the worst one.
     """
-    share = max(1.0, round((1.0 - level) * values.shape[1], 9))  # in scenarios, without the noise of 1 - 0.9
-    weights = np.clip(share - np.arange(values.shape[1]), 0.0, 1.0) / share
-    return np.asarray((-np.sort(-values, axis=1) * weights).sum(axis=1))
+    return np.asarray((-np.sort(-values, axis=1) * _tail(values.shape[1], level)).sum(axis=1))
+
+
+def _tail(scenarios: int, level: float) -> Values:
+    """The part with which the worst, second worst, ... scenario counts in the tail."""
+    share = max(1.0, round((1.0 - level) * scenarios, 9))  # in scenarios, without the noise of 1 - 0.9
+    return np.asarray(np.clip(share - np.arange(scenarios), 0.0, 1.0) / share)

@@ -121,7 +121,9 @@ class Plugin:
     """A declared plugin.
 
     `inputs` and `conditions` (design and scenario values a model understands) are ``None`` when the model accepts any
-    name. `needs` are the outputs and arrays that an objective takes. `source` is the file that declares it, if any.
+    name. `needs` are the outputs and arrays that an objective takes. `takes_arrays`, `takes_rng` and `has_gradient` are
+    about a model's methods, `wants_gradient` is what a store remembers of a solver. `weights` is the derivative of an
+    aggregation. `source` is the file that declares it, if any.
     """
 
     kind: Kind
@@ -137,13 +139,17 @@ class Plugin:
     needs: tuple[str, ...] = ()
     unit: str = ""
     takes_arrays: bool = False
+    takes_rng: bool = False
+    has_gradient: bool = False
+    wants_gradient: bool = False
+    weights: Callable[..., Any] | None = None
     source: Path | None = None
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """The plugin ready for use with `settings`: an instance of its class, or its function with settings bound.
 
-        A model comes back as an object with ``evaluate(design, scenario[, arrays])``; a class with a ``prepare()``
-        method has *not* been prepared yet (see `prepare`).
+        A model comes back as an object with ``evaluate(design, scenario[, arrays][, rng])``; a class with a
+        ``prepare()`` method has *not* been prepared yet (see `prepare`).
         """
         if inspect.isclass(self.target):
             return self.target(**settings)
@@ -157,8 +163,8 @@ class _FunctionModel:
     function: Callable[..., Any]
     settings: Mapping[str, Any]
 
-    def evaluate(self, *args: Any) -> Any:
-        return self.function(*args, **self.settings)
+    def evaluate(self, *args: Any, **given: Any) -> Any:
+        return self.function(*args, **given, **self.settings)
 
 
 @dataclass(frozen=True)
@@ -173,17 +179,34 @@ class Use:
         return self.plugin.build(self.settings)
 
 
+def wants_gradient(solver: Use) -> bool:
+    """Whether a solver with these settings makes use of the model's derivatives."""
+    wants = getattr(solver.plugin.target, "wants_gradient", solver.plugin.wants_gradient)
+    return bool(solver.build().wants_gradient() if callable(wants) else wants)
+
+
 # ---------------------------------------------------------------------------------------------------- declaration
 
 
 def model(
     name: str, *, version: int, arrays: Mapping[str, Array] | None = None, unchecked: bool = False
 ) -> Callable[[T], T]:
-    """Declare a model: ``f(design, scenario[, arrays], *, settings...)`` or a class with that `evaluate` method.
+    """Declare a model: ``f(design, scenario[, arrays][, rng], *, settings...)`` or a class with that `evaluate` method.
 
     `design` and `scenario` are mappings; annotate them with a `TypedDict` to have names and units checked. The
     returned mapping (a `TypedDict` too) names the outputs: numbers. A model that declares `arrays` receives the set of
     wanted array names as its third argument and returns ``(outputs, arrays)``.
+
+    A model with randomness of its own has a last positional argument named ``rng`` and receives a
+    `numpy.random.Generator` there, the only source of chance it may use. The generator's seed follows from the study's
+    seed and the key of the evaluation: the same design in the same scenario has the same answer wherever and whenever
+    it is computed, and another seed of the study makes other evaluations.
+
+    A class may have ``gradient(design, scenario)`` (with a last ``rng``, if its `evaluate` takes one), which returns
+    ``{output: {input: derivative}}`` in the model's units for the inputs of real value. It is called after `evaluate`
+    for the same design, and only in studies with a solver that wants derivatives. An output or input left out, a value
+    that is not finite, or `Diverged` mean that the derivative is not known.
+
     With ``unchecked=True`` outputs may be undeclared (tests and quick experiments only).
     """
 
@@ -191,14 +214,19 @@ def model(
         call, settings = _shape(target)
         parameters = [p for p in inspect.signature(call).parameters.values() if p.name != "self"]
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if len(positional) not in (2, 3):
-            raise PluginError(f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays)")
+        takes_rng = any(p.name == "rng" for p in positional)
+        if len(positional) - takes_rng not in (2, 3) or (takes_rng and positional[-1].name != "rng"):
+            raise PluginError(
+                f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), and 'rng' after them"
+            )
         hints = typing.get_type_hints(call, include_extras=True)
         outputs = _typed_dict(hints.get("return"))
         if isinstance(hints.get("return"), types.GenericAlias) and typing.get_origin(hints["return"]) is tuple:
             outputs = _typed_dict(typing.get_args(hints["return"])[0])
         if not outputs and not unchecked:
             raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
+        if taken := [output for output in outputs or {} if output.startswith("d(")]:
+            raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
         _register(
             target,
             Plugin(
@@ -212,7 +240,9 @@ def model(
                 conditions=_typed_dict(hints.get(positional[1].name)),
                 outputs=outputs or {},
                 arrays=dict(arrays or {}),
-                takes_arrays=len(positional) == 3,
+                takes_arrays=len(positional) - takes_rng == 3,
+                takes_rng=takes_rng,
+                has_gradient=inspect.isclass(target) and callable(getattr(target, "gradient", None)),
                 source=_source(target),
             ),
         )
@@ -259,8 +289,11 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
 
     It may have ``check(problem)``, which raises `InvalidSetting` for settings that do not fit the problem;
     ``minimum_budget(problem)``, the evaluations below which it cannot work; and the class attributes ``needs_budget``
-    (it never ends by itself; False when absent) and ``uses_start`` (False when it cannot make use of designs of an
-    earlier stage).
+    (it never ends by itself; False when absent), ``uses_start`` (False when it cannot make use of designs of an
+    earlier stage) and ``wants_gradient`` (True to have the model's derivatives recorded with every evaluation of the
+    study, see `Problem.gradients`; or a method without arguments that tells it for the settings).
+
+    `solve` may return a short sentence that tells why it ended by itself, or None when there is nothing to tell.
     """
 
     def declare(target: T) -> T:
@@ -271,9 +304,13 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
     return declare
 
 
-def aggregation(name: str, *, version: int) -> Callable[[T], T]:
-    """Declare an aggregation: ``f(values, *, settings...)`` (designs, scenarios) to (designs,); larger is worse."""
-    return _plain("aggregation", name, version)
+def aggregation(name: str, *, version: int, weights: Callable[..., Any] | None = None) -> Callable[[T], T]:
+    """Declare an aggregation: ``f(values, *, settings...)`` (designs, scenarios) to (designs,); larger is worse.
+
+    `weights`, with the same arguments, gives its derivative by each of the values (designs, scenarios). Without it
+    solvers that use gradients take differences.
+    """
+    return _plain("aggregation", name, version, weights=weights)
 
 
 def report(name: str, *, version: int) -> Callable[[T], T]:
@@ -281,10 +318,12 @@ def report(name: str, *, version: int) -> Callable[[T], T]:
     return _plain("report", name, version)
 
 
-def _plain(kind: Kind, name: str, version: int) -> Callable[[T], T]:
+def _plain(kind: Kind, name: str, version: int, **options: Any) -> Callable[[T], T]:
     def declare(target: T) -> T:
         _, settings = _shape(target)
-        _register(target, Plugin(kind, name, version, target, settings, _doc(target), source=_source(target)))
+        _register(
+            target, Plugin(kind, name, version, target, settings, _doc(target), source=_source(target), **options)
+        )
         return target
 
     return declare

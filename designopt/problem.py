@@ -17,8 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import InputFile, Plugin, Use
+from designopt.plugin import InputFile, Plugin, Use, wants_gradient
 from designopt.space import Matrix, Space, in_model_unit, shown_value
+from designopt.study.derivative import derivatives
+from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Scenario, Study
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
@@ -91,8 +93,30 @@ class StageEnded(Exception):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """One side of a constraint: ``sign * (value - bound) / size`` is at most 0, or has to be 0 (`equality`).
+
+    The value is aggregated towards its large end for the sign 1, towards its small end for -1.
+    """
+
+    constraint: Constraint
+    bound: float
+    sign: float
+    equality: bool
+
+    @property
+    def size(self) -> float:
+        """What violations are relative to: the size of the bound, 1 for a bound of 0."""
+        return abs(self.bound) or 1.0
+
+
+@dataclass(frozen=True)
 class Problem:
-    """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable."""
+    """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable.
+
+    With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
+    model's units. `seed` is the study's, for a model that uses random numbers; None for any other.
+    """
 
     model: Use
     space: Space
@@ -100,6 +124,8 @@ class Problem:
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...] = ()
     figures: Mapping[str, Use] = field(default_factory=dict)
+    gradients: bool = False
+    seed: int | None = None
 
     @classmethod
     def of(cls, study: Study) -> Problem:
@@ -111,6 +137,8 @@ class Problem:
             objectives=study.objectives,
             constraints=study.constraints,
             figures=dict(study.figures),
+            gradients=study.model.plugin.has_gradient and any(wants_gradient(s.solver) for s in study.stages),
+            seed=study.seed if study.model.plugin.takes_rng else None,
         )
 
     @cached_property
@@ -126,6 +154,7 @@ class Problem:
     def canonical(self) -> dict[str, Any]:
         """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
         return {
+            **self._special,
             "model": _canonical_use(self.model),
             "figures": {name: _canonical_use(use) for name, use in self.figures.items()},
             "scenarios": [{"name": s.name, "values": _plain(s.values)} for s in self.scenarios],
@@ -138,6 +167,7 @@ class Problem:
                     "values": list(p.values),
                     "unit": p.unit,
                     "scale": p.scale,
+                    **({"when": _plain(p.when)} if p.when else {}),
                 }
                 for p in self.space.parameters
             ],
@@ -160,13 +190,20 @@ class Problem:
             ],
         }
 
+    @property
+    def _special(self) -> dict[str, Any]:
+        """What canonical form and keys hold only in problems that have it."""
+        return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
+
     @cached_property
     def _key_prefixes(self) -> list[Any]:
         """One started hash per scenario: model, its version, settings, computed figures and scenario."""
         figures = {name: _canonical_use(use) for name, use in self.figures.items()}
+        special = [self._special] if self._special else []
         return [
             hashlib.blake2b(
-                canonical_json([_canonical_use(self.model), figures, _plain(s.values)]).encode(), digest_size=16
+                canonical_json([_canonical_use(self.model), figures, _plain(s.values), *special]).encode(),
+                digest_size=16,
             )
             for s in self.scenarios
         ]
@@ -175,18 +212,22 @@ class Problem:
         """Evaluation keys (16 bytes each) of designs `X`, a list over scenarios per design.
 
         BLAKE2b-128 of plugin name, version, settings, scenario and the parameter values as doubles in the model's
-        units; integers and choices keep their type. The order of parameters in the file does not matter.
+        units; integers and choices keep their type. The order of parameters in the file does not matter. What is
+        inactive in a design is left out.
         """
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
         column = {p.name: j for j, p in enumerate(self.space.free)}
         parts = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self.space.parameters]
         parts.sort(key=lambda part: part[0])
+        everything = {p.name: None for p in self.space.parameters}
         rows = []
         for x in X.tolist():
+            active = self.space.values(x) if self.space.conditional else everything
             body = b"".join(
                 name + _tagged(in_model_unit(p, p.values[0] if j is None else shown_value(p, x[j])))
                 for name, p, j in parts
+                if p.name in active
             )
             row = []
             for prefix in self._key_prefixes:
@@ -253,6 +294,110 @@ class Problem:
         if c.equals is not None:
             total += np.maximum(np.abs(high - c.equals), np.abs(low - c.equals)) / (abs(c.equals) or 1.0)
         return np.where(np.isfinite(low) & np.isfinite(high), total, np.nan)
+
+    # ------------------------------------------------------------------------------------------------ derivatives
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """The sides of all constraints, in their order: the columns of `constraint_values`.
+
+        What has to be equal in all scenarios has two sides, its large end and its small end; one where these are the
+        same.
+        """
+        found = []
+        for c in self.constraints:
+            if c.minimum is not None:
+                found.append(Limit(c, c.minimum, -1.0, False))
+            if c.maximum is not None:
+                found.append(Limit(c, c.maximum, 1.0, False))
+            if c.equals is not None:
+                one_end = len(self.scenarios) == 1 or c.over.plugin.name in ("nominal", "mean")
+                found.extend(Limit(c, c.equals, sign, True) for sign in ((1.0,) if one_end else (1.0, -1.0)))
+        return tuple(found)
+
+    def constraint_values(self, figures: Mapping[str, Matrix]) -> Matrix:
+        """What each of `limits` compares with 0 (n, k), relative to its size; NaN where it is not known."""
+        columns = []
+        for limit in self.limits:
+            with np.errstate(all="ignore"):
+                raw = self._raw(limit.constraint.expression, figures)
+                value = self._aggregate(limit.constraint, figures, len(raw), limit.sign)
+            columns.append(limit.sign * (value - limit.bound) / limit.size)
+        return np.column_stack(columns) if columns else np.empty((_rows(figures), 0))
+
+    def constraint_gradients(self, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+        """The derivatives of `constraint_values` (n, k, d) by the parameters, in the study's units.
+
+        NaN where the model (or an aggregation) gives none, and for integers and choices.
+        """
+        slopes = [
+            limit.sign / limit.size * self._aggregated_slopes(limit.constraint, limit.sign, X, figures)
+            for limit in self.limits
+        ]
+        return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
+
+    def objective_gradients(self, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+        """The derivatives of the objectives (to be minimised) (n, m, d) by the parameters, in the study's units.
+
+        NaN where the model (or an aggregation) gives none, and for integers and choices.
+        """
+        slopes = [o.sign * self._aggregated_slopes(o, o.sign, X, figures) for o in self.objectives]
+        return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
+
+    def residuals(self, figures: Mapping[str, Matrix]) -> Matrix:
+        """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated."""
+        with np.errstate(all="ignore"):
+            return np.concatenate([self._raw(o.expression, figures) for o in self.objectives], axis=1)
+
+    def residual_gradients(self, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+        """The derivatives of `residuals` (n, objectives * scenarios, d) by the parameters, in the study's units."""
+        return np.concatenate([self._slopes(o.expression, X, figures) for o in self.objectives], axis=1)
+
+    def _raw(self, expression: Expression, figures: Mapping[str, Matrix]) -> Matrix:
+        values = np.atleast_2d(expression.evaluate(figures))
+        return np.broadcast_to(values, (len(values), len(self.scenarios)))
+
+    def _aggregated_slopes(
+        self, item: Objective | Constraint, sign: float, X: Matrix, figures: Mapping[str, Matrix]
+    ) -> Matrix:
+        """The derivatives of an aggregated expression (n, d)."""
+        slopes = self._slopes(item.expression, X, figures)
+        plugin = item.over.plugin
+        if len(self.scenarios) == 1 and plugin.name in ("worst", "nominal", "mean"):
+            return slopes[:, 0]
+        if plugin.weights is None:
+            return np.full_like(slopes[:, 0], np.nan)
+        with np.errstate(all="ignore"):
+            weights = np.asarray(plugin.weights(sign * self._raw(item.expression, figures), **item.over.settings))
+            parts: Matrix = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
+        return parts.sum(axis=1)
+
+    def _slopes(self, expression: Expression, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+        """The derivatives of an expression in each scenario (n, scenarios, d)."""
+        partial = derivatives(expression, figures)
+        slopes = np.zeros((len(X), len(self.scenarios), len(self.space.free)))
+        unknown = np.full(slopes.shape[:2], np.nan)
+        for j, p in enumerate(self.space.free):
+            for name, outer in partial.items():
+                known = p.kind == "real" and name not in self.figures
+                inner = p.factor * figures.get(derivative_name(name, p.name), unknown) if known else unknown
+                with np.errstate(all="ignore"):
+                    slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner)
+        return np.where(self.space.active(X)[:, None, :], slopes, 0.0)
+
+
+def derivative_name(output: str, parameter: str) -> str:
+    """The name under which the derivative of an output is recorded."""
+    return f"d({output})/d({parameter})"
+
+
+def evaluation_seed(key: bytes) -> int:
+    """The seed of a model's random numbers for the evaluation `key`, which holds the study's seed."""
+    return int.from_bytes(key, "little")
+
+
+def _rows(figures: Mapping[str, Matrix]) -> int:
+    return len(next(iter(figures.values()), ()))
 
 
 def canonical_json(data: Any) -> str:

@@ -79,3 +79,29 @@ def test_a_designs_aggregate_does_not_depend_on_the_others_in_the_batch(name):
 def test_the_installed_aggregations_are_those_of_this_module():
     for name in ("nominal", "worst", "mean", "quantile", "cvar"):
         assert find("aggregation", name).target is getattr(aggregations, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("nominal", {}),
+        ("worst", {}),
+        ("mean", {}),
+        *(("quantile", {"level": level}) for level in (0.0, 0.3, 0.9, 1.0)),
+        *(("cvar", {"level": level}) for level in (0.0, 0.75, 0.9, 1.0)),
+    ],
+)
+def test_the_weights_of_scenarios_are_the_derivatives(name, settings):
+    values = VALUES[:1]  # no two are equal: there is no kink
+    use = Use(find("aggregation", name), settings)
+    step = 1e-3  # all of them are linear as long as the order of the scenarios stays
+    moved = values + step * np.eye(values.shape[1])
+    differences = (np.array(over(name, moved, **settings)) - over(name, values, **settings)[0]) / step
+    np.testing.assert_allclose(use.plugin.weights(values, **use.settings)[0], differences, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["nominal", "worst", "mean", "quantile", "cvar"])
+def test_weights_sum_to_one_also_where_scenarios_are_equally_bad(name):
+    weights = find("aggregation", name).weights(np.vstack([VALUES, np.ones(10)]))
+    assert weights.sum(axis=1) == pytest.approx([1.0, 1.0, 1.0], rel=1e-14)
+    assert (weights >= 0.0).all()

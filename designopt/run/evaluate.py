@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
-from designopt.problem import STATUSES, Problem
+from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.run.executor import Chunk, ChunkResult
 from designopt.run.stopping import Break
 from designopt.space import Space
@@ -53,13 +53,24 @@ class Evaluator:
     figures: tuple[tuple[str, Plugin, Any], ...]
     outputs: Mapping[str, bool]
     takes_arrays: bool
+    takes_rng: bool
+    gradients: bool
     space: Space
     scenarios: tuple[Scenario, ...]
 
     @classmethod
-    def build(cls, model: Use, figures: Mapping[str, Use], space: Space, scenarios: tuple[Scenario, ...]) -> Evaluator:
+    def build(
+        cls,
+        model: Use,
+        figures: Mapping[str, Use],
+        space: Space,
+        scenarios: tuple[Scenario, ...],
+        *,
+        gradients: bool = False,
+    ) -> Evaluator:
         """Build the model and its figures and do the model's costly set-up (`prepare`).
 
+        With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`).
         Raises `PluginError` with one line for the user when that fails.
         """
         try:
@@ -75,6 +86,8 @@ class Evaluator:
             figures=tuple((name, use.plugin, use.build()) for name, use in figures.items()),
             outputs={name: f.required for name, f in model.plugin.outputs.items()},
             takes_arrays=model.plugin.takes_arrays,
+            takes_rng=model.plugin.takes_rng,
+            gradients=gradients,
             space=space,
             scenarios=scenarios,
         )
@@ -82,21 +95,30 @@ class Evaluator:
     @classmethod
     def of(cls, problem: Problem) -> Evaluator:
         """The evaluator of `problem` in this process."""
-        return cls.build(problem.model, problem.figures, problem.space, problem.scenarios)
+        return cls.build(problem.model, problem.figures, problem.space, problem.scenarios, gradients=problem.gradients)
 
     def evaluate(
-        self, design: Mapping[str, Any], scenario: int = 0, arrays: Sequence[str] = (), *, recording: bool = False
+        self,
+        design: Mapping[str, Any],
+        scenario: int = 0,
+        arrays: Sequence[str] = (),
+        *,
+        seed: int | None = None,
+        recording: bool = False,
     ) -> Evaluation:
         """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data.
 
-        In a run (`recording`) a KeyboardInterrupt is the model's own: the user's requests to stop arrive as `Break`.
+        `seed` is that of the random numbers of a model that uses some (`evaluation_seed`). In a run (`recording`) a
+        KeyboardInterrupt is the model's own: the user's requests to stop arrive as `Break`.
         """
+        if self.takes_rng and seed is None:
+            raise ValueError("the model uses random numbers; give the evaluation's seed")
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
         kept: Mapping[str, NDArray[Any]] = {}
         try:
             status, reason, message, place = OK, "", "", ""
-            outputs, kept, wrong = self._compute(design, self.scenarios[scenario].values, arrays)
+            outputs, kept, wrong = self._compute(design, self.scenarios[scenario].values, arrays, seed)
             if wrong:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
@@ -114,17 +136,18 @@ class Evaluator:
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
 
     def _compute(
-        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Sequence[str]
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Sequence[str], seed: int | None
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
         have: Mapping[str, Any] = {}
+        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
         if self.takes_arrays:
             wanted = set(arrays)
             for _, plugin, _ in self.figures:
                 wanted.update(need for need in plugin.needs if need not in self.outputs)
-            returned, have = self.model.evaluate(design, scenario, frozenset(wanted))
+            returned, have = self.model.evaluate(design, scenario, frozenset(wanted), **random)
         else:
-            returned = self.model.evaluate(design, scenario)
+            returned = self.model.evaluate(design, scenario, **random)
         outputs: dict[str, float] = {}
         wrong = []
         for name, required in self.outputs.items():
@@ -147,7 +170,27 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
+        if self.gradients and not wrong:
+            outputs.update(self._derivatives(design, scenario, seed))
         return outputs, {name: np.asarray(have[name]) for name in arrays if name in have}, wrong
+
+    def _derivatives(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
+    ) -> dict[str, float]:
+        """The model's derivatives by the real parameters, by the names under which they are recorded."""
+        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+        try:
+            given = self.model.gradient(design, scenario, **random)
+        except Diverged:  # there is a result, but it has no derivative here
+            return {}
+        outputs = [name for name in given if name in self.outputs or not self.outputs]
+        inputs = [p.name for p in self.space.free if p.kind == "real"]
+        return {
+            derivative_name(output, name): float(given[output][name])
+            for output in outputs
+            for name in inputs
+            if name in given[output]
+        }
 
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
         """Evaluate a chunk, one after the other; `begin` is told the position of each before it starts."""
@@ -159,7 +202,8 @@ class Evaluator:
         for i, (x, scenario) in enumerate(zip(chunk.X.tolist(), chunk.scenarios.tolist(), strict=True)):
             if begin:
                 begin(i)
-            done = self.evaluate(self.space.design(x), scenario, chunk.arrays, recording=True)
+            seed = chunk.seeds[i] if self.takes_rng else None
+            done = self.evaluate(self.space.design(x), scenario, chunk.arrays, seed=seed, recording=True)
             status[i] = STATUSES.index(done.status)
             wall[i], cpu[i] = done.wall, done.cpu
             rows.append(done.outputs)
@@ -167,12 +211,15 @@ class Evaluator:
                 messages[i] = (done.reason, done.message, done.place)
             elif done.arrays:
                 arrays[i] = done.arrays
-        names = tuple(dict.fromkeys(name for row in rows for name in row)) if not self.outputs else self._names
+        names = self._names
+        if self.gradients or not self.outputs:
+            names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
         return ChunkResult(status, names, _matrix(rows, names), wall, cpu, messages, arrays)
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return (*self.outputs, *(name for name, _, _ in self.figures))
+        """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
+        return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
 
 
 def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
@@ -227,7 +274,7 @@ def _text(value: object) -> str:
 def evaluate_one(
     study: Study, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
 ) -> Evaluation:
-    """One design in this process, recorded nowhere: `values` by name in the study's units, all free parameters.
+    """One design in this process, recorded nowhere: `values` by name in the study's units, all active free parameters.
 
     The first scenario unless named. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that the
     parameter does not allow.
@@ -241,14 +288,18 @@ def evaluate_one(
         raise KeyError(f"no parameter '{sorted(unknown)[0]}' (known: {', '.join(problem.space.names)})")
     x = []
     for p in problem.space.free:
-        if p.name not in values:
+        if p.name not in values and not p.when:
             raise KeyError(f"parameter '{p.name}' has no value")
-        value = values[p.name]
+        value = values.get(p.name, p.values[0] if p.kind == "choice" else p.low)
         if p.kind == "choice" and value not in p.values:
             raise ValueError(f"{p.name}: {value!r} is none of {', '.join(map(str, p.values))}")
         x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
+    design = problem.space.design(x)
+    if missing := [name for name in design if name in problem.space.names and name not in values]:
+        raise KeyError(f"parameter '{missing[0]}' has no value")
     index = names.index(scenario) if scenario is not None else 0
-    return Evaluator.of(problem).evaluate(problem.space.design(x), index, arrays)
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index])
+    return Evaluator.of(problem).evaluate(design, index, arrays, seed=seed)
 
 
 def trial(study: Study, count: int) -> list[str]:
@@ -260,12 +311,12 @@ def trial(study: Study, count: int) -> list[str]:
     X = space.from_search(S)
     evaluator = Evaluator.of(problem)
     lines = []
-    for x, excess in zip(X.tolist(), space.excess(X).tolist(), strict=True):
+    for x, excess, keys in zip(X.tolist(), space.excess(X).tolist(), problem.keys(X), strict=True):
         at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
         if excess > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
-        done = evaluator.evaluate(space.design(x))
+        done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0]))
         shown = ", ".join(f"{k} = {v:.6g}" for k, v in done.outputs.items()) if done.ok else done.message
         lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
     return lines
