@@ -1,10 +1,9 @@
-"""Sends work to an executor and records what comes back: chunks, losses, retries, quarantine, failure policy."""
+"""Sends work to an executor and records what comes back: chunks, losses, retries, quarantine."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded
 from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError
-from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
+from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss, evaluation_seed
+from designopt.run.failures import Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Progress
 from designopt.run.stopping import Break, Signals
@@ -23,12 +23,10 @@ from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
 from designopt.study.study import Execution
 
-#: An error of the same class at the same line of code so often is a bug, not a property of designs.
-SAME_ERROR_LIMIT = 3
+#: How the evaluations end that end their worker.
+LOSSES = ("timeout", "crashed", "lost_worker")
 #: A lost chunk whose culprit nobody saw is sent again in so many pieces.
 PIECES = 8
-#: How often an evaluation is sent again after it ended its worker, where the study does not say.
-RETRIES = {"crashed": 1, "lost_worker": 2, "timeout": 0}
 
 
 class Dispatcher:
@@ -57,9 +55,9 @@ class Dispatcher:
         self._chunks = 0
         self._size = ChunkSize()
         self._flight: dict[int, Work] = {}
-        self._tries: Counter[int] = Counter()
-        self._errors: Counter[tuple[str, str]] = Counter()
-        self._failed_range: Matrix | None = None
+        self._attempts = Attempts(execution.retries, self.journal.attempts())
+        self._failures = FailurePolicy(execution, ledger.problem.space)
+        self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
         self._policy: str | None = None
 
     # ---------------------------------------------------------------------------------------------------- loop
@@ -125,9 +123,14 @@ class Dispatcher:
                 self._executor = self._start_executor(queue.left() + len(work))
             self._chunks += 1
             self._flight[self._chunks] = work
-            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays))
+            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays, self._seeds(work)))
             self._describe()
         return True
+
+    def _seeds(self, work: Work) -> tuple[int, ...]:
+        if not self.ledger.problem.model.plugin.takes_rng:
+            return ()
+        return tuple(evaluation_seed(key, self.store.study.seed) for key in work.keys)
 
     def _start_executor(self, expected: int) -> Executor:
         try:
@@ -204,7 +207,24 @@ class Dispatcher:
             self._lost(work, completion.outcome, completion.worker, queue)
         else:
             self._size.learn(float(completion.outcome.wall.sum()), len(work))
-            self._record(work, completion.outcome, completion.worker)
+            work, result = self._try_again(work, completion.outcome, completion.worker, queue)
+            self._record(work, result, completion.worker)
+
+    def _try_again(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
+        """Put back what ended in a class that is to be tried again; the rest is final."""
+        final = np.ones(len(work), bool)
+        for i in result.messages:
+            status = STATUSES[result.status[i]]
+            if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
+                number, again = self._attempts.add(work.keys[i], status)
+                self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
+                if again:
+                    final[i] = False
+                    queue.put_back(work.part(i, i + 1))
+        if final.all():
+            return work, result
+        rows = np.flatnonzero(final).tolist()
+        return work.take(rows), result.take(rows)
 
     def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
         """Give the results of a chunk to ledger and journal."""
@@ -225,10 +245,9 @@ class Dispatcher:
             result.cpu.tolist(),
             strict=True,
         )
-        slots = work.slots.tolist() if self._tries else None
         for i, (key, design, scenario, status, text, wall, cpu) in enumerate(columns):
             reason, message, _ = result.messages.get(i, ("", "", ""))
-            tries = 1 + self._tries[slots[i]] if slots else 1
+            tries = self._made(key, STATUSES[status]) if self._attempts else 1
             row = (key, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries)
             rows.append((*row, worker, now, arrays.get(i)))
         if fresh.all():
@@ -240,14 +259,17 @@ class Dispatcher:
         new = np.flatnonzero(fresh)
         self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
         self.evaluations += len(new)
-        self._watch_failures(work.X[new], result.status[new])
-        for i in new.tolist() if result.messages else ():
-            reason, _, place = result.messages.get(i, ("", "", ""))
-            if result.status[i] == CODE["error"]:
-                self._errors[reason, place] += 1
-                if self._errors[reason, place] == SAME_ERROR_LIMIT:
-                    message = result.messages[i][1].splitlines()[-1]
-                    self._stop_because(f"stopped: the same error {SAME_ERROR_LIMIT} times at {place}: {message}")
+        failed = np.flatnonzero((result.status[new] != CODE["ok"]) & (result.status[new] != CODE["invalid"]))
+        self.failures += len(failed)
+        messages = {int(i): result.messages[j] for i, j in enumerate(new.tolist()) if j in result.messages}
+        ending = self._failures.note(work.X[new], result.status[new], messages)
+        if ending:
+            self._stop_because(ending)
+
+    def _made(self, key: bytes, status: str) -> int:
+        """How many attempts a result took; one that might have been tried again is on record already."""
+        counted = status in LOSSES or self._attempts.retried(status)
+        return self._attempts[key] + (0 if counted else 1)
 
     def _compare(self, work: Work, result: ChunkResult, worker: str, again: NDArray[np.bool_]) -> None:
         """A second result for a known key must be the first one again."""
@@ -263,26 +285,9 @@ class Dispatcher:
                     f"design {work.designs[i]} gave other numbers on worker {worker} than before on worker "
                     f"{first[0] if first else '?'}; results of this model depend on more than design and scenario",
                 )
-                self.journal.add_attempt(work.keys[i], 2, worker, "different", json.dumps(result.values[i].tolist()))
-
-    def _watch_failures(self, X: Matrix, status: NDArray[np.uint8]) -> None:
-        failed = (status != CODE["ok"]) & (status != CODE["invalid"])
-        if not failed.any():
-            return
-        self.failures += int(failed.sum())
-        low, high = X[failed].min(axis=0), X[failed].max(axis=0)
-        if self._failed_range is not None:
-            low, high = np.minimum(low, self._failed_range[0]), np.maximum(high, self._failed_range[1])
-        self._failed_range = np.array([low, high])
-        limit = self.execution.stop_if_share_above
-        if limit is not None and self.evaluations >= self.execution.after and self.failures > limit * self.evaluations:
-            space = self.ledger.problem.space
-            least, most = space.values(low.tolist()), space.values(high.tolist())
-            ranges = ", ".join(f"{name} {least[name]} to {most[name]}" for name in space.names)
-            self._stop_because(
-                f"stopped: {self.failures} of {self.evaluations} evaluations failed, more than the share {limit:g} of "
-                f"stop_if_share_above; they failed within {ranges}"
-            )
+                number, _ = self._attempts.add(work.keys[i], "different")
+                detail = json.dumps(result.values[i].tolist())
+                self.journal.add_attempt(work.keys[i], number + 1, worker, "different", detail)
 
     def _stop_because(self, text: str) -> None:
         if self._policy is None:
@@ -303,17 +308,16 @@ class Dispatcher:
                 queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
             self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are sent again")
             return
-        slot, key = int(work.slots[suspect]), work.keys[suspect]
-        self._tries[slot] += 1
-        self.journal.add_attempt(key, self._tries[slot], worker, loss.cause, loss.detail or loss.message)
+        key = work.keys[suspect]
+        number, again = self._attempts.add(key, loss.cause)
+        self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
         self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
         queue.put_back(work.without(suspect))
         alone = work.part(suspect, suspect + 1, whole=True)
-        if self._tries[slot] <= {**RETRIES, **self.execution.retries}[loss.cause]:
+        if again:
             queue.put_back(alone)
-            return
-        self._tries[slot] -= 1  # recording counts this one again
-        self._record(alone, _failed(loss), worker)
+        else:
+            self._record(alone, _failed(loss), worker)
 
 
 def _failed(loss: Loss) -> ChunkResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,17 +13,25 @@ from numpy.typing import NDArray
 from designopt.space import Matrix
 
 
+def evaluation_seed(key: bytes, study_seed: int) -> int:
+    """The seed of the random numbers of the evaluation `key`: it depends neither on order nor on the worker."""
+    study = (study_seed % 2**64).to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(key + study, digest_size=8).digest(), "little")
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Some evaluations that travel together: designs `X` (n, d), each in the scenario of that index.
 
-    `arrays` are the names of arrays to bring back. `number` is unique in a run.
+    `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
+    that take a generator. `number` is unique in a run.
     """
 
     number: int
     X: Matrix
     scenarios: NDArray[np.int32]
     arrays: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.X)
@@ -43,6 +52,19 @@ class ChunkResult:
     cpu: Matrix
     messages: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
     arrays: Mapping[int, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+
+    def take(self, positions: Sequence[int]) -> ChunkResult:
+        """Those of some evaluations."""
+        some = np.array(positions, np.int64)
+        return ChunkResult(
+            self.status[some],
+            self.names,
+            self.values[some],
+            self.wall[some],
+            self.cpu[some],
+            {new: self.messages[old] for new, old in enumerate(positions) if old in self.messages},
+            {new: self.arrays[old] for new, old in enumerate(positions) if old in self.arrays},
+        )
 
 
 @dataclass(frozen=True)

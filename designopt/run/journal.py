@@ -237,6 +237,21 @@ class Journal:
         """One evaluation."""
         return next(self._select(f"SELECT {columns} FROM evaluation WHERE key = ?", key), None)
 
+    def count_evaluations(self) -> int:
+        """How many evaluations there are, those aside that the model refused."""
+        return int(next(self._select("SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid'"))[0])
+
+    def failed(self) -> Iterator[tuple[int, str, str, str]]:
+        """The evaluations that failed: design, status, reason, message."""
+        return self._select(
+            "SELECT design, status, IFNULL(reason, ''), IFNULL(message, '') FROM evaluation"
+            " WHERE status NOT IN ('ok', 'invalid') ORDER BY design, scenario"
+        )
+
+    def attempts(self) -> Iterator[tuple[bytes, str, int]]:
+        """Attempts on record: key of the evaluation, how they ended, and how often."""
+        return self._select("SELECT key, outcome, COUNT(*) FROM attempt GROUP BY key, outcome")
+
     def usage(self, stage: int) -> float:
         """Seconds spent on `stage` by all sessions."""
         return float(next(self._select("SELECT TOTAL(wall) FROM usage WHERE stage = ?", stage))[0])
@@ -261,7 +276,7 @@ class Journal:
             lines += [f"{name} {json.dumps(row, ensure_ascii=False)}" for row in self._select(query)]
         return "\n".join(lines) + "\n"
 
-    def _select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    def _select(self, query: str, *values: Any) -> Iterator[Any]:
         with _explained(self.path):
             yield from self._db.execute(query, values)
 

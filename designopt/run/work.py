@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +37,15 @@ class Work:
         s = slice(begin, end)
         return Work(self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s], whole)
 
+    def take(self, positions: Sequence[int]) -> Work:
+        """Some of the evaluations."""
+        some = np.array(positions, np.int64)
+        keys = [self.keys[i] for i in positions]
+        return Work(self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
+
     def without(self, position: int) -> Work:
         """All but one."""
-        keep: list[Any] = [i for i in range(len(self)) if i != position]
-        keys = [self.keys[i] for i in keep]
-        return Work(self.slots[keep], keys, self.designs[keep], self.scenarios[keep], self.X[keep])
+        return self.take([i for i in range(len(self)) if i != position])
 
 
 class Queue:

@@ -1,0 +1,145 @@
+"""What failures mean for a run: when it ends, and what is tried again. Counted over all sessions of a store."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import STATUSES
+from designopt.run.ledger import CODE
+from designopt.space import Matrix, Space, shown_value
+from designopt.study.study import Execution, OnFailure
+
+#: A failure of the same class at the same line of code so often is a bug, not a property of designs.
+SAME_ERROR_LIMIT = 3
+#: How often an evaluation is tried again, where the study does not say.
+RETRIES = {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
+#: What follows a failure, where the study does not say: all others are designs without an answer.
+ON_FAILURE: Mapping[str, OnFailure] = {"error": "stop_repeated"}
+
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
+
+
+class FailurePolicy:
+    """Counts failures, and where in the space they lie; `note` says when the run must end.
+
+    Designs that the model refuses count neither as failures nor as evaluations.
+    """
+
+    def __init__(self, execution: Execution, space: Space) -> None:
+        self._share = execution.stop_if_share_above
+        self._after = execution.after
+        self._action = {**ON_FAILURE, **execution.on_failure}
+        self._space = space
+        self._evaluations = 0
+        self._failures = 0
+        self._range = np.array([[np.inf], [-np.inf]]) * np.ones(len(space.free))
+        self._choices: dict[int, set[float]] = {j: set() for j, p in enumerate(space.free) if p.kind == "choice"}
+        self._same: Counter[tuple[str, str, str]] = Counter()
+
+    def recall(self, evaluations: int, designs: Matrix, failed: Iterable[tuple[int, str, str, str]]) -> None:
+        """Take over what earlier sessions counted: all `evaluations`, and those that failed, as (design, status,
+        reason, message). The run does not end because of these: whoever resumes it knows of them."""
+        self._evaluations += evaluations
+        rows = []
+        for design, status, reason, message in failed:
+            rows.append(design)
+            self._same[status, reason, place(message)] += 1
+        self._failures += len(rows)
+        self._widen(designs[rows])
+
+    def note(self, X: Matrix, status: NDArray[np.uint8], messages: Mapping[int, tuple[str, str, str]]) -> str | None:
+        """Count evaluations of designs `X`; `messages` by position. Why the run must end, None when it goes on."""
+        counted = status != CODE["invalid"]
+        self._evaluations += int(counted.sum())
+        failed = np.flatnonzero(counted & (status != CODE["ok"]))
+        if not len(failed):
+            return None
+        self._failures += len(failed)
+        self._widen(X[failed])
+        reasons = [self._follows(X[i], STATUSES[status[i]], *messages.get(int(i), ("", "", ""))) for i in failed]
+        return next((reason for reason in reasons if reason), None) or self._too_many()
+
+    def _follows(self, x: Matrix, status: str, reason: str, message: str, _: str) -> str | None:
+        """What the study says about one failure of this class."""
+        action = self._action.get(status, "infeasible")
+        last = message.splitlines()[-1] if message else reason
+        if action == "stop":
+            values = ", ".join(f"{name} = {value}" for name, value in self._space.values(x.tolist()).items())
+            return f"stopped at a design that ended as '{status}', as on_failure says: {values}: {last}"
+        where = place(message)
+        self._same[status, reason, where] += 1
+        count = self._same[status, reason, where]
+        if action != "stop_repeated" or count < SAME_ERROR_LIMIT:
+            return None
+        return f"stopped: the same {status} {count} times{f' at {where}' if where else ''}: {last}"
+
+    def _too_many(self) -> str | None:
+        if self._share is None or self._evaluations < self._after or self._failures <= self._share * self._evaluations:
+            return None
+        return (
+            f"stopped: {self._failures} of {self._evaluations} evaluations failed, more than the share {self._share:g} "
+            f"of stop_if_share_above; they failed within {self.where()}"
+        )
+
+    def where(self) -> str:
+        """The ranges of the parameters in which evaluations failed, in words."""
+        parts = []
+        for j, p in enumerate(self._space.free):
+            low, high = self._range[:, j].tolist()
+            if low > high:
+                continue  # a parameter that was active in none of them
+            if p.kind == "choice":
+                parts.append(f"{p.name} {' or '.join(str(shown_value(p, v)) for v in sorted(self._choices[j]))}")
+            else:
+                parts.append(f"{p.name} {shown_value(p, low)} to {shown_value(p, high)}")
+        return ", ".join(parts)
+
+    def _widen(self, X: Matrix) -> None:
+        if not len(X):
+            return
+        active = self._space.active(X)
+        self._range[0] = np.minimum(self._range[0], np.where(active, X, np.inf).min(axis=0))
+        self._range[1] = np.maximum(self._range[1], np.where(active, X, -np.inf).max(axis=0))
+        for j, seen in self._choices.items():
+            seen.update(X[active[:, j], j].tolist())
+
+
+class Attempts:
+    """How often evaluations ended without a result that counts, by key, in all sessions; and whether they go again."""
+
+    def __init__(self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = ()) -> None:
+        self._retries = {**RETRIES, **retries}
+        self._ended: Counter[tuple[bytes, str]] = Counter()
+        self._number: Counter[bytes] = Counter()
+        for key, outcome, count in earlier:
+            self._ended[key, outcome] += count
+            self._number[key] += count
+
+    def __bool__(self) -> bool:
+        return bool(self._number)
+
+    def __getitem__(self, key: bytes) -> int:
+        """How many attempts are on record."""
+        return self._number[key]
+
+    def retried(self, status: str) -> bool:
+        """Whether the study wants evaluations that end so to be tried again."""
+        return self._retries.get(status, 0) > 0
+
+    def add(self, key: bytes, outcome: str) -> tuple[int, bool]:
+        """One more attempt ended as `outcome`: its number, and whether the evaluation is to be tried again."""
+        self._number[key] += 1
+        self._ended[key, outcome] += 1
+        return self._number[key], self._ended[key, outcome] <= self._retries.get(outcome, 0)
+
+
+def place(message: str | None) -> str:
+    """Where in the code an error was raised, as the last frame of its traceback tells."""
+    frames: list[Any] = _FRAME.findall(message or "")
+    return f"{frames[-1][0]}:{frames[-1][1]}" if frames else ""
