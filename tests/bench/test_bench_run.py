@@ -1,64 +1,24 @@
 """What the runner costs: durable evaluations a second, lost workers, share of a run. Run with: pytest -m bench -s."""
 
-import importlib.util
+import json
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from designopt.plugin import solver
 from designopt.run.result import Result
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
 
+sys.path.insert(0, str(Path(__file__).parent))
+from throughput import Uniform, cases, rate
+
 pytestmark = pytest.mark.bench
-
-
-def _cases() -> ModuleType:
-    folder = Path(__file__).parents[1] / "run"
-    spec = importlib.util.spec_from_file_location("run_cases", folder / "run_cases.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["run_cases"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-cases = _cases()
-
-
-@solver("uniform", version=1)
-class Uniform:
-    """Asks for `count` random designs, `batch` at a time; notes when it began and ended."""
-
-    count: int
-    batch: int
-    seconds = 0.0
-
-    def solve(self, problem, evaluate, rng, start):
-        space = problem.space
-        X = space.from_search(space.lower + rng.random((self.count, len(space.lower))) * (space.upper - space.lower))
-        evaluate(X[:1])  # workers start and the model is built here
-        began = time.perf_counter()
-        for i in range(1, self.count, self.batch):
-            evaluate(X[i : i + self.batch])
-        Uniform.seconds = time.perf_counter() - began
-
-
-def _rate(tmp_path, repeats, count, batch, execution, settings=None):
-    """Evaluations a second of the solver's loop, medians of `repeats` runs; the last result."""
-    rates = []
-    for i in range(repeats):
-        stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count + 1, "batch": batch}))
-        study = cases.make_study(stages=(stage,), execution=execution, settings=settings or {})
-        result = run_study(study, tmp_path / f"{count}-{batch}-{i}")
-        assert result.counts["evaluations"] == count + 1
-        rates.append(count / Uniform.seconds)
-    return statistics.median(rates), result
 
 
 def _commits_per_second(tmp_path, count=1500):
@@ -86,10 +46,10 @@ def test_trivial_evaluations_one_by_one_each_durable(tmp_path):
     for i in range(5):
         (tmp_path / str(i)).mkdir()
         raw.append(_commits_per_second(tmp_path / str(i)))
-        disk.append(_rate(tmp_path / str(i), 1, 2000, 1, {"executor": "serial"})[0])
+        disk.append(rate(tmp_path / str(i), 1, 2000, 1, {"executor": "serial"})[0])
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        own, _ = _rate(Path(folder), 3, 3000, 1, {"executor": "serial"})
+        own, _ = rate(Path(folder), 3, 3000, 1, {"executor": "serial"})
     expected = 1.0 / (1.0 / own + 1.0 / 7700.0)
     print(
         f"\none by one: {statistics.median(disk):.0f}/s on this disk, where SQLite alone commits"
@@ -99,19 +59,19 @@ def test_trivial_evaluations_one_by_one_each_durable(tmp_path):
 
 
 def test_trivial_evaluations_in_groups_in_this_process(tmp_path):
-    rate, _ = _rate(tmp_path, 3, 50_000, 50_000, {"executor": "serial"})
-    print(f"\nin groups, serial: {rate:.0f}/s")
-    assert rate > 25_000
+    reached, _ = rate(tmp_path, 3, 50_000, 50_000, {"executor": "serial"})
+    print(f"\nin groups, serial: {reached:.0f}/s")
+    assert reached > 25_000
 
 
 def test_trivial_evaluations_through_two_workers_each_durable(tmp_path):
-    rate, result = _rate(tmp_path, 3, 150_000, 150_000, {"executor": "dask", "workers": 2})
+    reached, result = rate(tmp_path, 3, 150_000, 150_000, {"executor": "dask", "workers": 2})
     size = (result.path / "journal.db").stat().st_size / 150_000
     began = time.perf_counter()
     run_study(result.study, result.path, resume=True)
     resume = time.perf_counter() - began
-    print(f"\ntwo workers: {rate:.0f}/s durable, {size:.0f} bytes each; resume of 150 000 takes {resume:.1f} s")
-    assert rate > 25_000
+    print(f"\ntwo workers: {reached:.0f}/s durable, {size:.0f} bytes each; resume of 150 000 takes {resume:.1f} s")
+    assert reached > 25_000
     assert size < 300
     assert resume < 15.0
 
@@ -155,3 +115,22 @@ def test_two_workers_are_busy_with_a_model_of_a_tenth_of_a_second(tmp_path):
     busy = float(result.wall[1:].sum()) / (2.0 * Uniform.seconds)
     print(f"\ntwo workers are busy for {busy:.1%} of the time")
     assert busy > 0.95
+
+
+def test_the_coordinator_stays_small_with_two_hundred_thousand_evaluations(tmp_path):
+    """Less than 500 MB resident (peak of the coordinating process), and 100 000 evaluations resumed in 10 s."""
+
+    def session(*arguments):
+        script = [sys.executable, str(Path(__file__).with_name("throughput.py")), *arguments]
+        done = subprocess.run(script, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout.splitlines()[-1])
+
+    large = session("run", str(tmp_path / "large"), "200000")
+    session("run", str(tmp_path / "small"), "100000")
+    resumed = session("resume", str(tmp_path / "small"), "100000")
+    print(
+        f"\n200 000 evaluations through Dask: {large['megabytes']:.0f} MB at most, {large['seconds']:.1f} s;"
+        f" resume of 100 000: {resumed['seconds']:.1f} s, {resumed['megabytes']:.0f} MB"
+    )
+    assert large["megabytes"] < 500
+    assert resumed["seconds"] < 10.0

@@ -1,0 +1,71 @@
+"""Trivial evaluations by the hundred thousand: what the benchmarks of the runner share.
+
+As a script, ``python throughput.py run|resume STORE COUNT``: one session on two workers; prints a line of JSON with its
+seconds and the peak of its resident memory.
+"""
+
+import importlib.util
+import json
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+from designopt.plugin import solver
+from designopt.run.runner import run_study
+from designopt.study.study import Stage
+
+
+def _cases() -> ModuleType:
+    folder = Path(__file__).parents[1] / "run"
+    spec = importlib.util.spec_from_file_location("run_cases", folder / "run_cases.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["run_cases"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+cases = _cases()
+
+
+@solver("uniform", version=1)
+class Uniform:
+    """Asks for `count` random designs, `batch` at a time; notes when it began and ended."""
+
+    count: int
+    batch: int
+    seconds = 0.0
+
+    def solve(self, problem, evaluate, rng, start):
+        space = problem.space
+        X = space.from_search(space.lower + rng.random((self.count, len(space.lower))) * (space.upper - space.lower))
+        evaluate(X[:1])  # workers start and the model is built here
+        began = time.perf_counter()
+        for i in range(1, self.count, self.batch):
+            evaluate(X[i : i + self.batch])
+        Uniform.seconds = time.perf_counter() - began
+
+
+def rate(tmp_path, repeats, count, batch, execution, settings=None):
+    """Evaluations a second of the solver's loop, medians of `repeats` runs; the last result."""
+    rates = []
+    for i in range(repeats):
+        stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count + 1, "batch": batch}))
+        study = cases.make_study(stages=(stage,), execution=execution, settings=settings or {})
+        result = run_study(study, tmp_path / f"{count}-{batch}-{i}")
+        assert result.counts["evaluations"] == count + 1
+        rates.append(count / Uniform.seconds)
+    return statistics.median(rates), result
+
+
+if __name__ == "__main__":
+    mode, store, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count, "batch": count}))
+    study = cases.make_study(stages=(stage,), execution={"executor": "dask", "workers": 2})
+    began = time.perf_counter()
+    run_study(study, store, resume=mode == "resume")
+    seconds = time.perf_counter() - began
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    print(json.dumps({"seconds": seconds, "megabytes": megabytes}))
