@@ -11,6 +11,7 @@ from designopt import plugin
 from designopt.plugin import (
     Array,
     InputFile,
+    Plugin,
     PluginError,
     Quantity,
     Use,
@@ -23,6 +24,7 @@ from designopt.plugin import (
     objective,
     report,
     solver,
+    wants_gradient,
 )
 
 Q = Quantity
@@ -164,6 +166,76 @@ def test_aggregations_and_reports_are_functions_with_settings_bound():
 
 
 @pytest.mark.parametrize(
+    ("function", "takes_arrays", "takes_rng"),
+    [
+        (lambda design, scenario: {}, False, False),
+        (lambda design, scenario, arrays: ({}, {}), True, False),
+        (lambda design, scenario, rng: {}, False, True),
+        (lambda design, scenario, arrays, rng: ({}, {}), True, True),
+        (lambda design, scenario, *, rng=1: {}, False, False),  # a setting like any other
+    ],
+)
+def test_a_model_is_given_arrays_and_random_numbers_when_it_asks_for_them(function, takes_arrays, takes_rng):
+    declared = model("asking", version=1, unchecked=True)(function).__designopt__
+    assert (declared.takes_arrays, declared.takes_rng) == (takes_arrays, takes_rng)
+
+
+def test_a_model_class_knows_derivatives_when_it_has_the_method():
+    @model("plain", version=1, unchecked=True)
+    class Plain:
+        gradient: float = 1.0  # a setting, not a method
+
+        def evaluate(self, design, scenario):
+            return {}
+
+    @model("derived", version=1, unchecked=True)
+    class Derived(Plain):
+        def gradient(self, design, scenario):
+            return {}
+
+    assert not find("model", "plain").has_gradient
+    assert find("model", "derived").has_gradient
+
+
+def test_a_solver_wants_derivatives_always_never_or_by_its_settings():
+    @solver("blind", version=1)
+    class Blind:
+        def solve(self, problem, evaluate, rng, start):
+            return None
+
+    @solver("steep", version=1)
+    class Steep(Blind):
+        wants_gradient = True
+
+    @solver("either", version=1)
+    class Either(Blind):
+        slopes: bool = False
+
+        def wants_gradient(self):
+            return self.slopes
+
+    uses = [Use(find("solver", "blind")), Use(find("solver", "steep")), Use(find("solver", "either"))]
+    assert [wants_gradient(use) for use in [*uses, Use(find("solver", "either"), {"slopes": True})]] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_what_a_store_remembers_of_an_absent_solver_counts():
+    absent = Plugin("solver", "gone", 1, lambda: None, {}, "", wants_gradient=True)
+    assert wants_gradient(Use(absent))
+
+
+DerivativeNames = TypedDict("DerivativeNames", {"d(f)/d(x)": float})
+
+
+def returns_derivatives(design, scenario) -> DerivativeNames:
+    raise AssertionError("declared to be refused, never to be run")
+
+
+@pytest.mark.parametrize(
     ("declare", "message"),
     [
         (
@@ -173,6 +245,14 @@ def test_aggregations_and_reports_are_functions_with_settings_bound():
         (
             lambda: model("m", version=1, unchecked=True)(lambda design: {}),
             r"model 'm': evaluate takes \(design, scenario\) or \(design, scenario, arrays\)",
+        ),
+        (
+            lambda: model("m", version=1, unchecked=True)(lambda design, scenario, rng, arrays: {}),
+            "model 'm': evaluate takes .*, and 'rng' after them",
+        ),
+        (
+            lambda: model("m", version=1)(returns_derivatives),
+            r"model 'm': output 'd\(f\)/d\(x\)': names that begin with 'd\(' are of derivatives",
         ),
         (
             lambda: objective("o", version=1)(lambda force: 1.0),
@@ -278,7 +358,7 @@ def test_a_name_offered_twice_is_refused_until_the_distribution_is_named(install
 
 def test_an_unknown_name_is_answered_with_the_nearest_one():
     with pytest.raises(
-        PluginError, match=r"^no plugin named 'nsga'; did you mean 'nsga2'\? \(installed: .*nsga2, sobol"
+        PluginError, match=r"^no plugin named 'nsga'; did you mean 'nsga2'\? \(installed: .*nsga2, .*sobol"
     ):
         find("solver", "nsga")
     with pytest.raises(PluginError, match=r"^no plugin named 'xyzzy' \(installed: cvar, mean, nominal, quantile"):

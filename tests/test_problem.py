@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from designopt.plugin import InputFile, Quantity, Use, find, model, objective
+from designopt.plugin import InputFile, Quantity, Use, find, model, objective, solver
 from designopt.problem import Outcomes, Problem, canonical_json
 from designopt.space import Space
 from designopt.study.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
+from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
 
 
 class Figures(TypedDict):
@@ -279,6 +279,40 @@ def test_texts_cannot_be_read_as_two_values():
     assert key(p, 0.0) != key(q, 0.0)
 
 
+CONDITIONAL = (
+    Parameter("kind", "choice", values=("spring", "rubber")),
+    real("stiffness", 1.0, 9.0, when={"kind": ("spring",)}),
+    real("x"),
+)
+
+
+def test_what_is_inactive_has_no_part_in_the_key():
+    p = problem(*CONDITIONAL)
+    assert key(p, 1.0, 2.0, 0.5) == key(p, 1.0, 3.0, 0.5)
+    assert key(p, 0.0, 2.0, 0.5) != key(p, 0.0, 3.0, 0.5)
+    assert key(p, 0.0, 2.0, 0.5) != key(p, 1.0, 2.0, 0.5)
+
+
+def test_a_design_in_which_everything_is_active_has_the_key_that_it_has_without_conditions():
+    always = (CONDITIONAL[0], replace(CONDITIONAL[1], when={}), CONDITIONAL[2])
+    assert key(problem(*CONDITIONAL), 0.0, 2.0, 0.5) == key(problem(*always), 0.0, 2.0, 0.5)
+
+
+def test_a_fixed_parameter_counts_only_where_it_is_active():
+    mass = Parameter("mass", "fixed", values=(3.0,), when={"kind": ("spring",)})
+    without, with_mass = problem(CONDITIONAL[0]), problem(CONDITIONAL[0], mass)
+    assert key(without, 1.0) == key(with_mass, 1.0)
+    assert key(without, 0.0) != key(with_mass, 0.0)
+
+
+def test_recorded_derivatives_and_the_seed_of_a_random_model_belong_to_the_key():
+    keys = [key(p, 0.1) for p in (problem(), problem(gradients=True), problem(seed=0), problem(seed=1))]
+    assert len(set(keys)) == 4
+    assert [problem().canonical().keys() ^ problem(gradients=True, seed=0).canonical().keys()] == [
+        {"gradients", "seed"}
+    ]
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_design_that_is_not_finite_is_refused(bad):
     with pytest.raises(ValueError, match="NaN or infinite"):
@@ -327,10 +361,19 @@ def test_equal_numbers_have_one_canonical_form():
         problem(constraints=(limit("g", minimum=1.0),)),
         problem(scenarios=(Scenario("other"),)),
         problem(settings={"gain": 3.0}),
+        problem(gradients=True),
+        problem(seed=0),
     ],
 )
 def test_another_question_has_another_digest(other):
     assert other.digest != problem().digest
+
+
+def test_conditions_belong_to_the_canonical_form_where_there_are_some():
+    always = (CONDITIONAL[0], replace(CONDITIONAL[1], when={}), CONDITIONAL[2])
+    assert problem(*CONDITIONAL).digest != problem(*always).digest
+    assert problem(*CONDITIONAL).canonical()["space"][1]["when"] == {"kind": ["spring"]}
+    assert "when" not in canonical_json(problem(*always).canonical())
 
 
 def test_nan_is_not_data():
@@ -349,6 +392,51 @@ def test_a_problem_is_the_part_of_a_study_that_decides_what_a_number_means(tmp_p
     study = Study(**parts, seed=1, title="one")
     assert Problem.of(study).digest == Problem.of(Study(**parts, seed=2, text="other", path=Path(tmp_path))).digest
     assert Problem.of(study).output_names == ("f", "g")
+
+
+@model("problem_test_random", version=1)
+def problem_test_random(design, scenario, rng) -> Figures:
+    """Never evaluated."""
+    raise AssertionError("declared to be checked, never to be run")
+
+
+@model("problem_test_derived", version=1)
+class ProblemTestDerived:
+    """Never evaluated."""
+
+    def evaluate(self, design, scenario) -> Figures:
+        raise AssertionError("declared to be checked, never to be run")
+
+    def gradient(self, design, scenario):
+        raise AssertionError("declared to be checked, never to be run")
+
+
+@solver("problem_test_steep", version=1)
+class ProblemTestSteep:
+    """Never run."""
+
+    wants_gradient = True
+
+    def solve(self, problem, evaluate, rng, start):
+        raise AssertionError("declared to be checked, never to be run")
+
+
+def study_of(model: str, *stages: Stage, seed: int = 5) -> Study:
+    space, objectives = (real("x"),), (minimized("f"),)
+    return Study("s", Use(find("model", model)), space, objectives, stages, seed=seed)
+
+
+def test_the_seed_of_the_study_matters_to_random_models_only():
+    assert Problem.of(study_of("problem_test_random")).seed == 5
+    assert Problem.of(study_of("problem_test")).seed is None
+
+
+def test_derivatives_are_recorded_when_a_solver_wants_them_and_the_model_has_them():
+    steep = Stage("steep", Use(find("solver", "problem_test_steep")))
+    blind = Stage("blind", Use(find("solver", "sobol"), {"samples": 4}))
+    assert Problem.of(study_of("problem_test_derived", blind, steep)).gradients
+    assert not Problem.of(study_of("problem_test_derived", blind)).gradients
+    assert not Problem.of(study_of("problem_test", steep)).gradients
 
 
 # -------------------------------------------------------------------------------------------------------------- judge
