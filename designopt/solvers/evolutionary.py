@@ -1,42 +1,43 @@
-"""NSGA-II: the elitist multi-objective genetic algorithm of Deb, Pratap, Agarwal & Meyarivan (2002), through pymoo."""
+"""Evolutionary algorithms for fronts, through pymoo: what each is and which settings it has; `search` runs them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+import math
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix, Space
+from designopt.solvers.pymoo_search import (
+    Crossover,
+    HowToCross,
+    HowToMutate,
+    Mutation,
+    Offspring,
+    Population,
+    check_searchable,
+    check_several,
+    search,
+    variation,
+)
+from designopt.space import Matrix
 
-
-@dataclass(frozen=True)
-class Crossover:
-    """Simulated binary crossover, Deb & Agrawal (1995)."""
-
-    probability: Annotated[float, Quantity("", "share of pairs of parents that are crossed", ge=0.0, le=1.0)] = 0.9
-    eta: Annotated[float, Quantity("", "distribution index; large keeps children near their parents", ge=1.0)] = 15.0
-
-
-@dataclass(frozen=True)
-class Mutation:
-    """Polynomial mutation, Deb & Goyal (1996); it changes each of d parameters with probability ``min(1/2, 1/d)``."""
-
-    probability: Annotated[float, Quantity("", "share of children that are mutated", ge=0.0, le=1.0)] = 0.9
-    eta: Annotated[float, Quantity("", "distribution index; large makes small changes", ge=1.0)] = 20.0
+#: Steps along each edge of the simplex of reference directions, by number of objectives (Deb & Jain 2014, table I,
+#: for 3 and 10; 2, 4 and 5 so that there are about a hundred). Two numbers are an outer and an inner layer.
+PARTITIONS = {2: (99,), 3: (12,), 4: (7,), 5: (5,), 6: (3, 2), 7: (3, 2), 8: (3, 2), 9: (3, 2), 10: (3, 2)}
+#: The same for more objectives than these (Deb & Jain 2014 take it for 15).
+MANY = (2, 1)
 
 
 @solver("nsga2", version=1)
 class NSGA2:
-    """NSGA-II through pymoo's ask and tell, until the stage's budget ends.
+    """NSGA-II, the elitist genetic algorithm for fronts of Deb, Pratap, Agarwal & Meyarivan (2002), through pymoo.
 
     Works in search coordinates: logarithms of log-scale parameters; integers and choices as real numbers that are
     rounded when a design is made, so that small steps add up. Limits, relations and failures enter as one constraint
-    that is ordered as feasible, infeasible, invalid, failed (`Outcomes.rank_violation`); feasible designs are compared
-    by dominance and crowding. With one objective dominance is its order, and the algorithm an elitist genetic one.
+    that is ordered as feasible, infeasible, invalid, failed; feasible designs are compared by dominance and crowding.
+    With one objective dominance is its order, and the algorithm an elitist genetic one.
 
     Designs given by ``start_from`` enter the first population as they are known, the best of them by rank and crowding
     when there are more than `population`; random designs fill it up. No design is asked for twice in a stage: where
@@ -47,12 +48,10 @@ class NSGA2:
     needs_budget: ClassVar[bool] = True
     uses_start: ClassVar[bool] = True
 
-    population: Annotated[int, Quantity("", "designs that survive a generation", ge=2)] = 100
-    offspring: (
-        Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)] | None
-    ) = None
-    crossover: Annotated[Crossover, Quantity("", "how two parents make two children")] = Crossover()
-    mutation: Annotated[Mutation, Quantity("", "how a child is changed")] = Mutation()
+    population: Population = 100
+    offspring: Offspring | None = None
+    crossover: HowToCross = Crossover()
+    mutation: HowToMutate = Mutation()
 
     def minimum_budget(self, problem: Problem) -> int:
         """Evaluations below which there is not even a first population."""
@@ -60,111 +59,245 @@ class NSGA2:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for."""
-        if not problem.space.free:
-            raise InvalidSetting("use", "nsga2 needs a parameter that is free")
-        if not problem.objectives:
-            raise InvalidSetting("use", "nsga2 needs an objective")
+        check_searchable("nsga2", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.nsga2 import NSGA2 as Algorithm
-        from pymoo.config import Config
-        from pymoo.core.problem import Problem as SearchProblem
-        from pymoo.core.termination import NoTermination
-        from pymoo.operators.crossover.sbx import SBX
-        from pymoo.operators.mutation.pm import PM
-        from pymoo.operators.sampling.rnd import FloatRandomSampling
-
-        self.check(problem)
-        Config.warnings["not_compiled"] = False  # pymoo would print it to standard output, where results belong
-        space = problem.space
-        search = SearchProblem(
-            n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
-        )
-        crossover, mutation = _part(Crossover, self.crossover), _part(Mutation, self.mutation)
-        unasked = _Unasked(space, _rows(start.X))
-        algorithm = Algorithm(
-            pop_size=self.population,
-            n_offsprings=self.offspring,
-            sampling=self._first(search, space, rng, start.take(~start.failed)),
-            crossover=SBX(prob=crossover.probability, eta=crossover.eta),
-            mutation=PM(prob=mutation.probability, eta=mutation.eta),
-            eliminate_duplicates=unasked,
-            seed=rng,  # numpy's default_rng passes a generator through: no other source of chance remains
-        )
-        algorithm.setup(search, termination=NoTermination())
-        while True:
-            generation = algorithm.ask()
-            if generation is None:
-                algorithm.termination.force_termination = False  # pymoo would end here
-                generation = unasked.do(FloatRandomSampling().do(search, 100 * self.population, random_state=rng))
-                generation = generation[: self.offspring or self.population]
-                if not len(generation):
-                    return
-            new = generation[[not individual.evaluated for individual in generation]]
-            if len(new):
-                X = space.from_search(new.get("X").astype(float))
-                unasked.rows |= _rows(X)
-                _tell(new, evaluate(X))
-            with np.errstate(over="ignore", invalid="ignore"):  # crowding between objectives near the largest double
-                algorithm.tell(infills=generation)
-
-    def _first(self, search: Any, space: Space, rng: np.random.Generator, start: Outcomes) -> Any:
-        """The first population: what `start` knows, filled up with random designs."""
-        from pymoo.core.population import Population
-        from pymoo.operators.sampling.rnd import FloatRandomSampling
         from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
-        known = Population.new("X", space.to_search(start.X)) if len(start) else Population()
-        _tell(known, start)
-        if len(known) > self.population:
-            known = RankAndCrowding().do(search, known, n_survive=self.population, random_state=rng)
-        missing = self.population - len(known)
-        if not missing:
-            return known
-        return Population.merge(known, FloatRandomSampling().do(search, missing, random_state=rng))
+        self.check(problem)
+        search(
+            lambda **general: Algorithm(**general, **variation(self.crossover, self.mutation)),
+            RankAndCrowding,
+            problem,
+            evaluate,
+            rng,
+            start,
+            population=self.population,
+            offspring=self.offspring,
+        )
 
 
-def _part(kind: type[Any], value: Any) -> Any:
-    """A group of settings; studies built in Python may give it as a mapping."""
-    return kind(**value) if isinstance(value, Mapping) else value
+@solver("nsga3", version=1)
+class NSGA3:
+    """NSGA-III for three and more objectives, Deb & Jain (2014) and Jain & Deb (2014), through pymoo.
 
-
-def _tell(individuals: Any, outcomes: Outcomes) -> None:
-    """Write `outcomes` into pymoo's individuals. A failed design has no objectives; its constraint alone ranks it."""
-    F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
-    for individual, f, g in zip(individuals, F, outcomes.rank_violation, strict=True):
-        individual.F, individual.G = f, np.array([g])
-        individual.evaluated.update(("F", "G", "H"))
-
-
-def _rows(X: Matrix) -> set[bytes]:
-    return {row.tobytes() for row in X + 0.0}
-
-
-class _Unasked:
-    """Keeps individuals with a new design (not in `rows`, not in `others`, first of its kind) or a known result.
-
-    pymoo's own elimination compares with the population alone and in search coordinates, in which two different
-    points may be the same integer.
+    Instead of crowding, reference directions keep the front spread: points on the simplex of normalised objectives,
+    evenly in steps of 1/`partitions` (Das & Dennis 1998), in two layers from six objectives on; or any number of
+    `directions` placed by their mutual energy (Blank, Deb, Dhebar, Bandaru & Seada 2021). Search coordinates, failures
+    and ``start_from`` are as in nsga2.
     """
 
-    def __init__(self, space: Space, rows: set[bytes]) -> None:
-        self.space = space
-        self.rows = rows
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "several"
 
-    def do(self, individuals: Any, *others: Any) -> Any:
-        taken: set[bytes] = set()
-        for other in others:
-            taken.update(self._designs(other))
-        keep = []
-        for individual, row in zip(individuals, self._designs(individuals), strict=True):
-            keep.append(row not in taken and (bool(individual.evaluated) or row not in self.rows))
-            taken.add(row)
-        return individuals[keep]
+    partitions: (
+        Annotated[
+            int, Quantity("", "steps along each edge of the simplex of directions; not given: by objectives", ge=1)
+        ]
+        | None
+    ) = None
+    directions: Annotated[int, Quantity("", "number of directions, instead of `partitions`", ge=2)] | None = None
+    population: (
+        Annotated[int, Quantity("", "designs that survive a generation; not given: one for each direction", ge=2)]
+        | None
+    ) = None
+    offspring: Offspring | None = None
+    crossover: HowToCross = Crossover(probability=1.0, eta=30.0)
+    mutation: HowToMutate = Mutation()
 
-    def _designs(self, individuals: Any) -> list[bytes]:
-        if not len(individuals):
-            return []
-        X = self.space.from_search(individuals.get("X").astype(float)) + 0.0
-        return [row.tobytes() for row in X]
+    def minimum_budget(self, problem: Problem) -> int:
+        """Evaluations below which there is not even a first population."""
+        return self.population or self._count(len(problem.objectives))
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when directions and objectives do not fit."""
+        check_several("nsga3", problem)
+        m = len(problem.objectives)
+        if self.partitions is not None and self.directions is not None:
+            raise InvalidSetting("directions", "give 'partitions' or 'directions', not both")
+        if self.directions is not None and self.directions < m:
+            raise InvalidSetting("directions", f"{m} objectives need at least {m} directions, not {self.directions}")
+        count = self._count(m)
+        if count > 10_000:
+            raise InvalidSetting("partitions", f"{count} directions for {m} objectives; at most 10000 are possible")
+        if self.population is not None and self.population < count:
+            raise InvalidSetting(
+                "population", f"there are {count} directions and only {self.population} designs to serve them"
+            )
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for generation after generation; all random numbers come from `rng`."""
+        from pymoo.algorithms.moo.nsga3 import NSGA3 as Algorithm
+        from pymoo.algorithms.moo.nsga3 import ReferenceDirectionSurvival
+        from pymoo.operators.selection.tournament import TournamentSelection
+
+        self.check(problem)
+        directions = self.reference_directions(len(problem.objectives))
+        search(
+            lambda **general: Algorithm(
+                directions,
+                selection=TournamentSelection(func_comp=_feasibility_tournament),
+                **general,
+                **variation(self.crossover, self.mutation),
+            ),
+            lambda: ReferenceDirectionSurvival(directions),
+            problem,
+            evaluate,
+            rng,
+            start,
+            population=self.population or len(directions),
+            offspring=self.offspring,
+        )
+
+    def reference_directions(self, m: int) -> Matrix:
+        """The directions for `m` objectives, (directions, m) with sum 1 in each row."""
+        from pymoo.util.ref_dirs import get_reference_directions
+
+        if self.directions is not None:
+            # Its own generator: the directions are the same for every seed of the study.
+            return np.asarray(get_reference_directions("energy", m, self.directions, seed=1))
+        outer, *inner = self._layers(m)
+        layers = [get_reference_directions("das-dennis", m, n_partitions=outer)]
+        layers += [get_reference_directions("das-dennis", m, n_partitions=p, scaling=0.5) for p in inner]
+        return np.concatenate(layers)
+
+    def _layers(self, m: int) -> tuple[int, ...]:
+        return (self.partitions,) if self.partitions is not None else PARTITIONS.get(m, MANY)
+
+    def _count(self, m: int) -> int:
+        return self.directions or sum(math.comb(m + p - 1, p) for p in self._layers(m))
+
+
+def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generator, **rest: Any) -> Any:
+    """The less violating of each pair, one at random of equals.
+
+    pymoo's own breaks ties between equally infeasible designs with a generator that is seeded from the clock.
+    """
+    winners = np.empty((len(P), 1), dtype=int)
+    for i, (a, b) in enumerate(P):
+        g, h = pop[a].CV[0], pop[b].CV[0]
+        winners[i] = a if g < h else b if h < g else random_state.choice([a, b])
+    return winners
+
+
+@solver("sms_emoa", version=1)
+class SMSEMOA:
+    """SMS-EMOA, Beume, Naujoks & Emmerich (2007), through pymoo: the hypervolume decides who survives.
+
+    Of the last front that fits only in part, the design that adds least hypervolume goes, again and again. Gives the
+    best covered fronts of two or three objectives for its evaluations; its own time grows steeply from four on. As
+    published one child is made at a time: ``offspring: 1``; more of them keep more workers busy. Search coordinates,
+    failures and ``start_from`` are as in nsga2.
+    """
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "several"
+
+    population: Population = 100
+    offspring: Offspring | None = None
+    crossover: HowToCross = Crossover()
+    mutation: HowToMutate = Mutation()
+    reference: Annotated[
+        float,
+        Quantity(
+            "",
+            "how far the reference point of the hypervolume lies beyond the worst of the population in each objective, "
+            "in widths of the population; large prefers the ends of the front",
+            gt=0.0,
+            le=1e6,
+        ),
+    ] = 10.0
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """Evaluations below which there is not even a first population."""
+        return self.population
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is no front to search for."""
+        check_several("sms_emoa", problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for generation after generation; all random numbers come from `rng`."""
+        from pymoo.algorithms.moo.sms import SMSEMOA as Algorithm
+        from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
+
+        self.check(problem)
+        search(
+            lambda **general: Algorithm(
+                survival=LeastHypervolumeContributionSurvival(eps=self.reference),
+                **general,
+                **variation(self.crossover, self.mutation),
+            ),
+            lambda: LeastHypervolumeContributionSurvival(eps=self.reference),
+            problem,
+            evaluate,
+            rng,
+            start,
+            population=self.population,
+            offspring=self.offspring,
+        )
+
+
+@solver("age_moea", version=1)
+class AGEMOEA:
+    """AGE-MOEA, Panichella (2019): NSGA-II with a measure of spread that follows the shape of the front.
+
+    The curvature of the front is estimated in every generation as the exponent p of a Minkowski norm; designs survive
+    that are near the ideal point and far from each other in that norm. It needs no reference directions or reference
+    point and works for two to ten objectives. Mating is pymoo's; search coordinates, failures and ``start_from`` are as
+    in nsga2.
+    """
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "several"
+
+    population: Population = 100
+    offspring: Offspring | None = None
+    crossover: HowToCross = Crossover()
+    mutation: HowToMutate = Mutation()
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """Evaluations below which there is not even a first population."""
+        return self.population
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is no front to search for."""
+        check_several("age_moea", problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        """Ask for generation after generation; all random numbers come from `rng`."""
+        from pymoo.algorithms.base.genetic import GeneticAlgorithm
+        from pymoo.algorithms.moo.nsga2 import binary_tournament
+        from pymoo.operators.selection.tournament import TournamentSelection
+        from pymoo.util.display.multi import MultiObjectiveOutput
+
+        from designopt.solvers.age_survival import survival
+
+        def build(**general: Any) -> Any:
+            algorithm = GeneticAlgorithm(
+                selection=TournamentSelection(func_comp=binary_tournament),
+                survival=survival(),
+                output=MultiObjectiveOutput(),
+                advance_after_initial_infill=True,
+                **general,
+                **variation(self.crossover, self.mutation),
+            )
+            algorithm.tournament_type = "comp_by_rank_and_crowding"
+            return algorithm
+
+        self.check(problem)
+        search(
+            build,
+            survival,
+            problem,
+            evaluate,
+            rng,
+            start,
+            population=self.population,
+            offspring=self.offspring,
+        )

@@ -38,7 +38,8 @@ class FullFactorial:
 
     A real parameter has evenly spaced levels (geometrically on a log scale) with the exact bounds as first and last;
     a single level is the middle. Integers have all their values, or as many evenly spaced ones as a mapping says;
-    choices always have all their values.
+    choices always have all their values. Combinations that differ only in parameters that are not active there are one
+    design, asked for once.
     """
 
     uses_start: ClassVar[bool] = False
@@ -64,6 +65,9 @@ class FullFactorial:
         for j, values in enumerate(axes):
             repeat //= len(values)
             X[:, j] = np.tile(np.repeat(values, repeat), len(X) // (repeat * len(values)))
+        if problem.space.conditional:
+            X = problem.space.impute(X)
+            X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
         evaluate(X)
 
     def _axes(self, space: Space) -> list[Matrix]:

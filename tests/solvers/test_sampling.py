@@ -133,6 +133,16 @@ def test_points_that_break_a_relation_are_proposed_and_cost_nothing():
     assert not evaluate.ended
 
 
+def test_combinations_of_inactive_parameters_are_one_design_at_its_first_place():
+    problem = box(
+        Parameter("spring", "choice", values=("steel", "air")),
+        Parameter("pressure", "real", 0.0, 2.0, when={"spring": ("air",)}),
+        Parameter("n", "int", 0, 1),
+    )
+    expected = [[0, 1, 0], [0, 1, 1], *([1, p, n] for p in (0, 1, 2) for n in (0, 1))]  # 1 is the middle of pressure
+    assert sample(FullFactorial(levels=3), problem).tolist() == expected
+
+
 # -------------------------------------------------------------------------------------------------- latin hypercube
 
 

@@ -1,0 +1,243 @@
+"""One loop of ask and tell for every evolutionary algorithm of pymoo, and the settings that they share.
+
+An algorithm works in search coordinates: logarithms of log-scale parameters; integers and choices as real numbers that
+are rounded when a design is made, so that small steps add up. Limits, relations and failures enter as one constraint
+that is ordered as feasible, infeasible, invalid, failed (`Outcomes.rank_violation`).
+
+Designs that are known beforehand enter the first population, the best of them by the algorithm's own selection when
+there are too many; random designs fill it up. No design is asked for twice: where an algorithm finds no new one
+(small discrete spaces only) random ones take its place, and when there are none of these either the search ends.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, Quantity
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.space import Matrix, Space
+
+Population = Annotated[int, Quantity("", "designs that survive a generation", ge=2)]
+Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)]
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """Simulated binary crossover, Deb & Agrawal (1995)."""
+
+    probability: Annotated[float, Quantity("", "share of pairs of parents that are crossed", ge=0.0, le=1.0)] = 0.9
+    eta: Annotated[float, Quantity("", "distribution index; large keeps children near their parents", ge=1.0)] = 15.0
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Polynomial mutation, Deb & Goyal (1996); it changes each of d parameters with probability ``min(1/2, 1/d)``."""
+
+    probability: Annotated[float, Quantity("", "share of children that are mutated", ge=0.0, le=1.0)] = 0.9
+    eta: Annotated[float, Quantity("", "distribution index; large makes small changes", ge=1.0)] = 20.0
+
+
+HowToCross = Annotated[Crossover, Quantity("", "how two parents make two children")]
+HowToMutate = Annotated[Mutation, Quantity("", "how a child is changed")]
+
+
+def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Mapping[str, Any]) -> dict[str, Any]:
+    """pymoo's operators for these settings; studies built in Python may give them as mappings."""
+    from pymoo.operators.crossover.sbx import SBX
+    from pymoo.operators.mutation.pm import PM
+
+    cross = Crossover(**crossover) if isinstance(crossover, Mapping) else crossover
+    mutate = Mutation(**mutation) if isinstance(mutation, Mapping) else mutation
+    return {
+        "crossover": SBX(prob=cross.probability, eta=cross.eta),
+        "mutation": PM(prob=mutate.probability, eta=mutate.eta),
+    }
+
+
+def check_searchable(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` when there is nothing to search for."""
+    if not problem.space.free:
+        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+    if not problem.objectives:
+        raise InvalidSetting("use", f"{name} needs an objective")
+
+
+def check_several(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` when there is no front to search for."""
+    check_searchable(name, problem)
+    if len(problem.objectives) < 2:
+        raise InvalidSetting(
+            "use", f"{name} spreads designs along a front and needs two objectives; for one use genetic, de or cma_es"
+        )
+
+
+def check_single(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` when there is no one number to be made small."""
+    check_searchable(name, problem)
+    if len(problem.objectives) > 1:
+        raise InvalidSetting(
+            "use",
+            f"{name} minimises one objective, not {len(problem.objectives)}; use nsga2 for a front, or make limits of "
+            "the others",
+        )
+
+
+def search(
+    build: Callable[..., Any],
+    select: Callable[[], Any],
+    problem: Problem,
+    evaluate: Evaluate,
+    rng: np.random.Generator,
+    start: Outcomes,
+    *,
+    population: int,
+    offspring: int | None = None,
+    replaces: bool = False,
+) -> None:
+    """Ask for generation after generation until `evaluate` ends it; all random numbers come from `rng`.
+
+    `build` makes pymoo's algorithm from its general arguments, `select` the survival that picks the best of too many
+    known designs. An algorithm that `replaces` lets each child compete with its own parent and needs all of them: a
+    child that is a known design competes with the known result.
+    """
+    from pymoo.config import Config
+    from pymoo.core.problem import Problem as SearchProblem
+    from pymoo.core.termination import NoTermination
+    from pymoo.operators.sampling.rnd import FloatRandomSampling
+
+    Config.warnings["not_compiled"] = False  # pymoo would print it to standard output, where results belong
+    space = problem.space
+    box = SearchProblem(
+        n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
+    )
+    unasked = _Unasked(space, _rows(start.X))
+    known = _Known(space, start) if replaces else None
+    arguments: dict[str, Any] = {
+        "pop_size": population,
+        "n_offsprings": offspring,
+        "sampling": _first(box, space, rng, start.take(~start.failed), population, select),
+        "seed": rng,  # numpy's default_rng passes a generator through: no other source of chance remains
+    }
+    if not replaces:
+        arguments["eliminate_duplicates"] = unasked
+    algorithm = build(**arguments)
+    algorithm.setup(box, termination=NoTermination())
+
+    def random_designs(most: int) -> Any:
+        return unasked.do(FloatRandomSampling().do(box, 100 * population, random_state=rng))[:most]
+
+    while True:
+        generation = algorithm.ask()
+        if generation is None:
+            algorithm.termination.force_termination = False  # pymoo would end here
+            generation = random_designs(offspring or population)
+        elif known and not len(unasked.do(generation)):
+            fresh = random_designs(len(generation))
+            for individual, other in zip(generation, fresh, strict=False):
+                individual.X = other.X
+            generation = generation if len(fresh) else fresh
+        if not len(generation):
+            return
+        new = generation[[not individual.evaluated for individual in generation]]
+        if known:
+            new = known.settle(new, unasked)
+        if len(new):
+            X = space.from_search(new.get("X").astype(float))
+            unasked.rows |= _rows(X)
+            outcomes = evaluate(X)
+            _tell(new, outcomes)
+            if known:
+                known.add(outcomes)
+                known.settle(generation[[not individual.evaluated for individual in generation]], unasked)
+        # Objectives near the largest double overflow on the way to crowding distances, and NSGA-III's normalisation
+        # changes Python's filter of warnings for the whole process.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            algorithm.tell(infills=generation)
+
+
+def _first(
+    box: Any, space: Space, rng: np.random.Generator, start: Outcomes, size: int, select: Callable[[], Any]
+) -> Any:
+    """The first population: what `start` knows, filled up with random designs."""
+    from pymoo.core.population import Population as Individuals
+    from pymoo.operators.sampling.rnd import FloatRandomSampling
+
+    known = Individuals.new("X", space.to_search(start.X)) if len(start) else Individuals()
+    _tell(known, start)
+    if len(known) > size:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            known = select().do(box, known, n_survive=size, random_state=rng)
+    missing = size - len(known)
+    if not missing:
+        return known
+    return Individuals.merge(known, FloatRandomSampling().do(box, missing, random_state=rng))
+
+
+def _tell(individuals: Any, outcomes: Outcomes) -> None:
+    """Write `outcomes` into pymoo's individuals. A failed design has no objectives; its constraint alone ranks it."""
+    F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
+    for individual, f, g in zip(individuals, F, outcomes.rank_violation, strict=True):
+        _write(individual, f, g)
+
+
+def _write(individual: Any, f: Matrix, g: float) -> None:
+    individual.F, individual.G = f, np.array([g])
+    individual.evaluated.update(("F", "G", "H"))
+
+
+def _rows(X: Matrix) -> set[bytes]:
+    return {row.tobytes() for row in X + 0.0}
+
+
+class _Unasked:
+    """Keeps individuals with a new design (not in `rows`, not in `others`, first of its kind) or a known result.
+
+    pymoo's own elimination compares with the population alone and in search coordinates, in which two different
+    points may be the same integer.
+    """
+
+    def __init__(self, space: Space, rows: set[bytes]) -> None:
+        self.space = space
+        self.rows = rows
+
+    def do(self, individuals: Any, *others: Any) -> Any:
+        taken: set[bytes] = set()
+        for other in others:
+            taken.update(self.designs(other))
+        keep = []
+        for individual, row in zip(individuals, self.designs(individuals), strict=True):
+            keep.append(row not in taken and (bool(individual.evaluated) or row not in self.rows))
+            taken.add(row)
+        return individuals[keep]
+
+    def designs(self, individuals: Any) -> list[bytes]:
+        if not len(individuals):
+            return []
+        X = self.space.from_search(individuals.get("X").astype(float)) + 0.0
+        return [row.tobytes() for row in X]
+
+
+class _Known:
+    """The results of all designs so far, for algorithms that propose the same one again."""
+
+    def __init__(self, space: Space, start: Outcomes) -> None:
+        self.space = space
+        self._results: dict[bytes, tuple[Matrix, float]] = {}
+        self.add(start)
+
+    def add(self, outcomes: Outcomes) -> None:
+        F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
+        for row, f, g in zip(outcomes.X + 0.0, F, outcomes.rank_violation.tolist(), strict=True):
+            self._results[row.tobytes()] = f, g
+
+    def settle(self, individuals: Any, unasked: _Unasked) -> Any:
+        """Give known results to `individuals`; returns those without one, each design once."""
+        for individual, row in zip(individuals, unasked.designs(individuals), strict=True):
+            if row in self._results:
+                _write(individual, *self._results[row])
+        return unasked.do(individuals[[not individual.evaluated for individual in individuals]])
