@@ -1,0 +1,26 @@
+"""What the documentation site adds to the pages in this folder: the generated reference and the README as first page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from reference import plugin_reference, study_reference  # noqa: E402
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages."""
+    readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    pages = {
+        "index.md": readme.replace("](docs/", "](").replace("`docs/", "`"),
+        "study_reference.md": study_reference(),
+        "plugin_reference.md": plugin_reference(),
+    }
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files

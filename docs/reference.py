@@ -1,0 +1,163 @@
+"""The reference pages of the documentation, made from the schema of study files and from the installed plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from designopt.plugin import GROUPS, Kind, Plugin, find, installed
+from designopt.study.schema import schema
+from designopt.study.settings import Row, rows
+
+_TITLES: dict[Kind, str] = {
+    "model": "Models",
+    "objective": "Objectives",
+    "solver": "Solvers",
+    "aggregation": "Aggregations",
+    "report": "Report parts",
+}
+
+
+def study_reference() -> str:
+    """Every key of a study file with its type, range and meaning, as Markdown."""
+    whole = schema([])
+    definitions: Mapping[str, Any] = whole["$defs"]
+    required = set(whole["required"])
+    parts = [
+        "# Study file reference",
+        "Made from the schema that checks study files; `designopt show schema` prints it for editors. "
+        "[Study files](study_files.md) explains the sections, [Plugins](plugin_reference.md) lists the settings that "
+        "follow `use:`.",
+    ]
+    for name, section in whole["properties"].items():
+        note = " (required)" if name in required else ""
+        parts.append(f"## `{name}`{note}\n\n{_sentence(section['description'])}")
+        body, path = _members(section, name, definitions)
+        parts.append(_table(("key", "value", "unit", "range", "meaning"), _keys(body, path, definitions)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _members(section: Mapping[str, Any], path: str, definitions: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """What stands in the section: the member of a list or mapping, or the section itself; and how its keys are written."""
+    forms = [_resolved(form, definitions) for form in section.get("anyOf", [section])]
+    for form in forms:
+        if form.get("type") == "array":
+            return _members(_resolved(form["items"], definitions), f"{path}.0", definitions)
+        if isinstance(form.get("additionalProperties"), Mapping):
+            return _members(_resolved(form["additionalProperties"], definitions), f"{path}.NAME", definitions)
+    return next((form for form in forms if form.get("properties")), forms[0]), path
+
+
+def _keys(section: Mapping[str, Any], path: str, definitions: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
+    """A row for each key below `section`, keys of mappings within after their mapping."""
+    for key, value in section.get("properties", {}).items():
+        value = {**_resolved(value, definitions), **{k: v for k, v in value.items() if k == "description"}}
+        here = f"{path}.{key}"
+        needed = " (required)" if key in section.get("required", ()) else ""
+        unit = next((str(v["x-unit"]) for v in _forms(value, definitions) if "x-unit" in v), "")
+        unit = str(value.get("x-unit", unit))
+        words = _words(value, definitions)
+        yield f"`{here}`{needed}", words, unit, _range(value, definitions), str(value.get("description", ""))
+        inner, below = _members(value, here, definitions)
+        if inner.get("properties") and "use" not in inner["properties"]:
+            yield from _keys(inner, below, definitions)
+
+
+def _forms(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [_resolved(form, definitions) for form in value.get("anyOf", [value])]
+
+
+def _resolved(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = value.get("$ref")
+    return definitions[reference.removeprefix("#/$defs/")] if reference else value
+
+
+def _words(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    words = []
+    for form in _forms(value, definitions):
+        if "const" in form or "enum" in form:
+            words += [f"`{item}`" for item in form.get("enum", [form.get("const")])]
+        elif form.get("type") == "array":
+            words.append(f"list of {_words(form['items'], definitions)}")
+        elif "use" in form.get("properties", {}):
+            words.append("`{use: NAME, ...}`")
+        elif isinstance(form.get("additionalProperties"), Mapping):
+            words.append(f"mapping to {_words(form['additionalProperties'], definitions)}")
+        else:
+            kinds = form.get("type", "anything")
+            kinds = [kinds] if isinstance(kinds, str) else kinds
+            words += [_KINDS.get(kind, kind) for kind in kinds]
+    if "x-unit" in value or any("x-unit" in form for form in _forms(value, definitions)):
+        words = [word for word in words if word != "text"] or words
+    return " or ".join(dict.fromkeys(word for word in words if word != "null"))
+
+
+_KINDS = {"integer": "whole number", "string": "text", "boolean": "true or false", "object": "mapping"}
+
+
+def _range(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    signs = {"exclusiveMinimum": "> ", "minimum": ">= ", "exclusiveMaximum": "< ", "maximum": "<= "}
+    found = [f"{sign}{form[key]:g}" for form in _forms(value, definitions) for key, sign in signs.items() if key in form]
+    return ", ".join(dict.fromkeys(found))
+
+
+# ---------------------------------------------------------------------------------------------------------- plugins
+
+
+def plugin_reference(distribution: str = "designopt") -> str:
+    """Every plugin that comes with `distribution`, with its settings, inputs and outputs, as Markdown."""
+    parts = [
+        "# Plugin reference",
+        "Made from the plugins themselves; `designopt show NAME` prints the same. "
+        "[Plugins and results](plugins.md) tells how to write one.",
+    ]
+    for kind in GROUPS:
+        names = [entry.name for entry in installed(kind) if entry.distribution == distribution]
+        parts.append(f"## {_TITLES[kind]}")
+        parts += [_plugin(find(kind, name)) for name in names]
+    return "\n\n".join(parts) + "\n"
+
+
+def _plugin(plugin: Plugin) -> str:
+    parts = [f"### `{plugin.name}`", _prose(plugin.description)]
+    tables: list[tuple[str, Sequence[Row]]] = [("Settings", rows(plugin.settings))]
+    if plugin.kind == "model":
+        tables += [
+            ("Design inputs", rows(plugin.inputs or {})),
+            ("Scenario conditions", rows(plugin.conditions or {})),
+            ("Outputs", rows(plugin.outputs)),
+        ]
+    for title, lines in tables:
+        if lines:
+            cells = [
+                (f"`{r.name}`", r.type, r.unit, r.default if title == "Settings" else "", r.range, r.meaning)
+                for r in lines
+            ]
+            table = _table((title.lower(), "type", "unit", "default", "range", "meaning"), cells)
+            parts.append(table)
+    if plugin.arrays:
+        cells = [(f"`{name}`", ", ".join(a.axes), a.unit, a.description) for name, a in plugin.arrays.items()]
+        parts.append(_table(("arrays", "axes", "unit", "meaning"), cells))
+    if plugin.kind == "objective":
+        unit = f"; in {plugin.unit}" if plugin.unit else ""
+        parts.append(f"Needs {', '.join(f'`{name}`' for name in plugin.needs)}{unit}.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _prose(text: str) -> str:
+    """Markdown of a docstring: its double backticks become single ones."""
+    return text.replace("``", "`")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; columns that are empty in all rows are left out."""
+    cells = [tuple(cell.replace("|", "\\|").replace("\n", " ") for cell in line) for line in lines]
+    if not cells:
+        return ""
+    keep = [i for i in range(len(heads)) if any(line[i] for line in cells)]
+    lined = [[heads[i] for i in keep], ["---"] * len(keep), *([line[i] for i in keep] for line in cells)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lined)
