@@ -6,16 +6,22 @@ second asks the plugins about the members that survived, so that one mistake nev
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from designopt.study import execution as execution_
 from designopt.study import figures as figures_
+from designopt.study import report as report_
+from designopt.study import scenarios as scenarios_
 from designopt.study import space as space_
 from designopt.study import stages as stages_
 from designopt.study.context import Context
 from designopt.study.findings import Finding, Path, nearest_key
-from designopt.study.schema import SECTIONS, Part, Section, section_type
+from designopt.study.goals import Goals
+from designopt.study.part import Part
+from designopt.study.schema import SECTIONS, Section, section_type
 from designopt.study.study import Study
 from designopt.study.values import Reader, check, shown
 
@@ -41,10 +47,18 @@ class _Given:
 
 
 def check_study(
-    data: Any, read: Reader, problem_of: Callable[[Study], Any] | None = None
+    data: Any,
+    read: Reader,
+    problem_of: Callable[[Study], Any] | None = None,
+    *,
+    folder: pathlib.Path | None = None,
+    typed: Callable[[Path], bool] = lambda path: False,
 ) -> tuple[Study | None, list[Finding]]:
-    """The study that `data` describes (without its text), or None and everything that is wrong with it."""
-    ctx = Context(read)
+    """The study that `data` describes (without its text), or None and everything that is wrong with it.
+
+    `folder` and `typed` as in `Context`.
+    """
+    ctx = Context(read, folder, typed)
     if not isinstance(data, Mapping):
         return None, [Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {shown(data)}")]
     given = _first_pass(ctx, data)
@@ -84,7 +98,7 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
         ctx.findings.extend(finding.below(path) for finding in found)
         return result
 
-    if section.shape == "one":
+    if section.shape == "one" or (section.alone and isinstance(value, Mapping)):
         return checked((name,), value)
     if isinstance(value, (Mapping, list)) and len(value) > _MOST_MEMBERS:
         ctx.add((name,), f"at most {_MOST_MEMBERS} are possible, there are {len(value)}")
@@ -114,16 +128,21 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     parameters = space_.parameters(ctx, names, plugin) if space_known else []
     relations = space_.relations(ctx, given.members("relations"), parameters, names, plugin) if space_known else []
     if "scenarios" in values or "scenarios" not in given.present:
-        scenarios = space_.scenarios(ctx, values.get("scenarios"), plugin)
-        count = len(values.get("scenarios") or [None])
+        scenarios = scenarios_.scenarios(ctx, values.get("scenarios"), plugin, values.get("seed", 0), ("scenarios",))
     else:
-        scenarios, count = [], 1
+        scenarios = []
     space = figures_.namespace(ctx, given.mapping("figures"), plugin, names)
-    objectives = figures_.objectives(ctx, given.members("objectives"), space, count)
-    constraints = figures_.constraints(ctx, given.members("constraints"), space, count)
-    placed = stages_.stages(ctx, {name: values.get(name) for name in given.present})
-    execution = stages_.execution(ctx, values.get("execution"), plugin)
-    plots = stages_.plots(ctx, values.get("report"))
+    objectives = figures_.objectives(ctx, given.members("objectives"), space, len(scenarios))
+    constraints = figures_.constraints(ctx, given.members("constraints"), space, len(scenarios))
+    goals = Goals.of(values.get("objectives"), objectives)
+    placed = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
+    execution = execution_.execution(ctx, values.get("execution"), plugin)
+    report = values.get("report")
+    plots = report_.plots(ctx, report)
+    choose = report_.chosen(ctx, report, goals)
+    validation = report_.validation(ctx, report, plugin, values.get("seed", 0))
+    reference = report_.reference(ctx, report, goals)
+    export = report_.export(ctx, report)
     if all(p.kind == "fixed" for p in parameters) and len(parameters) == len(names) > 0:
         ctx.add(("space",), "nothing varies: every parameter is fixed")
     if ctx.findings or model is None:
@@ -143,5 +162,9 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         constraints=tuple(constraints),
         execution=execution,
         plots=tuple(plots),
+        choose=tuple(choose),
+        validate=validation,
+        reference=reference,
+        export=tuple(export),
     )
     return study, placed

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import math
+import pathlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,7 +14,7 @@ from designopt.study import units
 from designopt.study.expression import Expression
 from designopt.study.findings import MOST, Finding, Path
 from designopt.study.grammar import ExpressionError
-from designopt.study.schema import Part
+from designopt.study.part import Part
 from designopt.study.settings import validate
 from designopt.study.units import Amount, UnitError
 from designopt.study.values import Reader
@@ -20,9 +22,16 @@ from designopt.study.values import Reader
 
 @dataclass
 class Context:
-    """State of one check. `known` holds the plugins looked up so far (or why there is none): a look-up is not cheap."""
+    """State of one check.
+
+    `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
+    on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
+    there is none): a look-up is not cheap.
+    """
 
     read: Reader
+    folder: pathlib.Path | None = None
+    typed: Callable[[Path], bool] = lambda path: False
     findings: list[Finding] = field(default_factory=list)
     known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
 
@@ -92,29 +101,37 @@ class Context:
         return None
 
     def formula(self, text: str, path: Path) -> Expression | None:
-        """The expression in the text at `path`."""
+        """The expression in the text at `path`, its constant parts finite numbers."""
         try:
-            return Expression.parse(text)
+            expression = Expression.parse(text)
+            expression.check_constants()
         except ExpressionError as error:
             self.add(path, error.message, part=(error.offset, error.length))
             return None
+        return expression
 
     def in_unit(self, amount: Amount, unit: str, path: Path) -> float | None:
         """The number at `path` in `unit`, in which one without a unit of its own is; None when the units do not fit."""
         if amount.unit is None or amount.unit == unit:
             return amount.value
         try:
-            return units.convert(amount.value, amount.unit, unit)
+            value = units.convert(amount.value, amount.unit, unit)
         except UnitError as error:
             self.add(path, f"units do not fit: {error}")
             return None
+        if not math.isfinite(value):
+            self.add(path, f"the number is too large in {units.named(unit)}")
+            return None
+        return value
 
     def bound(
         self, expression: Expression, of: Mapping[str, str | None], path: Path
     ) -> tuple[Expression, str | None] | None:
         """The expression with units resolved (`of` gives that of each name); None when they do not fit."""
         try:
-            return expression.bound(of)
+            bound = expression.bound(of)
+            bound[0].check_constants()
+            return bound
         except ExpressionError as error:
             self.add(path, error.message, part=(error.offset, error.length))
             return None

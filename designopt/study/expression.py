@@ -120,6 +120,10 @@ class Expression:
             raise ExpressionError(str(error), self.root.at, self.root.length) from None
         return Expression(term, self.source), unit
 
+    def check_constants(self) -> None:
+        """Raises `ExpressionError` at the first part that is a constant, but no finite number: ``1/0``, ``log(0)``."""
+        _constant(self.root)
+
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""
         return Expression(_scaled(self.root, unit, target), self.source)
@@ -174,6 +178,24 @@ def _evaluate(term: Term, values: Mapping[str, Any]) -> Any:
     if term.kind == "call":
         return FUNCTIONS[term.text](*parts)
     return _BINARY[term.kind](*parts)
+
+
+def _constant(term: Term) -> Any:
+    """The value of a term without names, units left aside; None for one with names."""
+    if term.kind == "number":
+        value: Any = term.value
+    else:
+        parts = [_constant(part) for part in term.parts]
+        if term.kind == "/" and parts[1] == 0.0:
+            raise _misfit("division by zero", term.parts[1])
+        if term.kind == "name" or any(part is None for part in parts) or term.kind in RELATIONS:
+            return None
+        numbers = tuple(Term("number", value=part) for part in parts)
+        with np.errstate(all="ignore"):
+            value = _evaluate(_with(term, list(numbers)), {}) if parts else None
+    if value is not None and not np.isfinite(value):
+        raise _misfit("this constant is not a finite number", term)
+    return value
 
 
 def _evaluate_excess(term: Term, values: Mapping[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
 from designopt.study.findings import Path, nearest_or_all
 from designopt.study.grammar import ExpressionError
-from designopt.study.schema import Part
+from designopt.study.part import Part
 from designopt.study.study import Constraint, Objective
 from designopt.study.units import UnitError
 

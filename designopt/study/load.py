@@ -14,11 +14,11 @@ from designopt.plugin import InputFile, PluginError, load_file
 from designopt.study.check import check_study
 from designopt.study.errors import Issue, StudyError
 from designopt.study.findings import issues, nearest
-from designopt.study.schema import as_part
+from designopt.study.part import as_part
 from designopt.study.settings import no_files
 from designopt.study.study import Study
 from designopt.study.values import Reader
-from designopt.study.yaml import MAX_DEPTH, Node, Source, Span, node_of, parse, parse_bytes
+from designopt.study.yaml import MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
@@ -50,7 +50,7 @@ def load_study(
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
     root = parse_bytes(content, str(path))
-    study = _study(root, folder_reader(path.parent), overrides, plugin_files, problem_of)
+    study = _study(root, folder_reader(path.parent), overrides, plugin_files, problem_of, path.parent)
     text = content.decode("utf-8-sig") if not overrides else study.text
     return replace(study, text=text, path=path)
 
@@ -73,7 +73,7 @@ def load_text(
     read = no_files if base is None else folder_reader(base)
     if files is not None:
         read = _mapping_reader(files)
-    study = _study(parse(text, name), read, overrides, plugin_files, problem_of)
+    study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)
     return study if overrides else replace(study, text=text)
 
 
@@ -92,12 +92,17 @@ def study_from_data(
     the name in it. Its `text` is an equivalent file unless one is given. Raises `StudyError` without positions.
     """
     read = no_files if base is None else folder_reader(base)
-    study = _study(node_of(_python(data), Source("")), read, (), plugin_files, problem_of)
+    study = _study(node_of(_python(data), Source("")), read, (), plugin_files, problem_of, base)
     return replace(study, text=text or study.text, path=path)
 
 
 def _study(
-    root: Node, read: Reader, overrides: Sequence[str], plugin_files: Sequence[PluginFile], problem_of: ProblemOf | None
+    root: Node,
+    read: Reader,
+    overrides: Sequence[str],
+    plugin_files: Sequence[PluginFile],
+    problem_of: ProblemOf | None,
+    folder: Path | None,
 ) -> Study:
     wrong: list[Issue] = []
     for name, content in plugin_files:
@@ -111,7 +116,12 @@ def _study(
         except StudyError as error:
             wrong.extend(error.issues)
     data = root.data()
-    study, findings = check_study(data, read, problem_of)
+
+    def typed(path: Sequence[str | int]) -> bool:
+        _, node = locate(root, path)
+        return node is not None and not node.span.source.lines
+
+    study, findings = check_study(data, read, problem_of, folder=folder, typed=typed)
     wrong = [*issues(findings, root), *wrong]
     if wrong or study is None:
         raise StudyError(wrong)

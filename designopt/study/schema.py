@@ -3,129 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Required, TypedDict
 
-from pydantic import PlainValidator, WithJsonSchema, WrapValidator
+from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
-from designopt.study.findings import Finding
+from designopt.study.choose import Rule
+from designopt.study.cluster import Memory
+from designopt.study.part import NamedPart, Part
+from designopt.study.scenarios import ScenarioEntry
 from designopt.study.settings import json_schema, settings_type
 from designopt.study.units import Amount
-from designopt.study.values import Checked, adapted, checker, refused, several, shown, wrong_kind
-
-_LABEL = re.compile(r"\w[\w.+-]{0,79}")
-
-
-class Label:
-    """A name for people and folders: letters, digits and ``_ . + -``."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if not isinstance(value, str):
-                raise wrong_kind("a word", value, "; put quotes around it" if isinstance(value, (int, float)) else "")
-            if not _LABEL.fullmatch(value):
-                raise refused(f"{value[:40]!r} is not a name: use letters, digits and _ . + -, at most 80")
-            return value
-
-        return Annotated[str, PlainValidator(validate), WithJsonSchema({"type": "string", "pattern": "^\\w[\\w.+-]*$"})]
-
-
-class Formula:
-    """The text of an expression or relation; it is parsed later, with its place at hand."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return repr(value)
-            if not isinstance(value, str):
-                raise wrong_kind("an expression", value)
-            return value
-
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema({"type": "string"})]
-
-
-class Scalar:
-    """A word, number or truth value."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> Any:
-            if not isinstance(value, (str, int, float, bool)):
-                raise wrong_kind("a word or a number", value)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise refused(f"must be a finite number, is {value}")
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise refused("the number is too large")
-            return value
-
-        schema = {"type": ["string", "number", "boolean"]}
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A plugin section before its plugin is known: ``{use: name, settings}``. `bare` when only the name was given."""
-
-    use: str | Plugin
-    settings: Mapping[str, Any]
-    bare: bool = False
-
-    @staticmethod
-    def __study_type__() -> Any:
-        return _part_type(False)
-
-
-class NamedPart:
-    """A plugin section that may be the plugin's name alone."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        return _part_type(True)
-
-
-def _part_type(name_alone: bool) -> Any:
-    def validate(value: Any) -> Part:
-        given = as_part(value)
-        if given is not None:
-            return given
-        if name_alone and isinstance(value, str):
-            return Part(value, {}, bare=True)
-        if not isinstance(value, Mapping):
-            hint = f"; write {{use: {value}}}" if isinstance(value, str) and _LABEL.fullmatch(value) else ""
-            raise wrong_kind("a mapping with 'use'", value, hint)
-        if "use" not in value:
-            raise refused("'use' is missing (the name of a plugin)")
-        name, settings = value["use"], {key: v for key, v in value.items() if key != "use"}
-        declared = as_part(name)
-        if declared is not None:
-            return Part(declared.use, {**declared.settings, **settings})
-        if not isinstance(name, str):
-            raise several([Finding((), f"'use' must be the name of a plugin, is {shown(name)}", at="use")])
-        return Part(name, settings)
-
-    section = {"type": "object", "properties": {"use": {"type": "string"}}, "required": ["use"]}
-    return Annotated[
-        Any,
-        PlainValidator(validate),
-        WithJsonSchema({"anyOf": [{"type": "string"}, section]} if name_alone else section),
-    ]
-
-
-def as_part(value: Any) -> Part | None:
-    """The section that a decorated function, class or instance of such a class stands for; None for anything else."""
-    plugin = getattr(value, "__designopt__", None)
-    if not isinstance(plugin, Plugin):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return Part(plugin, {f.name: getattr(value, f.name) for f in fields(value) if f.init})
-    return Part(plugin, {})
+from designopt.study.values import Checked, adapted, checker, refused, wrong_kind
+from designopt.study.words import Formula, Label, Line, Scalar, Word
 
 
 class ParameterSection(TypedDict, total=False):
@@ -138,6 +31,7 @@ class ParameterSection(TypedDict, total=False):
     value: Scalar
     unit: str
     scale: Literal["linear", "log"]
+    when: dict[str, Scalar | list[Scalar]]
 
 
 class ParameterEntry:
@@ -181,17 +75,27 @@ class ConstraintSection(TypedDict, total=False):
     over: NamedPart
 
 
+class HypervolumeSection(TypedDict, total=False):
+    """End of a search whose front hardly grows any more."""
+
+    reference: Required[list[Amount] | dict[str, Amount]]
+    gain_below: Required[Annotated[float, Quantity("", "share of growth that is too little", gt=0.0, lt=1.0)]]
+    over_generations: Required[Annotated[int, Quantity("", "batches over which it is measured", ge=1)]]
+
+
 class BudgetSection(TypedDict, total=False):
     """Where a stage ends."""
 
     evaluations: Annotated[int, Quantity("", "number of proposed designs", ge=1)]
     wall: Annotated[float, Quantity("s", "time of the stage", gt=0.0)]
+    hypervolume: HypervolumeSection
 
 
 class StartFromSection(TypedDict, total=False):
-    """Designs of an earlier stage to begin with."""
+    """Designs of an earlier stage, or of another study's store, to begin with."""
 
-    stage: Required[Label]
+    stage: Label
+    store: str
     nondominated: Literal["all"] | Annotated[int, Quantity("", "how many of the front", ge=1)]
     best: Annotated[int, Quantity("", "how many of the best", ge=1)]
 
@@ -209,18 +113,41 @@ _Times = Annotated[int, Quantity("", "how often again", ge=0, le=100)]
 
 
 class RetriesSection(TypedDict, total=False):
-    """How often an evaluation is tried again whose worker was lost, by cause; one that raised is never repeated."""
+    """How often an evaluation is tried again, by what it ended in."""
 
     crashed: _Times
     lost_worker: _Times
     timeout: _Times
+    error: _Times
 
 
 class FailureSection(TypedDict, total=False):
-    """When a study that mostly fails is ended."""
+    """What a failed evaluation means, by what it ended in, and when a study that mostly fails is ended."""
 
+    diverged: Literal["infeasible", "stop"]
+    nonfinite: Literal["infeasible", "stop"]
+    error: Literal["infeasible", "stop", "stop_repeated"]
+    timeout: Literal["infeasible", "stop"]
+    crashed: Literal["infeasible", "stop"]
+    lost_worker: Literal["infeasible", "stop"]
     stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
     after: Annotated[int, Quantity("", "evaluations before the share is looked at", ge=1)]
+
+
+class ClusterSection(TypedDict, total=False):
+    """Workers that a batch system starts."""
+
+    use: Required[Literal["slurm", "pbs"]]
+    jobs: Required[Annotated[int, Quantity("", "jobs at most", ge=1, le=10_000)]]
+    cores: Required[Annotated[int, Quantity("", "workers of a job, one thread each", ge=1, le=10_000)]]
+    memory: Required[Memory]
+    walltime: Required[Annotated[float, Quantity("s", "longest time of a job", ge=60.0)]]
+    minimum: Annotated[int, Quantity("", "jobs that are kept when there is little to do", ge=0)]
+    queue: Word
+    account: Word
+    interface: Word
+    directives: list[Line]
+    prologue: list[Line]
 
 
 class ExecutionSection(TypedDict, total=False):
@@ -229,34 +156,45 @@ class ExecutionSection(TypedDict, total=False):
     executor: Literal["auto", "serial", "dask"]
     workers: Literal["auto"] | Annotated[int, Quantity("", "worker processes", ge=1, le=100_000)]
     scheduler: str
+    cluster: ClusterSection
     timeout: Annotated[float, Quantity("s", "longest evaluation", gt=0.0)]
     grace: Annotated[float, Quantity("s", "wait for running evaluations when interrupted", ge=0.0)]
     retries: RetriesSection
     on_failure: FailureSection
     arrays: list[str] | dict[str, Literal["all", "front"]]
+    order: Literal["ask", "completion"]
+
+
+class ValidateSection(TypedDict, total=False):
+    """Scenarios in which the chosen designs are tried out."""
+
+    scenarios: Required[ScenarioEntry | list[ScenarioEntry]]
+    quantiles: list[Annotated[float, Quantity("", "share of scenarios below the quantile", ge=0.0, le=1.0)]]
 
 
 class ReportSection(TypedDict, total=False):
-    """What the report shows."""
+    """What the report shows, and what is worked out for it."""
 
     plots: list[NamedPart]
-
-
-class ScenarioSection(TypedDict, total=False):
-    """The part of a scenario that does not depend on the model."""
-
-    name: Required[Label]
+    choose: list[Rule]
+    validate: ValidateSection
+    reference: dict[str, Amount]
+    export: list[Literal["parquet", "csv", "netcdf"]]
 
 
 @dataclass(frozen=True)
 class Section:
-    """One top-level key: the type of its value, or of each member when it is a list or a mapping."""
+    """One top-level key: the type of its value, or of each member when it is a list or a mapping.
+
+    `alone` says that a single mapping may stand for a list.
+    """
 
     of: Any
     shape: Literal["one", "list", "mapping"] = "one"
     meaning: str = ""
     required: bool = False
     kind: Kind | None = None
+    alone: bool = False
 
 
 SECTIONS: dict[str, Section] = {
@@ -265,7 +203,7 @@ SECTIONS: dict[str, Section] = {
     "description": Section(str, meaning="free text"),
     "seed": Section(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
     "model": Section(Part, meaning="what computes a design", required=True, kind="model"),
-    "scenarios": Section(dict[str, Any], "list", "conditions in which each design is evaluated"),
+    "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
     "space": Section(ParameterEntry, "mapping", "the design variables", required=True),
     "relations": Section(Formula, "list", "inequalities between design variables"),
     "figures": Section(Part, "mapping", "objective plugins under the names that expressions use", kind="objective"),
@@ -301,7 +239,8 @@ def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
         if section.kind:
             part = _plugin_section(section.kind, plugins, definitions)
         if section.shape == "list":
-            part = {"type": "array", "items": part}
+            listed = {"type": "array", "items": part}
+            part = {"anyOf": [listed, part]} if section.alone else listed
         elif section.shape == "mapping":
             part = {"type": "object", "additionalProperties": part}
         properties[name] = {**part, "description": section.meaning}

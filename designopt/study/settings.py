@@ -14,8 +14,9 @@ from pydantic import TypeAdapter
 
 from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
 from designopt.study import units
+from designopt.study.annotations import type_words
 from designopt.study.findings import Finding
-from designopt.study.values import Checked, Entry, Reader, adapted, check, members_of, table, type_words
+from designopt.study.values import Checked, Entry, Reader, adapted, check, members_of, table
 
 
 def no_files(name: str) -> bytes:

@@ -1,22 +1,20 @@
-"""Second pass over `space`, `relations` and `scenarios`: what the model and the rules of numbers say about them."""
+"""Second pass over `space` and `relations`: what the model and the rules of numbers say about them."""
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Mapping
-from typing import Any, Literal, Union
+from typing import Any, Literal
 
 from designopt.plugin import Field, Plugin, PluginError
 from designopt.study import units
+from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
 from designopt.study.findings import Path, nearest_or_all
-from designopt.study.schema import ScenarioSection
-from designopt.study.settings import fields_type
-from designopt.study.study import Parameter, Scenario
+from designopt.study.study import Parameter
 from designopt.study.units import Amount, UnitError
-from designopt.study.values import check, checker, out_of_range, type_words
+from designopt.study.values import check, checker, out_of_range
+from designopt.study.when import conditional
 
 Kind = Literal["real", "int", "choice", "fixed"]
 
@@ -67,7 +65,7 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
         lacking = [n for n, item in inputs.items() if item.required and n not in sections]
         for name in lacking[:20]:
             ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
-    return made
+    return conditional(ctx, sections, made, model)
 
 
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: Plugin, path: Path) -> None:
@@ -166,7 +164,7 @@ def _ranged(
     if section.get("scale") == "log" and low <= 0.0:
         ctx.add((*path, "low"), f"a log scale needs low above 0, is {low:g}")
     if item is not None:
-        declared = _number_type(item.annotation)
+        declared = number_type(item.annotation)
         if declared is None:
             ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
             return None
@@ -208,7 +206,7 @@ def _listed(
 
 def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_unit: bool, path: Path) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    numeric = item is not None and _number_type(item.annotation) is not None
+    numeric = item is not None and number_type(item.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
         try:
             value = ctx.in_unit(units.parse_amount(value), made.unit, path)
@@ -233,19 +231,6 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
     if findings:
         return None
     return checked if in_model is value else float(value)
-
-
-def _number_type(annotation: Any) -> type | None:
-    """float or int for an annotation that admits a number, None for one that does not."""
-    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Annotated or origin in (typing.Required, typing.NotRequired):
-        return _number_type(args[0])
-    if origin in (Union, types.UnionType):
-        found = [t for t in map(_number_type, args) if t]
-        return float if float in found else (int if found else None)
-    if annotation in (Any, object):
-        return float
-    return annotation if annotation in (float, int) else None
 
 
 def relations(
@@ -280,37 +265,3 @@ def relations(
         if bound:
             result.append(bound[0])
     return result
-
-
-def scenarios(ctx: Context, sections: list[Any] | None, model: Plugin | None) -> list[Scenario]:
-    """The scenarios, conditions in the model's units; a single one named 'nominal' when none are given."""
-    conditions = model.conditions if model else None
-    required = [n for n, item in (conditions or {}).items() if item.required]
-    if sections is None:
-        if required and model:
-            ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
-        return [Scenario("nominal")]
-    if not sections:
-        ctx.add(("scenarios",), "at least one scenario is needed; without this key there is one named 'nominal'")
-    try:
-        against = fields_type("scenario", conditions) if conditions is not None else None
-    except PluginError as error:
-        ctx.add(("scenarios",), str(error))
-        against = None
-    made: list[Scenario] = []
-    for position, section in enumerate(sections):
-        path: Path = ("scenarios", position)
-        if section is None:
-            continue
-        name, found = check(checker(ScenarioSection), {k: v for k, v in section.items() if k == "name"}, ctx.read)
-        ctx.findings.extend(finding.below(path) for finding in found)
-        values = {k: v for k, v in section.items() if k != "name"}
-        if against is not None:
-            values, wrong = check(against, values, ctx.read)
-            ctx.findings.extend(finding.below(path) for finding in wrong)
-        if found:
-            continue
-        if any(name["name"] == s.name for s in made):
-            ctx.add((*path, "name"), f"there is another scenario named '{name['name']}'")
-        made.append(Scenario(name["name"], values or {}))
-    return made

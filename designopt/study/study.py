@@ -140,10 +140,10 @@ class Execution:
 
     `workers` None means as many as the machine has cores. `arrays` says which of the model's arrays are kept:
     of every evaluation (``all``) or of the final front and the chosen designs only (``front``).
-    `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible design,
-    stops at once, or stops when the same error shows repeatedly. The run ends early when more than
-    `stop_if_share_above` of at least `after` evaluations failed. `order` is that in which a solver that asks ahead hears
-    of results; ``completion`` gives up reproducibility for evaluations of very uneven duration.
+    `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible
+    design, stops at once, or stops when the same error shows repeatedly. The run ends early when more than
+    `stop_if_share_above` of at least `after` evaluations failed. `order` is that in which a solver that asks ahead
+    hears of results; ``completion`` gives up reproducibility for evaluations of very uneven duration.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"
@@ -167,8 +167,8 @@ class Choice:
     """A rule that picks one design of the front: ``{method: {setting: value}}`` of ``report.choose``.
 
     `weights` are by objective (missing ones 1) and are scaled to sum 1. `norm` is that of TOPSIS (``vector`` or
-    ``minmax``) or the order of the utopia distance (``l1``, ``l2``, ``chebyshev``). `target` is by objective, in its unit
-    and direction, for ``nearest_to``.
+    ``minmax``) or the order of the utopia distance (``l1``, ``l2``, ``chebyshev``). `target` is by objective, in its
+    unit and direction, for ``nearest_to``.
     """
 
     method: Literal["knee", "utopia", "topsis", "nearest_to"]
@@ -190,9 +190,9 @@ class Study:
     """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one
     when values were overridden or the study was built in Python.
 
-    `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts, `choose`
-    the rules that pick designs of the front besides the best of each objective, `validate` where these are tried out,
-    `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
+    `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts,
+    `choose` the rules that pick designs of the front besides the best of each objective, `validate` where these are
+    tried out, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
     `plugin_files` are files given with ``--plugin``, as (name, content).
     """
 

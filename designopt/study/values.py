@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from designopt.plugin import InputFile, PluginError, Quantity
 from designopt.study import units
+from designopt.study.annotations import type_name
 from designopt.study.findings import MOST, Finding, nearest, nearest_key
 
 #: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
@@ -129,7 +130,7 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
         return _mapping_of(dict[str, adapted(args[1] if args else Any, quantity)])  # type: ignore[misc]
     if hint in (Any, object):
         return Any
-    raise PluginError(f"a study file cannot give a value of type {_type_name(hint)}")
+    raise PluginError(f"a study file cannot give a value of type {type_name(hint)}")
 
 
 def _plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
@@ -168,9 +169,12 @@ def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number")
     if quantity is None:
         raise refused(f"must be a plain number, without the unit '{amount.unit}'")
     try:
-        return units.convert(amount.value, amount.unit, unit)
+        value = units.convert(amount.value, amount.unit, unit)
     except units.UnitError as error:
         raise refused(f"units do not fit: {error}") from None
+    if not math.isfinite(value):
+        raise refused(f"the number is too large in {units.named(unit)}")
+    return value
 
 
 def to_amount(value: Any, expected: str = "a number") -> units.Amount:
@@ -473,38 +477,3 @@ def _table_field(entry: Entry) -> Any:
     about = entry.quantity.description if entry.quantity else None
     described: Any = Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
     return described if entry.required else typing_extensions.NotRequired[described]
-
-
-def _type_name(hint: Any) -> str:
-    return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
-
-
-def type_words(hint: Any) -> str:
-    """The type in a table: ``number``, ``whole number``, ``one of a, b``, ``list of number``."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return type_words(args[0])
-    if hint in _NAMES:
-        return _NAMES[hint]
-    if origin in (Union, types.UnionType):
-        return " or ".join(type_words(a) for a in args if a is not type(None))
-    if origin is Literal:
-        return "one of " + ", ".join(str(a) for a in args)
-    if origin in (list, Sequence):
-        return f"list of {type_words(args[0])}"
-    if origin is tuple:
-        inner = args[:1] if args[-1] is Ellipsis else args
-        return ("list of " if args[-1] is Ellipsis else "list: ") + ", ".join(type_words(a) for a in inner)
-    if origin in (dict, Mapping):
-        return f"mapping to {type_words(args[1])}"
-    return "mapping" if typing.is_typeddict(hint) or dataclasses.is_dataclass(hint) else _type_name(hint)
-
-
-_NAMES: dict[Any, str] = {
-    float: "number",
-    int: "whole number",
-    str: "word",
-    bool: "true or false",
-    InputFile: "file",
-    Any: "anything",
-}
