@@ -36,13 +36,14 @@ def executor_for(
         from designopt.run.dask import connect
 
         delivery = Delivery.of(study, allow_version_skew=allow_version_skew)
-        return connect(delivery, execution, path, insecure=insecure)
+        folder = study.path.parent if study.path else None
+        return connect(delivery, execution, path, insecure=insecure, folder=folder)
 
     def start(expected: int) -> Executor:
         chosen = execution.executor != "auto" or execution.timeout is not None
         if execution.executor == "serial":
             return Serial(lambda: Evaluator.of(problem))
-        if chosen or execution.scheduler != "local":
+        if chosen or execution.scheduler != "local" or execution.cluster is not None:
             return workers()
         try:
             Delivery.of(study)

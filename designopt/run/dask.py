@@ -1,184 +1,61 @@
-"""The executor ``dask``: a local cluster of worker processes, or a scheduler that runs already."""
+"""The executor ``dask``: chunks on worker processes of this machine, of a scheduler that runs, or of batch jobs."""
 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
-import json
-import logging
-import multiprocessing.spawn
 import os
 import queue
-import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import dask
-from distributed import Client, KilledWorker, LocalCluster
+from distributed import KilledWorker
 
 from designopt.plugin import PluginError
 from designopt.run import dask_worker
+from designopt.run.connection import Connection, Existing, Local
 from designopt.run.dask_worker import DeliveredProblem, ExitCodes
 from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError, resume_command
 from designopt.run.executor import Chunk, Completion, Loss
-from designopt.run.watch import SLACK, Death
+from designopt.run.watch import PREPARATIONS, SLACK, Death
 from designopt.study.study import Execution
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
 REPORT_WAIT = 10.0
 #: So many workers (at least) may die without an evaluation, one after the other, before the run is ended.
 BARREN_LIMIT = 3
-#: Seconds within which a scheduler must answer.
-CONNECT_WAIT = 10
 #: Seconds within which a finished result must be fetched.
 RESULT_WAIT = 15.0
 #: Seconds within which the nanny of a worker that it ends must have started another one.
 RESTART_WAIT = 30
-#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny. They are many
-#: because a worker may be preparing the model, which has no limit; evaluations that hang are ended long before.
+#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
 PATIENCE = 60.0
 #: Seconds without any worker after which a run on local workers gives up.
 UNMANNED = 60.0
 
-_CONFIG = {
-    "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.use-file-locking": False,
-}
-#: Dask forgets a local worker for good that is not up again so long after its death. One that dies often is not up at
-#: that moment by chance, and a cluster without workers has no room for work.
-_KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
+def connect(
+    delivery: Delivery, execution: Execution, path: Path, *, insecure: bool, folder: Path | None = None
+) -> Dask:
+    """Start local workers, have a batch system start some, or connect to the scheduler that `execution` names.
 
-def connect(delivery: Delivery, execution: Execution, path: Path, *, insecure: bool) -> Dask:
-    """Start local workers, or connect to the scheduler that `execution` names; `path` is the run's store.
-
+    `path` is the run's store; a scheduler file may be relative to `folder`.
     Raises `WorkersError`: out of reach, not encrypted, no workers, several threads, other versions, without the model.
     """
     run = uuid.uuid4().hex[:12]
-    if execution.scheduler == "local":
-        return Dask(run, delivery, path, _Local(execution.workers or os.cpu_count() or 1))
-    return Dask(run, delivery, path, _Existing(execution.scheduler, path, insecure=insecure))
+    connection: Connection
+    if execution.scheduler != "local":
+        connection = Existing(run, execution.scheduler, path, insecure=insecure, folder=folder)
+    elif execution.cluster is not None and execution.workers is None:  # --workers asks for local ones
+        from designopt.run.cluster import Jobs
 
-
-class _Local:
-    """Workers of this run alone, one thread each, that end with this process."""
-
-    local = True
-
-    def __init__(self, workers: int) -> None:
-        self._environment = dict(os.environ)
-        self._exits = contextlib.ExitStack()
-        self._exits.enter_context(_without_main_module())
-        self._exits.enter_context(_silent("distributed"))
-        self._exits.enter_context(dask.config.set(_KEEP_WORKERS))
-        try:
-            self.cluster = self._start(workers)
-        except RuntimeError:  # a worker was killed before it was up
-            self.cluster = self._start(workers)
-        self.client: Any = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
-
-    @staticmethod
-    def _start(workers: int) -> Any:
-        with dask.config.set(_CONFIG):
-            return LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL + 1,
-                scheduler_kwargs={"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            )
-
-    def close(self) -> None:
-        """End the workers."""
-        self.client.close()
-        self.cluster.close(timeout=10)
-        self._exits.close()
-        for name in os.environ.keys() - self._environment.keys():  # Dask sets the thread limits of its children here
-            del os.environ[name]
-        os.environ.update(self._environment)
-
-
-class _Existing:
-    """Workers of a scheduler that runs already."""
-
-    local = False
-
-    def __init__(self, address: str, path: Path, *, insecure: bool) -> None:
-        self._silence = _silent("distributed")
-        self._silence.__enter__()
-        self.client: Any
-        file = address.removeprefix("file:").strip()
-        is_file = file != address or file.endswith(".json")
-        try:
-            if is_file:
-                address = str(json.loads(Path(file).read_text())["address"])
-            _refuse_open(address, path, insecure=insecure)
-            self.client = Client(address, set_as_default=False, timeout=CONNECT_WAIT)  # type: ignore[no-untyped-call]
-        except (OSError, TimeoutError, ValueError, KeyError, TypeError, RecursionError) as error:
-            self._silence.__exit__(None, None, None)
-            raise WorkersError(f"scheduler {address} cannot be reached: {error}; is it running?", path) from error
-        try:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            if not workers:
-                raise WorkersError(f"scheduler {address} has no workers; start some with: dask worker {address}", path)
-            threads = {w["nthreads"] for w in workers.values()}
-            if threads != {1}:
-                raise WorkersError(
-                    f"scheduler {address}: workers have {max(threads)} threads, models need one to themselves; "
-                    f"start them with: dask worker {address} --nthreads 1 --nworkers {max(threads)}",
-                    path,
-                )
-            self._allowed_failures = self.client.run_on_scheduler(_allow_failures, count=0)
-        except BaseException:
-            self.client.close()
-            self._silence.__exit__(None, None, None)
-            raise
-
-    def close(self) -> None:
-        """Leave the cluster as it was found."""
-        with contextlib.suppress(OSError, TimeoutError):
-            self.client.run_on_scheduler(_allow_failures, count=self._allowed_failures)
-        self.client.close()
-        self._silence.__exit__(None, None, None)
-
-
-def _allow_failures(count: int, dask_scheduler: Any) -> int:
-    """With 0 the scheduler reports a lost worker at once; it is the runner who decides what is sent again."""
-    before = int(dask_scheduler.allowed_failures)
-    dask_scheduler.allowed_failures = count
-    return before
-
-
-def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
-    """Dask's messages are pickles: whoever reaches the scheduler can run anything."""
-    parts = urlsplit(address)
-    if parts.scheme in ("tls", "wss") and dask.config.get("distributed.comm.tls.ca-file", None) is None:
-        raise WorkersError(
-            f"scheduler {address} needs certificates: set distributed.comm.tls (ca-file, client.cert, client.key) in"
-            " Dask's configuration",
-            path,
-        )
-    if insecure or parts.scheme in ("tls", "wss", "inproc"):
-        return
-    host = parts.hostname or ""
-    try:
-        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = host == socket.gethostname() and socket.gethostbyname(host).startswith("127.")
-    if not loopback:
-        raise WorkersError(
-            f"scheduler {address} is on another host and not encrypted: anybody there could run code here; "
-            "use tls:// with certificates, or allow it with --insecure",
-            path,
-        )
+        connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
+    else:
+        connection = Local(execution.workers or os.cpu_count() or 1)
+    return Dask(run, delivery, path, connection)
 
 
 class Dask:
@@ -187,20 +64,22 @@ class Dask:
     name = "dask"
     target = 0.3
 
-    def __init__(self, run: str, delivery: Delivery, path: Path, cluster: _Local | _Existing) -> None:
+    def __init__(self, run: str, delivery: Delivery, path: Path, connection: Connection) -> None:
         self._run = run
         self._path = path
-        self._cluster = cluster
-        self._client = cluster.client
+        self._connection = connection
+        self._client = connection.client
         self._limit = delivery.timeout
         self._futures: dict[int, tuple[Any, Chunk]] = {}
         self._done: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._limbo: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
-        self._notices: list[tuple[str, str]] = []
+        self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._progressed = time.monotonic()
-        self._counted = (0.0, 0)
+        self._counted = (-float("inf"), 0)
+        self._most_in_flight = 0
+        self._answered = False
         self._manned = time.monotonic()
         self._barren = 0
         try:
@@ -211,13 +90,13 @@ class Dask:
 
     def _deliver(self, delivery: Delivery) -> None:
         self._client.register_plugin(ExitCodes(self._run))
-        self._plugin = DeliveredProblem(self._run, delivery, local=self._cluster.local)
+        self._plugin = DeliveredProblem(self._run, delivery, local=self._connection.local)
         self._client.subscribe_topic(self._plugin.name, self._hear)
         answers = self._client.register_plugin(self._plugin)
         for worker, answer in (answers or {}).items():
             if answer.get("status") == "error":
                 raise WorkersError(f"worker {worker} cannot take the problem: {answer.get('exception')}", self._path)
-        if self._cluster.local:
+        if self._connection.local:
             return
         for worker, problem in self._client.run(dask_worker.check, self._run).items():
             if problem:
@@ -225,12 +104,19 @@ class Dask:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         if self._limit is not None and any(not w.get("nanny") for w in workers):
             text = "some workers have no nanny: an evaluation that hangs there cannot be ended, the time-out is void"
-            self._notices.append(("no_nanny", text))
+            self._notices.put(("no_nanny", text))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Called by Dask's own thread: a worker tells how its predecessor died."""
-        names = Death.__dataclass_fields__  # Dask adds who sent the message
-        self._reports.put(Death(**{name: event[1][name] for name in names}))
+        """Called by Dask's own thread: a worker tells of itself or its predecessor."""
+        told = event[1]
+        if "death" in told:
+            self._reports.put(Death(**told["death"]))
+        elif "unfit" in told:
+            text = f"worker {told['unfit']} gets no work: {told['why']}"
+            self._notices.put(("worker_excluded", text))
+        elif "cut" in told:
+            text = f"worker {told['cut']} had to leave before its evaluation was done; another one begins it anew"
+            self._notices.put(("worker_retired", text))
 
     # ----------------------------------------------------------------------------------------------- interface
 
@@ -240,30 +126,38 @@ class Dask:
         return max(1, self._count_workers())
 
     def _count_workers(self) -> int:
+        """Those that take work of this run."""
         now = time.monotonic()
         if now - self._counted[0] > 1.0:
-            count = len(self._client.scheduler_info(n_workers=-1)["workers"])
-            self._counted = (now, count)
-            if count:
+            known = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            fit = [str(worker["name"]) for worker in known if self._plugin.name in worker["resources"]]
+            self._counted = (now, len(fit))
+            if fit:
                 self._manned = now
+            for notice in self._connection.tend(fit, self._most_in_flight):
+                self._notices.put(notice)
+            self._most_in_flight = len(self._futures)
         return self._counted[1]
 
     @property
     def slots(self) -> int:
         """Two chunks for each worker: one at work, one waiting."""
-        return 2 * max(1, self._most_workers())  # without any the run would end before its work is done
-
-    def _most_workers(self) -> int:
-        return len(self._cluster.cluster.workers) if isinstance(self._cluster, _Local) else self.workers
+        return 2 * max(1, self._connection.most_workers or self.workers)  # without any the run would end too early
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk."""
         if not self._futures:
             self._progressed = time.monotonic()
         future = self._client.submit(
-            dask_worker.run_chunk, self._run, chunk, key=f"designopt-{self._run}-{chunk.number}", pure=False
+            dask_worker.run_chunk,
+            self._run,
+            chunk,
+            key=f"designopt-{self._run}-{chunk.number}",
+            resources={self._plugin.name: 1},
+            pure=False,
         )
         self._futures[chunk.number] = (future, chunk)
+        self._most_in_flight = max(self._most_in_flight, len(self._futures))
         future.add_done_callback(lambda _: self._done.put(chunk.number))
 
     def wait(self, timeout: float) -> Sequence[Completion]:
@@ -285,19 +179,19 @@ class Dask:
         return completions
 
     def _look_for_workers(self) -> None:
-        """End a run whose local workers are gone for good; those of somebody else's scheduler may still come back."""
+        """End a run whose local workers are gone for good; others may still come."""
         if self._count_workers() or time.monotonic() - self._manned < UNMANNED:
             return
-        if self._cluster.local:
+        if self._connection.local:
             again = f"continue with: {resume_command(self._path)}"
             raise WorkersError(f"no worker could be started for {UNMANNED:.0f} s; {again}", self._path)
         self._manned = time.monotonic()
-        self._notices.append(("no_workers", "the scheduler has no workers; waiting for some"))
+        if isinstance(self._connection, Existing):
+            self._notices.put(("no_workers", "the scheduler has no workers; waiting for some"))
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """What the user should know, once."""
-        notices, self._notices = self._notices, []
-        return notices
+        return [self._notices.get_nowait() for _ in range(self._notices.qsize())]
 
     def cancel(self) -> None:
         """Forget what is in flight."""
@@ -309,10 +203,8 @@ class Dask:
         """End or leave the workers."""
         with contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
             self._client.unsubscribe_topic(f"designopt-{self._run}")
-            if not self._cluster.local:
-                self._client.unregister_worker_plugin(f"designopt-{self._run}")
-                self._client.unregister_worker_plugin(f"designopt-exit-codes-{self._run}", nanny=True)
-        self._cluster.close()
+            self._connection.leave()
+        self._connection.close()
 
     # ------------------------------------------------------------------------------------------------ endings
 
@@ -343,6 +235,7 @@ class Dask:
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         del self._futures[number]
         self._barren = 0
+        self._answered = True
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
         return [Completion(chunk, worker, result)]
@@ -369,7 +262,8 @@ class Dask:
         if not self._futures or self._limbo:
             return
         longest = max(len(chunk) for _, chunk in self._futures.values())
-        if time.monotonic() - self._progressed < SLACK * limit * longest + PATIENCE:
+        patience = PATIENCE if self._answered else max(PATIENCE, PREPARATIONS * limit)  # the model is being prepared
+        if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()
         ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
@@ -392,41 +286,5 @@ class Dask:
     def _restart(self, workers: list[str]) -> None:
         if workers:
             text = f"worker {', '.join(workers)} does not answer; it is restarted"
-            self._notices.append(("worker_restarted", text))
+            self._notices.put(("worker_restarted", text))
             self._client.restart_workers(workers, timeout=RESTART_WAIT, raise_for_error=False)
-
-
-@contextlib.contextmanager
-def _without_main_module() -> Iterator[None]:
-    """Worker processes start without running the user's script again.
-
-    Python's ``spawn`` imports the main module into each child. Workers have no use for it, and a script that calls
-    `run` without a guard would start workers of its own in each of them.
-    """
-    original = multiprocessing.spawn.get_preparation_data
-
-    def prepare(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = original(name)
-        if name.startswith("Dask Worker process"):
-            data.pop("init_main_from_name", None)
-            data.pop("init_main_from_path", None)
-        return data
-
-    multiprocessing.spawn.get_preparation_data = prepare
-    try:
-        yield
-    finally:
-        multiprocessing.spawn.get_preparation_data = original
-
-
-@contextlib.contextmanager
-def _silent(name: str) -> Iterator[None]:
-    loggers = [logging.getLogger(name), logging.getLogger(f"{name}.client")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)

@@ -54,6 +54,15 @@ class Delivery:
 
     def build(self) -> Evaluator:
         """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
+        model, figures = self.plugins()
+        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
+        return Evaluator.build(model, figures, Space(self.parameters), scenarios)
+
+    def plugins(self) -> tuple[Use, dict[str, Use]]:
+        """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.
+
+        Quick: the model's set-up is not done here.
+        """
         global _loading
         _loading = True
         try:
@@ -71,8 +80,7 @@ class Delivery:
                     f"the worker has other versions: {', '.join(other)}; install the same there, "
                     "or allow it with --allow-version-skew"
                 )
-        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
-        return Evaluator.build(model, figures, Space(self.parameters), scenarios)
+        return model, figures
 
     @staticmethod
     def _use(kind: Kind, name: str, version: int, settings: Mapping[str, Any]) -> Use:

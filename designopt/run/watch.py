@@ -28,6 +28,10 @@ PREPARING = -1
 SLACK = 1.25
 #: ... and set anew when this share of a limit has passed, so that each evaluation has one limit at least.
 RENEW = SLACK - 1.0
+#: The set-up of a model may take so many limits of an evaluation ...
+PREPARATIONS = 10.0
+#: ... and at least so many seconds.
+PREPARATION = 60.0
 
 
 def folder(run: str, worker: str) -> Path:
@@ -50,12 +54,17 @@ class Death:
         """What this death means for a chunk that was given to the worker."""
         if chunk != self.chunk or self.position == PREPARING:
             return Loss("lost_worker", self.how, started=False)
-        if self.trace.startswith("Timeout"):
+        if self.timed_out:
             message = f"no result within {limit:g} s" if limit is not None else "no result in time"
             return Loss("timeout", message, self.trace, suspect=self.position)
         killed = self.exit_code is None and not self.trace
         cause = "lost_worker" if killed or self.exit_code in (-signal.SIGKILL, -signal.SIGTERM) else "crashed"
         return Loss(cause, f"the worker process {self.how}", self.trace, suspect=self.position)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the watchdog ended it."""
+        return self.trace.startswith("Timeout")
 
     @property
     def blameless(self) -> bool:
@@ -66,6 +75,8 @@ class Death:
     def how(self) -> str:
         """The end of a sentence that begins with the worker process."""
         code = self.exit_code
+        if self.timed_out and self.position == PREPARING:
+            return "was ended because the set-up of the model took longer than 10 times the time-out (and a minute)"
         if code is None:
             fatal = self.trace.partition("\n")[0].removeprefix("Fatal Python error: ")
             return f"died ({fatal})" if fatal else "vanished"
@@ -86,6 +97,7 @@ class Watch:
     def __init__(self, run: str, worker: str, address: str, limit: float | None) -> None:
         place = folder(run, worker)
         self._place = place
+        self._address = address
         self._limit = limit
         self._armed = -float("inf")
         self.chunk = _IDLE
@@ -98,10 +110,18 @@ class Watch:
         self._trace = (place / "trace").open("w")
         faulthandler.enable(self._trace)
 
-    def begin_chunk(self, chunk: int) -> None:
-        """A chunk begins; until its first evaluation does, the model is being prepared."""
+    @property
+    def busy(self) -> bool:
+        """Whether a chunk is at work."""
+        return self.chunk != _IDLE
+
+    def begin_chunk(self, chunk: int, *, preparing: bool) -> None:
+        """A chunk begins; until its first evaluation does, the model may have to be prepared."""
         self.chunk = chunk
         _NOTE.pack_into(self._note, 0, chunk, PREPARING)
+        if self._limit is not None and preparing:
+            limit = max(PREPARATION, PREPARATIONS * self._limit)
+            faulthandler.dump_traceback_later(limit, exit=True, file=self._trace)
 
     def begin(self, position: int) -> None:
         """The evaluation at `position` of the chunk begins."""
@@ -119,6 +139,11 @@ class Watch:
             self._armed = -float("inf")
         self.chunk = _IDLE
         _NOTE.pack_into(self._note, 0, _IDLE, 0)
+
+    def leaving(self) -> Death | None:
+        """The death of this process, told by itself because it is asked to end; None when it is idle."""
+        chunk, position = _NOTE.unpack_from(self._note, 0)
+        return None if chunk == _IDLE else Death(self._address, chunk, position, "", -signal.SIGTERM)
 
     def close(self) -> None:
         """The worker ends in order: nothing to report."""

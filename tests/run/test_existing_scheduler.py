@@ -130,7 +130,7 @@ def test_a_scheduler_on_another_host_must_be_encrypted(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.dask.CONNECT_WAIT", 1)
+    monkeypatch.setattr("designopt.run.connection.CONNECT_WAIT", 1)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = f"tcp://127.0.0.1:{probe.getsockname()[1]}"

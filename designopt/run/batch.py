@@ -1,0 +1,125 @@
+"""What is asked of a batch system: submit a job, cancel jobs, and tell which of them wait and run."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+#: Seconds within which a command of the batch system must answer.
+ANSWER_WAIT = 60.0
+
+JobState = Literal["waiting", "running"]
+
+
+class BatchError(Exception):
+    """A command of the batch system is absent, failed or gave no answer."""
+
+
+@dataclass(frozen=True)
+class BatchSystem:
+    """The commands of one kind of batch system.
+
+    `look` is what a user types to see the queue, `logs` the names of the files that jobs write. `states` tells which of
+    some jobs wait or run; ended ones are left out, and None means that the batch system does not answer.
+    """
+
+    name: str
+    submit_command: str
+    cancel_command: str
+    look: str
+    logs: str
+    states: Callable[[Sequence[str]], Mapping[str, JobState] | None]
+
+    def submit(self, script: Path) -> str:
+        """Submit `script`; returns the number of the job."""
+        out = _call([self.submit_command, str(script)])
+        found = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
+        if found is None:
+            raise BatchError(f"{self.submit_command} did not tell the number of the job but: {out.strip()!r}")
+        return found.group(0)
+
+    def cancel(self, jobs: Sequence[str]) -> None:
+        """End jobs; those that have ended already are no error."""
+        if jobs:
+            _run([self.cancel_command, *jobs])
+
+    def absent(self) -> str:
+        """The first command that is not on the path; "" when all are."""
+        commands = (self.submit_command, self.cancel_command, self.look.split()[0])
+        return next((c for c in commands if shutil.which(c) is None), "")
+
+
+def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
+    """From squeue, which lists jobs that have not ended."""
+    done = _try(["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i %T"])
+    if done is None or done.returncode != 0:
+        return None
+    listed = dict(line.split()[:2] for line in done.stdout.splitlines() if len(line.split()) >= 2)
+    going = {"RUNNING", "COMPLETING", "STOPPED", "SUSPENDED", "SIGNALING", "STAGE_OUT"}
+    return {job: "running" if listed[job] in going else "waiting" for job in jobs if job in listed}
+
+
+def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
+    """From qstat, whose last column but one is the state; it complains of jobs that have ended."""
+    states: dict[str, JobState] = {}
+    done = _try(["qstat", *jobs])
+    if done is None:
+        return None
+    ended = re.compile(r"unknown job|has finished|does not exist", re.IGNORECASE)
+    strange = [line for line in done.stderr.splitlines() if line.strip() and not ended.search(line)]
+    if done.returncode != 0 and (strange or not done.stderr.strip()):
+        return None
+    for line in done.stdout.splitlines():
+        fields = line.split()
+        if len(fields) < 5 or not fields[0][0].isdigit():
+            continue
+        for job in jobs:
+            if job.split(".")[0] == fields[0].split(".")[0] and fields[-2] not in "CFX":
+                states[job] = "running" if fields[-2] in "RE" else "waiting"
+    return states
+
+
+#: By the name that a study gives.
+SYSTEMS: Mapping[str, BatchSystem] = {
+    "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", "designopt-*.err", _slurm_states),
+    "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", "*.ER, *.e*", _pbs_states),
+}
+
+
+def _try(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return _run(command)
+    except BatchError:
+        return None
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:  # in a session of its own: Ctrl-C on the terminal is for the coordinator alone
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=ANSWER_WAIT,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BatchError(f"{command[0]} gave no answer for {ANSWER_WAIT:.0f} s") from error
+    except OSError as error:
+        raise BatchError(f"{command[0]} cannot be run: {error.strerror}") from error
+
+
+def _call(command: Sequence[str]) -> str:
+    done = _run(command)
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        raise BatchError(f"{command[0]}: {said.removeprefix(f'{command[0]}: ')}")
+    return done.stdout
