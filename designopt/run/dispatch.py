@@ -64,7 +64,7 @@ class Dispatcher:
 
     def run(
         self,
-        source: Iterator[Work],
+        source: Iterator[Work | None],
         expected: int,
         *,
         arrays: tuple[str, ...] = (),
@@ -73,8 +73,9 @@ class Dispatcher:
     ) -> None:
         """Evaluate and record all work of `source` (about `expected` evaluations).
 
-        Returns when everything is durable. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
-        `FailurePolicyStop`, or `StoreError`; what had finished by then is recorded. `tick` is called between.
+        Returns when everything is durable; a source that gives None is asked again when results are. Raises
+        `StageEnded` when `time_left` runs out with work left, `Interrupted`, `FailurePolicyStop`, or `StoreError`; what
+        had finished by then is recorded. `tick` is called between.
         """
         queue = Queue(source, expected)
         out_of_time = False
@@ -85,11 +86,13 @@ class Dispatcher:
             if not self._flight:
                 if stopping:
                     self._raise_stop()
-                if out_of_time:
-                    self.journal.commit()
-                    raise StageEnded
                 self.journal.commit()
-                return
+                if out_of_time:
+                    raise StageEnded
+                if queue.exhausted:
+                    return
+                tick()
+                continue
             if stopping and self._give_up():
                 self._drop()
                 continue

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,29 @@ CREATE TABLE attempt (key BLOB, number INTEGER, session INTEGER, worker TEXT, en
 CREATE TABLE event (id INTEGER PRIMARY KEY, time REAL, session INTEGER, kind TEXT, text TEXT);
 """
 
+#: Tables that came later: a store that has none of them holds nothing that they would tell.
+LATER = """
+CREATE TABLE IF NOT EXISTS ending (stage INTEGER PRIMARY KEY, told INTEGER, asked INTEGER, missing TEXT, wall REAL);
+CREATE TABLE IF NOT EXISTS tell (stage INTEGER, number INTEGER, ask INTEGER, PRIMARY KEY (stage, number)) WITHOUT ROWID;
+"""
+
 _EVALUATION = f"INSERT INTO evaluation VALUES ({','.join('?' * 14)}) ON CONFLICT(key) DO NOTHING"
 _ATTEMPT = "INSERT INTO attempt VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
 _USAGE = "INSERT INTO usage VALUES (?,?,?) ON CONFLICT(session, stage) DO UPDATE SET wall = excluded.wall"
 _POINT = "INSERT INTO point VALUES (?,?,?) ON CONFLICT DO NOTHING"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where a stage ended because the seconds of its `wall` were used up.
+
+    The solver had been told of the first `told` of its `asked` designs; `missing` are the asks without a result then.
+    """
+
+    told: int
+    asked: int
+    missing: frozenset[int]
+    wall: float
 
 
 class Journal:
@@ -90,6 +110,7 @@ class Journal:
             db.execute("PRAGMA synchronous=FULL")
             # A log that is begun anew every 1000 pages grows no more, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
+            db.executescript(LATER)
         return cls(path, problem, db)
 
     @classmethod
@@ -175,6 +196,16 @@ class Journal:
         row = (time.time(), self.session, kind, text)
         self._add("INSERT INTO event (time, session, kind, text) VALUES (?,?,?,?)", [row])
 
+    def set_ending(self, stage: int, ending: Ending) -> None:
+        """The stage ended because its time was used up."""
+        missing = json.dumps(sorted(ending.missing))
+        row = (stage, ending.told, ending.asked, missing, ending.wall)
+        self._add("INSERT OR REPLACE INTO ending VALUES (?,?,?,?,?)", [row])
+
+    def add_tell(self, stage: int, number: int, ask: int) -> None:
+        """The solver was told of `ask` as the result of this number, before an earlier ask."""
+        self._add("INSERT INTO tell VALUES (?,?,?) ON CONFLICT DO NOTHING", [(stage, number, ask)])
+
     def set_usage(self, stage: int, wall: float) -> None:
         """Seconds that this session has spent on `stage` so far."""
         self._add(_USAGE, [(self.session, stage, wall)])
@@ -251,6 +282,20 @@ class Journal:
     def attempts(self) -> Iterator[tuple[bytes, str, int]]:
         """Attempts on record: key of the evaluation, how they ended, and how often."""
         return self._select("SELECT key, outcome, COUNT(*) FROM attempt GROUP BY key, outcome")
+
+    def ending(self, stage: int) -> Ending | None:
+        """Where the stage ended because its time was used up."""
+        row = next(self._select("SELECT told, asked, missing, wall FROM ending WHERE stage = ?", stage), None)
+        return Ending(row[0], row[1], frozenset(json.loads(row[2])), row[3]) if row else None
+
+    def tells(self, stage: int) -> dict[int, int]:
+        """Asks that the solver was told of out of order, by the number of the result."""
+        return dict(self._select("SELECT number, ask FROM tell WHERE stage = ?", stage))
+
+    def has_event(self, kind: str, text: str) -> bool:
+        """Whether this was told before, in any session."""
+        found = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
+        return next(found, None) is not None
 
     def usage(self, stage: int) -> float:
         """Seconds spent on `stage` by all sessions."""

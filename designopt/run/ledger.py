@@ -119,8 +119,11 @@ class Ledger:
             figures = {name: np.full((n, s), np.nan) for name in self.columns}
             return self.problem.judge(X, figures, np.ones((n, s), bool), excess)
         known = slots >= 0
-        failed = ~known | (self.status[slots] != 0)
+        status = self.status[slots]
+        failed = ~known | (status != CODE["ok"])
+        refused = known & (status == CODE["invalid"])
         taken = self.figures[slots]
         if not known.all():
             taken[~known] = np.nan
-        return self.problem.judge(X, {name: taken[:, :, j] for name, j in self.columns.items()}, failed, excess)
+        figures = {name: taken[:, :, j] for name, j in self.columns.items()}
+        return self.problem.judge(X, figures, failed, excess, refused if refused.any() else None)

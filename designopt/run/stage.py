@@ -1,32 +1,36 @@
-"""One stage of a run: what its solver calls `evaluate`, with budget, replay and bookkeeping of points."""
+"""One stage of a run: what its solver calls `evaluate`, with budget, replay and progress."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.run.ahead import Ahead
+from designopt.run.budget import StageBudget
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import ReplayError
+from designopt.run.journal import Ending
 from designopt.run.ledger import PENDING, Ledger
-from designopt.run.progress import Snapshot
+from designopt.run.points import Points
+from designopt.run.progress import Snapshot, duration
 from designopt.run.work import Work
 from designopt.space import Matrix
 from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
 BLOCK = 4096
-#: A solver that proposes so many invalid designs for each one of its budget is ended.
-INVALID_LIMIT = 100
 #: The time left is told after so many seconds and evaluations: the first ones carry the start of workers and models.
 SETTLED = (3.0, 5)
 
 
 class StageRun:
-    """The `Evaluate` that the solver of `stage` is given. `number` is the stage's place (from 1) of `stages`."""
+    """The `Evaluate` that the solver of `stage` is given. `number` is the stage's place (from 1) of `stages`.
+
+    `asked` counts the designs that the solver asked for, `told` those whose outcomes it was told.
+    """
 
     def __init__(self, stage: Stage, number: int, stages: int, dispatcher: Dispatcher) -> None:
         self.stage = stage
@@ -35,166 +39,160 @@ class StageRun:
         self.dispatcher = dispatcher
         self.ledger: Ledger = dispatcher.ledger
         self.problem: Problem = dispatcher.ledger.problem
-        journal = dispatcher.journal
-        self._id = journal.stage(stage.name)
-        self._recorded = np.array(journal.points(self._id), np.int64)
-        self._used_before = journal.usage(self._id)
-        self._began = time.monotonic()
-        self._asked = 0
+        self.points = Points(stage, dispatcher.store, dispatcher.ledger)
+        self.budget = StageBudget(stage.budget, self.problem, dispatcher.journal.usage(self.points.number))
+        self.asked = 0
+        self.told = 0
         self._valid = 0
-        self._invalid = 0
+        self._ending = self._ending_in_force()
+        if self._ending is not None:
+            self.points.missing = self._ending.missing
         self._best = np.full(len(self.problem.objectives), np.inf)
         self._computed_before = dispatcher.evaluations
         self._shown = 0.0
-        self._designs: list[NDArray[np.int64]] = []
+
+    def _ending_in_force(self) -> Ending | None:
+        """Where the time of the stage was used up in an earlier session, unless it has been given more."""
+        ending = self.dispatcher.journal.ending(self.points.number)
+        wall = self.stage.budget.wall
+        return ending if ending is not None and wall is not None and wall <= ending.wall else None
 
     # ------------------------------------------------------------------------------------------------ evaluate
 
     def __call__(self, X: Matrix) -> Outcomes:
         """Outcomes of designs `X` (n, d), all durably recorded. Raises `StageEnded`."""
-        X = np.array(X, dtype=float, ndmin=2) + 0.0
-        if X.shape[1] != len(self.problem.space.free):
-            raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
-        self.dispatcher.check()
-        # Proposals that need no evaluation (known, invalid) cost time too; those of a replay had been in time.
-        if self._asked >= len(self._recorded) and self._time_left() <= 0.0:
-            raise StageEnded
+        X = self.admitted(X)
         excess = self.problem.space.excess(X)
-        X, excess, truncated = self._within_budget(X, excess)
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
-        batch = _Batch(self, X, excess, slots)
-        self.dispatcher.run(
-            batch.work(),
-            int((excess <= 0.0).sum()) * slots.shape[1],
-            arrays=self._arrays(),
-            time_left=self._time_left,
-            tick=batch.tick,
-        )
-        self._asked += len(X)
-        self._invalid += int((excess > 0.0).sum())
-        outcomes = self.ledger.outcomes(X, slots, excess)
-        self._note_best(outcomes)
-        self.show(0, force=truncated)
-        if truncated:
+        parts = []
+        begin = 0
+        while True:  # what the model refuses makes room in the budget for rows that had none before
+            self.dispatcher.check()
+            if self.budget.designs_left <= 0 or self.budget.fruitless:
+                raise StageEnded
+            rows = slice(begin, begin + self.budget.take(excess[begin:]))
+            parts.append(self._evaluate(X[rows], excess[rows], slots[rows]))
+            begin = rows.stop
+            self.show(0, force=begin < len(X))
+            if begin == len(X):
+                break
+        outcomes = parts[0] if len(parts) == 1 else self.ledger.outcomes(X, slots, excess)
+        if self.grows_too_little([outcomes]):
             raise StageEnded
         return outcomes
 
-    def _arrays(self) -> tuple[str, ...]:
-        return tuple(name for name, keep in self.dispatcher.execution.arrays.items() if keep == "all")
-
-    def _within_budget(self, X: Matrix, excess: Matrix) -> tuple[Matrix, Matrix, bool]:
-        """The rows that the stage's budget still allows; designs that break a relation cost nothing."""
-        budget = self.stage.budget.evaluations
-        if budget is None:
-            return X, excess, False
-        left = budget - self._valid
-        invalid_asked = self._asked - self._valid
-        if left <= 0 or invalid_asked > INVALID_LIMIT * max(budget, 100):
+    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+        """Evaluate designs one by one with up to `look_ahead` of them on their way (see `Evaluate`)."""
+        if look_ahead < 1:
+            raise ValueError(f"look_ahead must be 1 at least, is {look_ahead}")
+        self.dispatcher.check()
+        if self.dispatcher.execution.order == "completion" and look_ahead > 1:
+            text = f"stage {self.stage.name} hears of results as they come: this run is not reproducible"
+            self._event_once("order_completion", text)
+        talk = Ahead(self, ask, tell, look_ahead)
+        self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
+        if talk.ended:
+            if not talk.missing() and self.out_of_time():
+                self._end(frozenset())
             raise StageEnded
-        used = np.cumsum(excess <= 0.0)
-        rows = int(np.searchsorted(used, left + 1))
-        self._valid += int(used[rows - 1]) if rows else 0
-        return X[:rows], excess[:rows], rows < len(X)
+
+    def admitted(self, X: Matrix) -> Matrix:
+        """Designs as the space knows them; refuses those of another size."""
+        X = np.array(X, dtype=float, ndmin=2) + 0.0
+        if X.shape[1] != len(self.problem.space.free):
+            raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
+        return self.problem.space.impute(X)
+
+    def _evaluate(self, X: Matrix, excess: Matrix, slots: NDArray[np.int64]) -> Outcomes:
+        """Outcomes of a batch within the budget; fills `slots`."""
+        if self._ending is not None and self.asked + len(X) > self._ending.told:
+            self.told = self._ending.told
+            designs = self.points.take_recorded(self.asked, self._ending.asked)
+            self.asked = self._ending.asked
+            self._valid += int((self.ledger.violation[designs] <= 0.0).sum())
+            raise StageEnded
+        if self.out_of_time():
+            self._end(frozenset())
+            raise StageEnded
+        batch = _Batch(self, X, excess, slots)
+        self._dispatch(batch.work(), int((excess <= 0.0).sum()), batch.tick, batch.missing)
+        self.asked += len(X)
+        self.told += len(X)
+        outcomes = self.ledger.outcomes(X, slots, excess)
+        self.heard(outcomes, excess)
+        return outcomes
+
+    def _dispatch(
+        self,
+        work: Iterator[Work | None],
+        designs: int,
+        tick: Callable[[], None],
+        missing: Callable[[], frozenset[int]],
+    ) -> None:
+        arrays = tuple(name for name, keep in self.dispatcher.execution.arrays.items() if keep == "all")
+        expected = designs * len(self.problem.scenarios)
+        try:
+            self.dispatcher.run(work, expected, arrays=arrays, time_left=self._time_left, tick=tick)
+        except StageEnded:
+            self._end(missing())
+            raise
+
+    # ----------------------------------------------------------------------------------------------------- ends
 
     def _time_left(self) -> float:
+        if self.stage.budget.wall is not None:
+            self.dispatcher.journal.set_usage(self.points.number, self.budget.elapsed)
+        return self.budget.seconds_left
+
+    def out_of_time(self) -> bool:
+        """Whether nothing new may be asked for. Known and invalid designs cost time too; those of a replay had been in
+        time."""
+        return self.asked >= len(self.points.recorded) and self._time_left() <= 0.0
+
+    def ended_before(self, asked: int) -> bool:
+        """Whether the stage's time was used up, in an earlier session, before it had asked for so many designs."""
+        return self._ending is not None and asked > self._ending.asked
+
+    def _end(self, missing: frozenset[int]) -> None:
+        """Note where the time was used up: a replay ends there, whatever is known by then."""
         wall = self.stage.budget.wall
-        if wall is None:
-            return np.inf
-        spent = time.monotonic() - self._began
-        self.dispatcher.journal.set_usage(self._id, spent)
-        return wall - self._used_before - spent
-
-    # ---------------------------------------------------------------------------------------------- registering
-
-    def register(self, X: Matrix, excess: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
-        """Points, designs and slots for rows `X` of a batch, `first` being the ask index of the first of them.
-
-        Fills `slots` and returns the work that is new. Slots below `old` were there before the batch: those of them
-        without a result were given up by an earlier stage. Raises `ReplayError` where the journal holds other points.
-        """
-        ledger = self.ledger
-        keys = self.problem.keys(X)
-        known = len(ledger.designs)
-        ids: list[int] = []
-        new: list[int] = []
-        for i, row in enumerate(keys):
-            number = ledger.design_of.setdefault(row[0], known + len(new))
-            if number == known + len(new):
-                new.append(i)
-            ids.append(number)
-        self._compare(X, ids, first)
-        journal = self.dispatcher.journal
-        if new:
-            ledger.add_designs(X[new], excess[new])
-            journal.add_designs(known, X[new].tolist(), excess[new].tolist())
-        unrecorded = max(0, len(self._recorded) - first)
-        if unrecorded < len(ids):
-            journal.add_points(self._id, first + unrecorded, ids[unrecorded:])
-        self._designs.append(np.array(ids, np.int64))
-        return self._slots_for(X, excess, keys, ids, slots, old)
-
-    def _slots_for(
-        self, X: Matrix, excess: Matrix, keys: list[list[bytes]], ids: list[int], slots: NDArray[np.int64], old: int
-    ) -> Work:
-        ledger = self.ledger
-        begin = len(ledger.slot_of)
-        new_keys: list[bytes] = []
-        wanted: dict[int, tuple[int, int, bytes]] = {}
-        status = ledger.status
-        for i in np.flatnonzero(excess <= 0.0).tolist():
-            for s, key in enumerate(keys[i]):
-                slot = ledger.slot_of.get(key)
-                if slot is None:
-                    slot = begin + len(new_keys)
-                    ledger.slot_of[key] = slot
-                    new_keys.append(key)
-                    wanted[slot] = (i, s, key)
-                elif slot < old and status[slot] == PENDING:
-                    wanted[slot] = (i, s, key)
-                slots[i, s] = slot
-        if new_keys:
-            ledger.add_slots(len(new_keys))
-        rows = [i for i, _, _ in wanted.values()]
-        return Work(
-            slots=np.array(list(wanted), np.int64),
-            keys=[key for _, _, key in wanted.values()],
-            designs=np.array([ids[i] for i in rows], np.int64),
-            scenarios=np.array([s for _, s, _ in wanted.values()], np.int32),
-            X=X[rows],
-        )
-
-    def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
-        """The replay must ask for what the journal holds."""
-        recorded = self._recorded[first : first + len(ids)]
-        different = np.flatnonzero(recorded != ids[: len(recorded)])
-        if not len(different):
+        if self._ending is not None or wall is None:
             return
-        i = int(different[0])
-        space = self.problem.space
-        was = space.values(self.ledger.designs[recorded[i]].tolist())
-        now = space.values(X[i].tolist())
-        detail = ", ".join(f"{name} = {now[name]!r} instead of {was[name]!r}" for name in now if now[name] != was[name])
-        solver = self.stage.solver.plugin
-        origin = self.stage.start_from
-        hint = f"; it starts from stage '{origin.stage}', whose results may have changed" if origin else ""
-        raise ReplayError(
-            f"{self.dispatcher.store.path}: ask {first + i} of stage '{self.stage.name}' differs from the journal: "
-            f"{detail} (solver {solver.name}, version {solver.version}; compare provenance.jsonl for other versions)"
-            f"{hint}; resume with the versions of the journal, or run the study anew in another folder",
-            self.dispatcher.store.path,
-        )
+        self.points.missing = missing
+        asked = max(self.asked, self.points.count)
+        self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
+        self._event_once("stage_ended", f"stage {self.stage.name} ended: its {duration(wall)} are used up")
+
+    def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
+        """Whether the hypervolume of the stage's designs, these included, grew by less than its budget demands."""
+        growth = self.budget.growth
+        if growth is None:
+            return False
+        growth.add(generation)
+        if growth.ended is None:
+            return False
+        self._event_once("stage_ended", f"stage {self.stage.name} ended: {growth.ended}")
+        return True
+
+    def _event_once(self, kind: str, text: str) -> None:
+        if not self.dispatcher.journal.has_event(kind, text):
+            self.dispatcher.event(kind, text)
 
     # ----------------------------------------------------------------------------------------------- progress
 
     def designs(self) -> NDArray[np.int64]:
         """Numbers of the distinct designs that the stage asked for, in ask order."""
-        if not self._designs:
-            return np.empty(0, np.int64)
-        asked = np.concatenate(self._designs)
-        _, first = np.unique(asked, return_index=True)
-        return np.asarray(asked[np.sort(first)])
+        return self.points.designs()
 
-    def _note_best(self, outcomes: Outcomes) -> None:
+    def heard(self, outcomes: Outcomes, excess: Matrix) -> None:
+        """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
+        refused = int((outcomes.invalid & (excess <= 0.0)).sum())
+        self.budget.give_back(refused)
+        self._valid += int((excess <= 0.0).sum()) - refused
+        self.note_best(outcomes)
+
+    def note_best(self, outcomes: Outcomes) -> None:
+        """Keep the best values for the display."""
         F = outcomes.objectives[outcomes.feasible]
         if len(F):
             self._best = np.minimum(self._best, F.min(axis=0))
@@ -208,13 +206,12 @@ class StageRun:
         if now - self._shown < 0.5 and not force:
             return
         self._shown = now
-        elapsed = now - self._began
+        elapsed = self.budget.elapsed
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
-        before = self._asked - self._invalid
-        done = before + ready
+        done = self._valid + ready
         if total is None and batch:
-            total = before + batch
+            total = self._valid + batch
         rate = computed / elapsed if elapsed > 0.0 else 0.0
         left = None
         if total is not None and (done >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1])) and rate > 0.0:
@@ -227,7 +224,7 @@ class StageRun:
         failures = self.dispatcher.failures
         snapshot = Snapshot(
             self.stage.name, self.number, self.stages, done, total, self.dispatcher.evaluations, failures, rate,
-            elapsed, left, best, self._invalid + invalid,
+            elapsed, left, best, self.told - self._valid + invalid,
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
 
@@ -247,10 +244,21 @@ class _Batch:
         old = len(self._run.ledger.slot_of)
         for begin in range(0, len(self._X), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            first = self._run._asked + begin
-            work = self._run.register(self._X[rows], self._excess[rows], first, self._slots[rows], old)
+            first = self._run.asked + begin
+            work = self._run.points.register(self._X[rows], self._excess[rows], first, self._slots[rows], old)
             self._registered = min(begin + BLOCK, len(self._X))
             yield work
+
+    def _done(self) -> NDArray[np.bool_]:
+        """Which of the registered rows that are not ready yet are complete."""
+        slots = self._slots[self._ready : self._registered]
+        status = self._run.ledger.status
+        waits = (slots >= 0) & (status[np.maximum(slots, 0)] == PENDING) if len(status) else np.zeros(slots.shape, bool)
+        return np.asarray(~waits.any(axis=1))
+
+    def missing(self) -> frozenset[int]:
+        """Asks of the batch without a complete result."""
+        return frozenset((self._run.asked + self._ready + np.flatnonzero(~self._done())).tolist())
 
     def tick(self) -> None:
         """Between transactions: judge what is complete by now, once a second, and show it."""
@@ -258,13 +266,11 @@ class _Batch:
         if now - self._judged < 1.0:
             return
         self._judged = now
-        ledger = self._run.ledger
-        slots = self._slots[self._ready : self._registered]
-        done = ((slots < 0) | (ledger.status[np.maximum(slots, 0)] != PENDING)).all(axis=1)
+        done = self._done()
         count = len(done) if done.all() else int(np.argmin(done))
         if count:
             rows = slice(self._ready, self._ready + count)
-            self._run._note_best(ledger.outcomes(self._X[rows], self._slots[rows], self._excess[rows]))
+            self._run.note_best(self._run.ledger.outcomes(self._X[rows], self._slots[rows], self._excess[rows]))
             self._ready += count
         valid = self._excess <= 0.0
         ready = int(valid[: self._ready].sum())

@@ -49,9 +49,13 @@ class Work:
 
 
 class Queue:
-    """What waits to be sent: work that came back first, then what the source has still to give."""
+    """What waits to be sent: work that came back first, then what the source has still to give.
 
-    def __init__(self, source: Iterator[Work], expected: int) -> None:
+    A source gives None for "nothing now, but ask again when a result has come". `exhausted` tells that it has ended.
+    """
+
+    def __init__(self, source: Iterator[Work | None], expected: int) -> None:
+        self.exhausted = False
         self._source = source
         self._ready: deque[Work] = deque()
         self._expected = expected
@@ -69,9 +73,13 @@ class Queue:
     def draw(self, size: int) -> Work | None:
         """Up to `size` evaluations for one chunk; None when nothing waits."""
         while not self._ready:
-            work = next(self._source, None)
-            if work is None:
+            try:
+                work = next(self._source)
+            except StopIteration:
+                self.exhausted = True
                 self._drawn = self._expected
+                return None
+            if work is None:
                 return None
             self._drawn += len(work)
             if len(work):

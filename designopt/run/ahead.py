@@ -1,0 +1,135 @@
+"""A solver that asks for one design at a time and learns from each, with several of them on their way.
+
+Up to L (the solver's `look_ahead`) designs are asked for and not yet told. Ask i happens after the tell of ask i - L
+and before the next one, so that the sequence of designs is fixed; a design that is ready early waits for its turn.
+Where the study prefers speed (``order: completion``) results are told as they come: then the order in which they came
+is kept in the journal wherever it was another one than that of the asks, and a resumed run tells them in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Outcomes
+from designopt.run.ledger import PENDING
+from designopt.run.work import Work
+from designopt.space import Matrix
+
+if TYPE_CHECKING:
+    from designopt.run.stage import StageRun
+
+#: So many asks that need no evaluation are answered before the run looks up: at its journal, clock and signals.
+SILENT = 256
+
+
+class Ahead:
+    """The conversation with one solver. `ended` is set when it is over before the solver has no more to ask."""
+
+    def __init__(
+        self, run: StageRun, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+    ) -> None:
+        self._run = run
+        self._ask_solver = ask
+        self._tell_solver = tell
+        self._look_ahead = look_ahead
+        self._ledger = run.ledger
+        self._old = len(run.ledger.slot_of)
+        self._by_completion = run.dispatcher.execution.order == "completion"
+        self._tells = run.dispatcher.journal.tells(run.points.number)
+        self._out: dict[int, tuple[Matrix, Matrix, NDArray[np.int64]]] = {}
+        self._generation: list[Outcomes] = []
+        self._over = False
+        self.ended = False
+
+    def work(self) -> Iterator[Work | None]:
+        """The evaluations that are not known yet; None when there are none before a result has come."""
+        silent = 0
+        while True:
+            if self._may_ask():
+                work = self._ask()
+                silent = 0 if len(work) else silent + 1
+                if len(work) or silent % SILENT == 0:
+                    yield work if len(work) else None
+            elif (index := self._next()) is not None:
+                self._tell(index)
+            elif self._over and all(index in self._run.points.missing for index in self._out if self._waits(index)):
+                return
+            else:
+                yield None
+
+    def missing(self) -> frozenset[int]:
+        """Asks without a complete result."""
+        return frozenset(index for index in self._out if self._waits(index))
+
+    # ------------------------------------------------------------------------------------------------------ ask
+
+    def _may_ask(self) -> bool:
+        budget = self._run.budget
+        if self._over or len(self._out) >= self._look_ahead:
+            return False
+        if budget.fruitless or (budget.designs_left <= 0 and not self._out):
+            self._over = self.ended = True
+        return not self._over and budget.designs_left > 0
+
+    def _ask(self) -> Work:
+        run = self._run
+        index = run.asked
+        if run.ended_before(index + 1) or run.out_of_time():
+            self._over = self.ended = True
+            return _nothing(run)
+        X = run.admitted(self._ask_solver())
+        if len(X) > 1:
+            raise ValueError(f"a solver that asks ahead gives one design at a time, not {len(X)}")
+        if not len(X):
+            self._over = True
+            return _nothing(run)
+        excess = run.problem.space.excess(X)
+        slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
+        work = run.points.register(X, excess, index, slots, self._old)
+        run.asked += 1
+        run.budget.take(excess)
+        self._out[index] = (X, excess, slots)
+        return _nothing(run) if index in run.points.missing else work
+
+    # ----------------------------------------------------------------------------------------------------- tell
+
+    def _waits(self, index: int) -> bool:
+        slots = self._out[index][2]
+        return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
+
+    def _next(self) -> int | None:
+        """The ask whose result is to be told now; None when that has to wait."""
+        if not self._out:
+            return None
+        first = next(iter(self._out))
+        wanted = self._tells.get(self._run.told, first)
+        if wanted in self._out and not self._waits(wanted):
+            return wanted
+        if self._by_completion and self._run.told not in self._tells:
+            return next((index for index in self._out if not self._waits(index)), None)
+        return None
+
+    def _tell(self, index: int) -> None:
+        run = self._run
+        first = next(iter(self._out))
+        if index != first and run.told not in self._tells:
+            run.dispatcher.journal.add_tell(run.points.number, run.told, index)
+        X, excess, slots = self._out.pop(index)
+        outcomes = self._ledger.outcomes(X, slots, excess)
+        run.told += 1
+        run.heard(outcomes, excess)
+        self._generation.append(outcomes)
+        if len(self._generation) == self._look_ahead:
+            if not self._over and run.grows_too_little(self._generation):
+                self._over = self.ended = True
+            self._generation = []
+        self._tell_solver(outcomes)
+
+
+def _nothing(run: StageRun) -> Work:
+    none = np.empty(0, np.int64)
+    return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

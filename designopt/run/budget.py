@@ -1,0 +1,123 @@
+"""What a stage may still spend: designs, time, and as long as the hypervolume of what it finds grows."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from designopt.problem import Outcomes, Problem
+from designopt.space import Matrix
+from designopt.study.study import Budget, HypervolumeGain
+
+#: A solver that proposes so many invalid designs for each one of its budget is ended.
+INVALID_LIMIT = 100
+
+
+class StageBudget:
+    """The budget of a stage and what of it is spent. Designs that are invalid cost nothing.
+
+    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for.
+    """
+
+    def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
+        self.limits = budget
+        self.growth = Growth(budget.hypervolume, problem) if budget.hypervolume else None
+        self.valid = 0
+        self.invalid = 0
+        self._used = used
+        self._began = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds that this session has spent."""
+        return time.monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        """Of the wall time; infinite without a limit."""
+        return np.inf if self.limits.wall is None else self.limits.wall - self._used - self.elapsed
+
+    @property
+    def designs_left(self) -> float:
+        """How many valid designs may still be asked for; infinite without a limit."""
+        return np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid
+
+    @property
+    def fruitless(self) -> bool:
+        """Whether a stage with a number of designs to spend proposes hardly any that is valid."""
+        limit = self.limits.evaluations
+        return limit is not None and self.invalid > INVALID_LIMIT * max(limit, 100)
+
+    def take(self, excess: Matrix) -> int:
+        """Count designs that break relations by `excess` (0: not at all); the first rows that the budget allows."""
+        used = np.cumsum(excess <= 0.0)
+        rows = int(np.searchsorted(used, self.designs_left + 1))
+        valid = int(used[rows - 1]) if rows else 0
+        self.valid += valid
+        self.invalid += rows - valid
+        return rows
+
+    def give_back(self, designs: int) -> None:
+        """The model has refused so many of the designs that were counted."""
+        self.valid -= designs
+        self.invalid += designs
+
+
+class Growth:
+    """How the hypervolume of what a stage finds grows, generation by generation."""
+
+    def __init__(self, limit: HypervolumeGain, problem: Problem) -> None:
+        self._limit = limit
+        signs = np.array([objective.sign for objective in problem.objectives])
+        self._reference = signs * np.array(limit.reference, float)
+        self._front = np.empty((0, len(signs)))
+        self._history: deque[float] = deque(maxlen=limit.over_generations + 1)
+
+    def add(self, generation: Sequence[Outcomes]) -> None:
+        """One more generation of designs, at the end of which the hypervolume is taken."""
+        F = np.vstack([outcomes.objectives[outcomes.feasible] for outcomes in generation])
+        counted = F[np.less(F, self._reference).all(axis=1)]
+        before = self._history[-1] if self._history else 0.0
+        self._history.append(self._hypervolume() if self._add(counted) else before)
+
+    def _add(self, F: Matrix) -> bool:
+        """Keep what no other design dominates; whether that is something new."""
+        if not len(F):
+            return False
+        known = len(self._front)
+        every = np.vstack([self._front, F])
+        keep = _nondominated(every)
+        self._front = every[keep]
+        return bool(keep[known:].any())
+
+    def _hypervolume(self) -> float:
+        if self._front.shape[1] == 1:
+            return float(self._reference[0] - self._front.min())
+        import moocore
+
+        return float(moocore.hypervolume(self._front, ref=self._reference))
+
+    @property
+    def ended(self) -> str | None:
+        """That it grows too little, in words; None while it grows, and while there is nothing to grow."""
+        first, last = self._history[0], self._history[-1]
+        if len(self._history) <= self._limit.over_generations or first <= 0.0:
+            return None
+        gain = last / first - 1.0
+        if gain >= self._limit.gain_below:
+            return None
+        return f"hypervolume {last:.4g} grew by {gain:.2g} over the last {self._limit.over_generations} generations"
+
+
+def _nondominated(F: Matrix) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Rows that no other row dominates; of equal ones the first."""
+    if F.shape[1] == 1:
+        first = np.zeros(len(F), bool)
+        first[int(np.argmin(F[:, 0]))] = True
+        return first
+    import moocore
+
+    return np.asarray(moocore.is_nondominated(F, keep_weakly=False), bool)

@@ -1,0 +1,131 @@
+"""What a stage asks for: its points, their designs, and the slots of their evaluations in the ledger."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.run.errors import ReplayError
+from designopt.run.ledger import PENDING, Ledger
+from designopt.run.store import Store
+from designopt.run.work import Work
+from designopt.space import Matrix
+from designopt.study.study import Stage
+
+
+class Points:
+    """The points of `stage` in ask order. `recorded` are the designs of those that earlier sessions asked for."""
+
+    def __init__(self, stage: Stage, store: Store, ledger: Ledger) -> None:
+        self._stage = stage
+        self._store = store
+        self._journal = store.journal
+        self._ledger = ledger
+        self._problem = ledger.problem
+        self.number = self._journal.stage(stage.name)
+        self.recorded = np.array(self._journal.points(self.number), np.int64)
+        #: Asks without a complete result when the stage ended.
+        self.missing: frozenset[int] = frozenset()
+        #: How many points the stage has by now.
+        self.count = 0
+        self._designs: list[NDArray[np.int64]] = []
+        self._sent: set[int] = set()
+
+    def register(self, X: Matrix, excess: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
+        """Points, designs and slots for rows `X`, `first` being the ask index of the first of them.
+
+        Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
+        result were given up by an earlier stage. Raises `ReplayError` where the journal holds other points.
+        """
+        ledger = self._ledger
+        keys = self._problem.keys(X)
+        known = len(ledger.designs)
+        ids: list[int] = []
+        new: list[int] = []
+        for i, row in enumerate(keys):
+            number = ledger.design_of.setdefault(row[0], known + len(new))
+            if number == known + len(new):
+                new.append(i)
+            ids.append(number)
+        self._compare(X, ids, first)
+        if new:
+            ledger.add_designs(X[new], excess[new])
+            self._journal.add_designs(known, X[new].tolist(), excess[new].tolist())
+        unrecorded = max(0, len(self.recorded) - first)
+        if unrecorded < len(ids):
+            self._journal.add_points(self.number, first + unrecorded, ids[unrecorded:])
+        self._designs.append(np.array(ids, np.int64))
+        self.count += len(ids)
+        return self._slots_for(X, excess, keys, ids, slots, old)
+
+    def _slots_for(
+        self, X: Matrix, excess: Matrix, keys: list[list[bytes]], ids: list[int], slots: NDArray[np.int64], old: int
+    ) -> Work:
+        ledger = self._ledger
+        begin = len(ledger.slot_of)
+        new_keys: list[bytes] = []
+        wanted: dict[int, tuple[int, int, bytes]] = {}
+        status = ledger.status
+        for i in np.flatnonzero(excess <= 0.0).tolist():
+            for s, key in enumerate(keys[i]):
+                slot = ledger.slot_of.get(key)
+                if slot is None:
+                    slot = begin + len(new_keys)
+                    ledger.slot_of[key] = slot
+                    new_keys.append(key)
+                    wanted[slot] = (i, s, key)
+                elif slot < old and status[slot] == PENDING and slot not in self._sent:
+                    self._sent.add(slot)
+                    wanted[slot] = (i, s, key)
+                slots[i, s] = slot
+        if new_keys:
+            ledger.add_slots(len(new_keys))
+        rows = [i for i, _, _ in wanted.values()]
+        return Work(
+            slots=np.array(list(wanted), np.int64),
+            keys=[key for _, _, key in wanted.values()],
+            designs=np.array([ids[i] for i in rows], np.int64),
+            scenarios=np.array([s for _, s, _ in wanted.values()], np.int32),
+            X=X[rows],
+        )
+
+    def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
+        """The replay must ask for what the journal holds."""
+        recorded = self.recorded[first : first + len(ids)]
+        different = np.flatnonzero(recorded != ids[: len(recorded)])
+        if not len(different):
+            return
+        i = int(different[0])
+        space = self._problem.space
+        was = space.values(self._ledger.designs[recorded[i]].tolist())
+        now = space.values(X[i].tolist())
+        names = [name for name in {**now, **was} if now.get(name) != was.get(name)]
+        detail = ", ".join(f"{name} = {now.get(name)!r} instead of {was.get(name)!r}" for name in names)
+        solver = self._stage.solver.plugin
+        origin = self._stage.start_from
+        source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
+        hint = f"; it starts from {source}, whose results may have changed" if origin else ""
+        path = self._store.path
+        raise ReplayError(
+            f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
+            f"{solver.name}, version {solver.version}; compare provenance.jsonl for other versions){hint}; resume with "
+            "the versions of the journal, or run the study anew in another folder",
+            path,
+        )
+
+    def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
+        """Take the points from `first` to `end` as the journal holds them; their designs."""
+        designs = self.recorded[first:end]
+        self._designs.append(designs)
+        self.count += len(designs)
+        return designs
+
+    def designs(self) -> NDArray[np.int64]:
+        """Numbers of the distinct designs that the stage asked for, in ask order, but for those that were missing."""
+        if not self._designs:
+            return np.empty(0, np.int64)
+        asked = np.concatenate(self._designs)
+        if self.missing:
+            asked = asked[[i not in self.missing for i in range(len(asked))]]
+        _, first = np.unique(asked, return_index=True)
+        return np.asarray(asked[np.sort(first)])
