@@ -18,8 +18,8 @@ LAYERS = (
     ("dynamics", "collocation"),
     ("solvers",),
     ("run",),
-    ("report",),
-    ("api", "testing"),
+    ("report", "export"),
+    ("api", "testing", "templates"),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,42 @@
+"""The command line: arguments in, exit code out.
+
+Exit codes: 0 done; 1 done, but no feasible design (or an evaluation that gave other numbers than before); 2 the file or
+the arguments are wrong; 3 stopped by the failure policy; 4 the store does not fit (other problem or version, locked,
+not writable), or the output cannot be written; 130 interrupted; 141 the reader of the output went away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from designopt.cli.checking import validate
+from designopt.cli.ending import told_output
+from designopt.cli.listing import list_
+from designopt.cli.new import new
+from designopt.cli.reporting import report
+from designopt.cli.running import resume, run
+from designopt.cli.showing import show
+
+
+class _Commands(click.Group):
+    """A group of commands whose output may meet a closed pipe or a full disk."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with told_output():
+            return super().main(*args, **kwargs)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="designopt")
+def main() -> None:
+    """Design studies of mechanical and biomechanical models.
+
+    A study file says what is asked; `designopt run FILE` answers it. Start with a bundled one (studies/), or with one
+    of your own: `designopt new`.
+    """
+
+
+for _command in (new, validate, run, resume, report, show, list_):
+    main.add_command(_command)

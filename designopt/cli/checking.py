@@ -1,0 +1,74 @@
+"""``designopt validate``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from designopt import plugin
+from designopt.cli.ending import DONE, WRONG_INPUT, fail
+from designopt.cli.opening import plugin_option
+
+if TYPE_CHECKING:
+    from designopt.api import Study
+    from designopt.study.errors import Issue
+
+set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Replace a value of the file.")
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--try", "count", type=click.IntRange(min=0), default=0, help="Also evaluate COUNT designs here.")
+@set_option
+@plugin_option
+def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, ...]) -> None:
+    """Check study files: every mistake, with its place and its mend."""
+    from designopt.api import load
+    from designopt.study.errors import StudyError, render_json, render_text
+
+    issues: list[Issue] = []
+    for file in files:
+        _refuse_no_file(file)
+        try:
+            study = load(file, **given)
+        except StudyError as error:
+            issues += error.issues
+        except plugin.PluginError as error:
+            fail(f"error: {error}", WRONG_INPUT)
+        else:
+            if form == "text":
+                click.echo(f"{file}: a valid study")
+            if count:
+                _try(study, count, beside=form == "json")
+    if form == "json":
+        click.echo(render_json(tuple(issues)))
+    elif issues:
+        click.echo(render_text(tuple(issues)), err=True)
+    sys.exit(WRONG_INPUT if issues else DONE)
+
+
+def _refuse_no_file(file: str) -> None:
+    """A folder, or a pattern that the shell found nothing for, is told as such."""
+    path = Path(file)
+    if path.is_dir():
+        if (path / "problem.json").exists():
+            fail(f"error: {file} is a store; its study was checked when it ran: designopt show {file}", WRONG_INPUT)
+        fail(f"error: {file} is a folder; give its study files: designopt validate {path}/*.yaml", WRONG_INPUT)
+    if any(c in file for c in "*?[") and not path.exists():
+        fail(f"error: no file matches {file}", WRONG_INPUT)
+
+
+def _try(study: Study, count: int, *, beside: bool) -> None:
+    """Evaluate designs and say what came out, on stderr when `beside` other output."""
+    from designopt.run.evaluate import trial
+
+    try:
+        lines = trial(study.definition, count)
+    except plugin.PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+    for line in lines:
+        click.echo(f"  {line}", err=beside)

@@ -1,0 +1,191 @@
+"""``designopt show STORE --follow``: looks on at a run from outside, by reading its journal."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+import numpy as np
+
+from designopt.cli.ending import INTERRUPTED, STORE, fail
+from designopt.cli.reporting import write_page
+from designopt.run.errors import StoreError
+from designopt.run.lock import process_start
+from designopt.run.progress import Snapshot, line
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+#: Of the time, at most this share is spent on reading the journal.
+READING = 0.2
+#: Looks from which the rate is told.
+LOOKS = 10
+#: Events shown on a terminal.
+EVENTS = 5
+
+
+def follow(result: Result, *, every: float | None = None, page_every: float | None = None) -> Result:
+    """Show how the run of the store goes until it ends; what the store holds then.
+
+    Looks every `every` seconds, less often where reading the journal takes long. With `page_every` the report is
+    written anew that often, and at the end. Ctrl-C ends the looking, not the run.
+    """
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    every = every if every is not None else (1.0 if terminal else 60.0)
+    if not at_work(result.path):
+        click.echo(f"no run is at work on {result.path}", err=True)
+        return result
+    display: _Display = _Terminal() if terminal else _Lines()
+    looks: deque[tuple[float, int]] = deque(maxlen=LOOKS)
+    page_due = 0.0
+    try:
+        while True:
+            going = at_work(result.path)
+            began = time.monotonic()
+            result = _look(result)
+            looks.append((began, result.counts["evaluations"]))
+            display.update(result, _snapshot(result, looks))
+            if page_every is not None and (time.monotonic() >= page_due or not going):
+                write_page(result)
+                page_due = time.monotonic() + page_every
+            if not going:
+                return result
+            _wait(result.path, max(every, (time.monotonic() - began) / READING))
+    except KeyboardInterrupt:
+        display.close()
+        fail(f"no longer looking on; the run goes on: designopt show {result.path} --follow", INTERRUPTED)
+    finally:
+        display.close()
+
+
+def at_work(path: Path) -> bool:
+    """Whether a process holds the store; for one of another machine, whose word must do, what the lock says."""
+    try:
+        note = json.loads((path / "lock").read_bytes() or b"{}")
+        pid, started = int(note["pid"]), note["started"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return bool(note.get("host") != socket.gethostname() or process_start(pid) == started)
+
+
+def _wait(path: Path, seconds: float) -> None:
+    """Wait, but not longer than the run is at work."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0.0 and at_work(path):
+        time.sleep(min(left, 0.5))
+
+
+def _look(result: Result) -> Result:
+    from designopt.run.result import Result
+
+    try:
+        fresh = Result.open(result.path, result.study)
+        _ = fresh.counts, fresh.sessions, fresh.events
+    except StoreError as error:
+        fail(str(error), STORE)
+    return fresh
+
+
+def _snapshot(result: Result, looks: deque[tuple[float, int]]) -> Snapshot:
+    """The state of the run as its own progress line would tell it."""
+    counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
+    begun = set(result.stage.tolist())
+    number = max((k for k, stage in enumerate(stages) if stage.name in begun), default=0)
+    stage = stages[number]
+    here = result.stage == stage.name
+    total = stage.budget.evaluations
+    done = int((here & ~outcomes.invalid).sum())
+    (first, before), (last, now) = looks[0], looks[-1]
+    rate = (now - before) / (last - first) if last > first else 0.0
+    left = max(0, total - done) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
+    F = outcomes.objectives[outcomes.feasible]
+    best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
+    sessions = result.sessions
+    elapsed = max(0.0, time.time() - float(sessions[-1].get("started") or time.time())) if sessions else 0.0
+    failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
+    invalid = int(np.sum(here & outcomes.invalid))
+    return Snapshot(
+        stage.name, number + 1, len(stages), done, total, counts["evaluations"], failures, rate, elapsed, left, best,
+        invalid,
+    )  # fmt: skip
+
+
+class _Display(Protocol):
+    def update(self, result: Result, snapshot: Snapshot) -> None:
+        """Show the present state."""
+
+    def close(self) -> None:
+        """Leave it standing."""
+
+
+class _Lines:
+    """One line a look, and one for each event that is new."""
+
+    def __init__(self) -> None:
+        self._told = -1
+
+    def update(self, result: Result, snapshot: Snapshot) -> None:
+        events = result.events
+        for event in events[self._told :] if self._told >= 0 else ():
+            click.echo(f"{_clock(event['time'])} {_event(event)}")
+        self._told = len(events)
+        click.echo(f"{_clock(time.time())} {line(snapshot)}")
+        sys.stdout.flush()
+
+    def close(self) -> None:
+        pass
+
+
+class _Terminal:
+    """A view that renews itself: how far the stage is, what is best, what failed, what happened last."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._live = Live(console=Console(), auto_refresh=False)
+        self._live.start()
+
+    def update(self, result: Result, snapshot: Snapshot) -> None:
+        self._live.update(view(result, snapshot), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def view(result: Result, snapshot: Snapshot) -> Any:
+    """What a terminal shows."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    title = result.study.title or result.study.name
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("store", Text(str(result.path)))
+    counts = result.counts
+    grid.add_row("recorded", Text(f"{counts['evaluations']} evaluations, {counts['feasible']} feasible designs"))
+    for name, value in snapshot.best.items():
+        grid.add_row("best", Text(f"{name} {value:.6g}"))
+    failed = [f"{status}{f' ({why})' if why else ''} {n}" for (status, why), n in result.failures().items()]
+    grid.add_row("failed", Text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
+    parts: list[Any] = [Text(title, style="bold")]
+    if snapshot.total:
+        parts.append(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total)))
+    parts += [Text(line(Snapshot(**{**vars(snapshot), "best": {}}))), grid]
+    parts += [Text(f"{_clock(e['time'])} {_event(e)}", style="bright_black") for e in result.events[-EVENTS:]]
+    return Group(*parts)
+
+
+def _event(event: dict[str, Any]) -> str:
+    return f"{str(event['kind']).replace('_', ' ')}: {event['text']}"
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(seconds))

@@ -1,0 +1,39 @@
+"""``designopt list``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from designopt import plugin
+from designopt.cli.ending import WRONG_INPUT, fail
+
+
+@click.command(name="list")
+@click.argument("kind", required=False, type=click.Choice([*(f"{k}s" for k in plugin.GROUPS), "stores"]))
+@click.argument("folder", required=False, type=click.Path())
+def list_(kind: str | None, folder: str | None) -> None:
+    """List installed plugins (imports none of them), or the stores in FOLDER (default: results)."""
+    if folder is not None and kind != "stores":
+        raise click.UsageError(f"a folder goes with stores only: designopt list stores {folder}")
+    if kind == "stores":
+        _stores(Path(folder or "results"), given=folder is not None)
+        return
+    for k in plugin.GROUPS:
+        if kind in (None, f"{k}s"):
+            click.echo(f"{k}s")
+            for listed in plugin.installed(k):
+                click.echo(f"  {listed.name:<22} {listed.distribution} {listed.version}")
+
+
+def _stores(folder: Path, *, given: bool) -> None:
+    """The stores in a folder, one a line; the folder itself when it is one."""
+    if given and not folder.is_dir():
+        fail(f"error: {folder} is {'not a folder' if folder.exists() else 'no folder: it does not exist'}", WRONG_INPUT)
+    try:
+        own = [folder] if (folder / "journal.db").exists() else []
+        for store in [*own, *(journal.parent for journal in sorted(folder.glob("*/journal.db")))]:
+            click.echo(store)
+    except PermissionError as error:
+        fail(f"error: {folder}: {error.strerror}", WRONG_INPUT)

@@ -1,0 +1,41 @@
+"""``designopt new``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from designopt import templates
+from designopt.cli.ending import STORE, WRONG_INPUT, fail
+
+
+@click.command()
+@click.argument("template", required=False)
+@click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
+@click.option("--name", help="Name of the study, model and package that the template makes.")
+def new(template: str | None, output: str | None, name: str | None) -> None:
+    """Begin with a template: a study, or a plugin with its study and tests. Without TEMPLATE, list them.
+
+    Nothing that exists is overwritten.
+    """
+    if template is None:
+        if output or name:
+            raise click.UsageError("-o and --name go with a template: designopt new TEMPLATE")
+        for known in templates.TEMPLATES.values():
+            click.echo(f"{known.name:<10} {known.meaning}")
+        click.echo("\nbegin with one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
+        return
+    try:
+        made = templates.write(template, Path(output) if output else None, name)
+    except ValueError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+    except FileExistsError as error:
+        fail(f"error: {error.filename} exists already; give another place with -o", WRONG_INPUT)
+    except OSError as error:
+        fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
+    for file in made.files:
+        click.echo(f"wrote  {file}")
+    click.echo("\nnext:")
+    for command in made.next:
+        click.echo(f"  {command}")

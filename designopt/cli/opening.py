@@ -1,0 +1,61 @@
+"""What commands open: study files, stores, files with plugins; their mistakes become sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from designopt import plugin
+from designopt.cli.ending import STORE, WRONG_INPUT, fail
+
+if TYPE_CHECKING:
+    from designopt.api import Study
+    from designopt.run.result import Result
+
+plugin_option = click.option(
+    "--plugin",
+    "plugin_files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    help="Run this Python file and use the plugins that it declares.",
+)
+
+
+def load_study(path: str, overrides: tuple[str, ...] = (), plugin_files: tuple[str, ...] = ()) -> Study:
+    """The study in a file; ends the command with all that is wrong with it."""
+    from designopt.api import load
+    from designopt.study.errors import StudyError, render_text
+
+    try:
+        return load(path, overrides=overrides, plugin_files=plugin_files)
+    except StudyError as error:
+        fail(render_text(error.issues), WRONG_INPUT)
+    except plugin.PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+
+
+def declare(plugin_files: tuple[str, ...]) -> None:
+    """Run the files given with ``--plugin``."""
+    try:
+        for file in plugin_files:
+            plugin.load_file(file, Path(file).read_bytes())
+    except plugin.PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+
+
+def open_result(store: str, plugin_files: tuple[str, ...] = ()) -> Result:
+    """What a store holds; ends the command when it cannot be had."""
+    from designopt.api import open_store
+    from designopt.run.errors import StoreError
+
+    declare(plugin_files)
+    try:
+        result = open_store(store)
+        _ = result.counts, result.sessions  # read here, where a damaged journal can be told
+    except StoreError as error:
+        fail(str(error), STORE)
+    except plugin.PluginError as error:  # an aggregation of a file of the user's: nothing can be judged without it
+        fail(f"{store}: {error}; give the file that declares it with --plugin FILE", STORE)
+    return result

@@ -1,0 +1,138 @@
+"""``designopt report``: pages and tables from stores."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from designopt import plugin
+from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.opening import open_result, plugin_option
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+FORMATS = ("parquet", "csv", "netcdf")
+
+
+@click.command()
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...", type=click.Path())
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write the page [default: report.html in the store; with --compare comparison.html].",
+)
+@click.option("--compare", is_flag=True, help="One page that puts the stores side by side.")
+@click.option(
+    "--export",
+    "formats",
+    multiple=True,
+    type=click.Choice(FORMATS),
+    help="Also write all designs as a table (parquet, csv) or the kept arrays (netcdf), beside the page (repeatable).",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Judge anew without a simulation, as in objectives.0.over=mean (repeatable).",
+)
+@plugin_option
+def report(
+    stores: tuple[str, ...],
+    output: str | None,
+    compare: bool,
+    formats: tuple[str, ...],
+    changes: tuple[str, ...],
+    plugin_files: tuple[str, ...],
+) -> None:
+    """Write the report of STORE anew, also while its run is going; of several stores, or one page that compares them.
+
+    Results judged anew with --set go to report-set.html: the store and its own report stay as they are.
+    """
+    if compare and len(stores) < 2:
+        raise click.UsageError("--compare takes two stores or more")
+    if output and len(stores) > 1 and not compare:
+        raise click.UsageError("-o names one page; give --compare for one page about all stores, or leave -o out")
+    if compare and formats:
+        raise click.UsageError("--export writes the tables of each store; leave --compare out for it")
+    results = [_changed(open_result(store, plugin_files), changes) for store in stores]
+    if compare:
+        click.echo(_write_comparison(results, Path(output or "comparison.html")))
+        return
+    for result in results:
+        page = write_page(result, Path(output) if output else _default_page(result, changes))
+        click.echo(page)
+        if formats:
+            for file in write_exports(result, page, formats):
+                click.echo(file)
+
+
+def _default_page(result: Result, changes: Sequence[str]) -> Path:
+    return result.path / ("report-set.html" if changes else "report.html")
+
+
+def _changed(result: Result, changes: Sequence[str]) -> Result:
+    """`result` judged anew; ends the command when that cannot be done."""
+    from designopt.study.errors import StudyError, render_text
+
+    if not changes:
+        return result
+    try:
+        return result.with_changes(list(changes))
+    except StudyError as error:
+        fail(render_text(error.issues), WRONG_INPUT)
+    except (ValueError, plugin.PluginError) as error:
+        fail(f"error: {error}", WRONG_INPUT)
+
+
+def _write_comparison(results: list[Result], page: Path) -> Path:
+    from designopt.report.compare import write_comparison
+
+    try:
+        return Path(write_comparison(results, page))
+    except OSError as error:
+        fail(f"{page}: the comparison cannot be written ({error.strerror or error}); write it elsewhere with -o", STORE)
+    except ValueError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+
+
+def write_page(result: Result, file: Path | None = None) -> Path:
+    """The page of `result`; ends the command when it cannot be written."""
+    from designopt.report import write_report
+
+    target = file or result.path / "report.html"
+    try:
+        return write_report(result, target)
+    except OSError as error:
+        way_out = f"write it elsewhere with: designopt report {shlex.quote(str(result.path))} -o FILE"
+        fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
+
+
+def write_exports(result: Result, page: Path, formats: Sequence[str], *, required: bool = True) -> list[Path]:
+    """Tables and arrays beside `page`, under its name when it is not the store's own report.
+
+    Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
+    """
+    from designopt.export import ExportError, export
+
+    prefix = "" if page.stem == "report" else f"{page.stem}."
+    written: list[Path] = []
+    for form in dict.fromkeys(formats):
+        try:
+            written += export(result, page.parent, [form], prefix=prefix)
+        except ExportError as error:
+            if required:
+                fail(f"error: {error}", WRONG_INPUT)
+            click.echo(f"not exported: {error}", err=True)
+        except OSError as error:
+            text = f"{page.parent}: the {form} export cannot be written ({error.strerror or error})"
+            if required:
+                fail(text, STORE)
+            click.echo(text, err=True)
+    return written

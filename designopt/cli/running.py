@@ -1,0 +1,155 @@
+"""``designopt run`` and ``designopt resume``."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from designopt.cli.checking import set_option
+from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, fail
+from designopt.cli.opening import load_study, plugin_option
+from designopt.cli.reporting import write_exports, write_page
+
+if TYPE_CHECKING:
+    from designopt.run.progress import Mode
+    from designopt.run.result import Result
+
+F = Callable[..., Any]
+
+
+def _running(command: F) -> F:
+    """Options shared by the commands that evaluate, and the way their errors become exit codes."""
+
+    @click.option("--workers", type=click.IntRange(min=1), help="Local worker processes (default: one a core).")
+    @click.option("--scheduler", metavar="ADDRESS", help="Use the Dask scheduler at ADDRESS instead of local workers.")
+    @click.option("--executor", type=click.Choice(["auto", "serial", "dask"]), help="Override the study's executor.")
+    @click.option("--insecure", is_flag=True, help="Allow an unencrypted scheduler on another host.")
+    @click.option("--allow-version-skew", is_flag=True, help="Allow workers with other versions.")
+    @click.option(
+        "--progress",
+        "progress_mode",
+        type=click.Choice(["auto", "line", "json", "none"]),
+        default="auto",
+        show_default=True,
+        help="Progress on stderr; json is one object a line.",
+    )
+    @functools.wraps(command)
+    def with_exit_codes(**arguments: Any) -> None:
+        from designopt.run.errors import FailurePolicyStop, Interrupted, StoreError
+
+        if arguments["scheduler"] not in (None, "local") and arguments["workers"] is not None:
+            raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
+        if arguments["executor"] == "serial" and (arguments["workers"] or arguments["scheduler"]):
+            raise click.UsageError("--executor serial has neither --workers nor --scheduler")
+        try:
+            sys.exit(command(**arguments))
+        except StoreError as error:
+            fail(str(error), STORE)
+        except FailurePolicyStop as error:
+            fail(str(error), FAILURE_POLICY)
+        except Interrupted as error:
+            fail(str(error), INTERRUPTED)
+
+    return with_exit_codes
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("-o", "--output", metavar="STORE", help="Folder of the results [default: results/NAME.study].")
+@click.option("--dry-run", is_flag=True, help="Check, say what would run, and stop.")
+@set_option
+@plugin_option
+@_running
+def run(
+    file: str,
+    output: str | None,
+    dry_run: bool,
+    overrides: tuple[str, ...],
+    plugin_files: tuple[str, ...],
+    progress_mode: Mode,
+    **options: Any,
+) -> int:
+    """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
+    from designopt.run.progress import progress
+
+    study = load_study(file, overrides, plugin_files)
+    store = Path(output) if output else study.default_store
+    if dry_run:
+        from designopt.run.plan import plan
+
+        chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
+        execution = dataclasses.replace(study.definition.execution, **chosen)
+        click.echo(plan(dataclasses.replace(study.definition, execution=execution), store))
+        return DONE
+    return _finish(study.run(store, progress=progress(progress_mode), **options))
+
+
+@click.command()
+@click.argument("store", type=click.Path())
+@click.option(
+    "--budget", multiple=True, metavar="STAGE=N", help="A larger number of evaluations for a stage (repeatable)."
+)
+@plugin_option
+@_running
+def resume(
+    store: str, budget: tuple[str, ...], plugin_files: tuple[str, ...], progress_mode: Mode, **options: Any
+) -> int:
+    """Continue a stopped run; nothing that was recorded is computed again."""
+    from designopt.api import resume as resume_store
+    from designopt.run.progress import progress
+
+    budgets = dict(_budget(item) for item in budget)
+    return _finish(
+        resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
+    )
+
+
+def _budget(text: str) -> tuple[str, int]:
+    stage, _, number = text.rpartition("=")
+    if not stage or not number.isdigit():
+        raise click.UsageError(f"--budget takes STAGE=N, a stage's name and a whole number, not '{text}'")
+    return stage, int(number)
+
+
+def _finish(result: Result) -> int:
+    """The short table, the report, the exports and the next commands, after a run."""
+    from designopt.report import summary_table
+    from designopt.run.errors import resume_command
+
+    feasible = bool(result.outcomes.feasible.any())
+    if feasible:
+        click.echo(f"{summary_table(result)}\n")
+    page = write_page(result)
+    click.echo(f"report       {page}")
+    if result.study.export:
+        for file in write_exports(result, page, result.study.export, required=False):
+            click.echo(f"export       {file}")
+    click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
+    budgeted = [stage.name for stage in result.study.stages if stage.budget.evaluations is not None]
+    larger = f" --budget {budgeted[-1]}=N   (with a larger budget)" if budgeted else ""
+    click.echo(f"resume       {resume_command(result.path)}{larger}")
+    if not feasible:
+        click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
+        click.echo(_most_frequent_failure(result), err=True, nl=bool(result.failures()))
+        return NOTHING_FEASIBLE
+    return DONE
+
+
+def _most_frequent_failure(result: Result) -> str:
+    """Class, reason, number and what was said first, in one line; "" when every evaluation gave a result."""
+    for (status, reason), number in result.failures().items():
+        rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
+        lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines()
+        said = (
+            f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""
+        )  # a traceback ends with its error
+        share = f"{number} of {result.status.size}"
+        return f"Most frequent failure: {status}{f' ({reason})' if reason else ''}, {share}{said}"
+    return ""

@@ -1,0 +1,122 @@
+"""``designopt show``: a plugin, the state of a store, one design, the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from designopt import plugin
+from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.opening import declare, open_result, plugin_option
+
+
+@click.command()
+@click.argument("name")
+@click.option("--follow", is_flag=True, help="STORE: look on until the run ends; Ctrl-C leaves the run alone.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="--follow: how often to look [default: 1 on a terminal, else 60].",
+)
+@click.option(
+    "--report",
+    "page_every",
+    type=click.FloatRange(min=1.0),
+    metavar="SECONDS",
+    help="--follow: also write the report anew, this often and at the end.",
+)
+@click.option("--evaluate", is_flag=True, help="STORE/POINT: compute the design again here, and compare.")
+@click.option(
+    "--arrays", "array_file", type=click.Path(dir_okay=False), metavar="FILE.npz", help="--evaluate: keep its arrays."
+)
+@plugin_option
+def show(
+    name: str,
+    follow: bool,
+    every: float | None,
+    page_every: float | None,
+    evaluate: bool,
+    array_file: str | None,
+    plugin_files: tuple[str, ...],
+) -> None:
+    """Show a plugin's settings with their units, the state of a store, one design, or `schema`.
+
+    NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
+    of its key, or a label of the chosen designs such as "best mass"; or `schema`, the JSON Schema of study files.
+    """
+    if (every is not None or page_every is not None) and not follow:
+        raise click.UsageError("--every and --report go with --follow")
+    if array_file and not evaluate:
+        raise click.UsageError("--arrays goes with --evaluate; kept arrays are exported by: designopt report --export")
+    if name == "schema":
+        from designopt.study.schema import schema
+
+        _refuse(follow, evaluate, "the schema")
+        declare(plugin_files)
+        click.echo(json.dumps(schema(), indent=2))
+    elif Path(name).is_dir():
+        _refuse(False, evaluate, "a whole store; name a design: STORE/POINT")
+        _store(name, follow, every, page_every, plugin_files)
+    elif (found := _store_and_point(name)) is not None:
+        from designopt.cli.design import show_design
+
+        _refuse(follow, False, "one design")
+        show_design(*found, plugin_files, evaluate=evaluate, array_file=array_file)
+    else:
+        _refuse(follow, evaluate, f"'{name}', which is no store")
+        _plugin(name, plugin_files)
+
+
+def _refuse(follow: bool, evaluate: bool, what: str) -> None:
+    if follow:
+        raise click.UsageError(f"--follow is for a store, not for {what}")
+    if evaluate:
+        raise click.UsageError(f"--evaluate is for one design, not for {what}")
+
+
+def _store(
+    store: str, follow: bool, every: float | None, page_every: float | None, plugin_files: tuple[str, ...]
+) -> None:
+    from designopt.report import state, summary_table
+
+    result = open_result(store, plugin_files)
+    if follow:
+        from designopt.cli.follow import follow as look_on
+
+        result = look_on(result, every=every, page_every=page_every)
+        click.echo()
+    click.echo(f"{state(result)}\n\n{summary_table(result)}")
+    if result.ended != "done":
+        from designopt.run.errors import resume_command
+
+        click.echo(f"\ncontinue     {resume_command(result.path)}")
+
+
+def _store_and_point(name: str) -> tuple[str, str] | None:
+    """The store and the point that ``STORE/POINT`` names; None when no folder in it is a store."""
+    store, _, point = name.rpartition("/")
+    if store and point and (Path(store) / "journal.db").exists():
+        return store, point
+    return None
+
+
+def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:
+    from designopt.study.settings import describe
+
+    declare(plugin_files)
+    found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
+    if not found:
+        known = ", ".join(sorted({n for k in plugin.GROUPS for n in plugin.names(k)}))
+        if Path(name).exists():
+            fail(
+                f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
+            )
+        fail(f"error: '{name}' is neither a store nor a plugin (installed: {known})", WRONG_INPUT)
+    for k in found:
+        try:
+            click.echo(describe(plugin.find(k, name)))
+        except plugin.PluginError as error:
+            fail(f"error: {error}", WRONG_INPUT)

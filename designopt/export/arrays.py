@@ -1,0 +1,257 @@
+"""The kept arrays of a result as one NetCDF-4 file with named axes.
+
+Every array is a variable over ``design``, ``scenario`` and its own axes, one chunk an evaluation. An axis is as long as
+the longest array along it; shorter ones are filled up (NaN, or an empty text), and ``<axis>_length`` says how far each
+goes. Arrays of one evaluation that differ along an axis of the same name get an axis each. An array that bears the name
+of its only axis is that axis's coordinate where all evaluations share it; else the axis is called ``<axis>_index``.
+Whole numbers stay whole where nothing is filled up; a complex array becomes ``<name>_real`` and ``<name>_imag``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.export.table import Column, columns
+from designopt.run.errors import StoreError
+from designopt.run.journal import Journal
+from designopt.run.store import read_arrays
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The arrays of one evaluation: the design's row, the scenario's position, and the file in the store."""
+
+    row: int
+    scenario: int
+    reference: str
+
+
+def kept_arrays(result: Result) -> list[Kept]:
+    """All evaluations of `result` whose arrays are kept, by design and scenario."""
+    journal = Journal.read(result.path, result.problem)
+    try:
+        references = {key: reference for key, reference in journal.evaluations("key, arrays") if reference}
+    finally:
+        journal.close()
+    if not references:
+        return []
+    return [
+        Kept(row, scenario, references[key])
+        for row, keys in enumerate(result.problem.keys(result.outcomes.X))
+        for scenario, key in enumerate(keys)
+        if key in references
+    ]
+
+
+@dataclass
+class _Layout:
+    """What all evaluations have of one array: how often, of which type, how long along each axis."""
+
+    count: int = 0
+    dtype: Any = None
+    shapes: set[tuple[int, ...]] = field(default_factory=set)
+    first: NDArray[Any] | None = None
+    same: bool = True
+
+    def add(self, array: NDArray[Any]) -> None:
+        self.count += 1
+        self.dtype = array.dtype if self.dtype is None else np.promote_types(self.dtype, array.dtype)
+        self.shapes.add(array.shape)
+        if self.first is None:
+            self.first = array
+        elif self.same:
+            self.same = bool(np.array_equal(self.first, array))
+
+
+def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[str, Any]) -> None:
+    """Write the arrays of the evaluations `kept`, which are read twice and held one evaluation at a time."""
+    import h5py  # type: ignore[import-untyped, unused-ignore]  # what h5netcdf writes with
+    from h5netcdf import File
+
+    layouts, clashing = _survey(result, kept)
+    plan = _Plan(result, kept, layouts, clashing)
+    with File(file, "w") as nc:
+        for name, value in facts.items():
+            nc.attrs[name] = json.dumps(value) if isinstance(value, dict) else value
+        for name, size in plan.sizes.items():
+            nc.dimensions[name] = size
+        text = h5py.string_dtype()
+        designs = nc.create_variable("design", ("design",), np.int64, data=plan.rows)
+        designs.attrs["long_name"] = "row in the table of designs"
+        names = np.array([s.name for s in result.problem.scenarios], dtype=object)
+        nc.create_variable("scenario", ("scenario",), text, data=names)
+        for column in columns(result):
+            if column.role in ("parameter", "objective", "feasible"):
+                _describe_design(nc, column, plan, text)
+        for name in plan.layouts:
+            _create(nc, name, plan, text)
+        for axis in plan.ragged:
+            length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
+            length.attrs["long_name"] = f"values along {axis}; what comes after is filled up"
+        for item, arrays in _each(result, kept):
+            _fill(nc, plan, plan.place[item.row], item.scenario, arrays)
+
+
+def _each(result: Result, kept: list[Kept]) -> Iterator[tuple[Kept, dict[str, NDArray[Any]]]]:
+    for item in kept:
+        try:
+            yield item, read_arrays(result.path, item.reference)
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{result.path}: {item.reference} cannot be read: {error}", result.path) from error
+
+
+def _survey(result: Result, kept: list[Kept]) -> tuple[dict[str, _Layout], set[str]]:
+    """The layout of each array, and the axes along which arrays of one evaluation differ."""
+    layouts: dict[str, _Layout] = {}
+    clashing: set[str] = set()
+    for _, arrays in _each(result, kept):
+        along: dict[str, int] = {}
+        for name, array in arrays.items():
+            layouts.setdefault(name, _Layout()).add(array)
+            for axis, length in zip(_declared(result, name, array.ndim), array.shape, strict=True):
+                if along.setdefault(axis, length) != length:
+                    clashing.add(axis)
+    return layouts, clashing
+
+
+def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
+    """The axes of an array as its model declares them; numbered ones when it does not, or not so many."""
+    declared = result.problem.model.plugin.arrays.get(name)
+    if declared is None or len(declared.axes) != count:
+        return tuple(f"{name}_{k}" for k in range(count))
+    axes = list(declared.axes)
+    return tuple(axis if axes.count(axis) == 1 else f"{axis}_{k}" for k, axis in enumerate(axes))
+
+
+class _Plan:
+    """Names and sizes of all axes, decided before anything is written."""
+
+    def __init__(self, result: Result, kept: list[Kept], layouts: dict[str, _Layout], clashing: set[str]) -> None:
+        self.layouts = layouts
+        self.arrays = result.problem.model.plugin.arrays
+        self.rows = np.unique([item.row for item in kept])
+        self.place = {row: k for k, row in enumerate(self.rows.tolist())}
+        self.total = len(kept)
+        complete = len(self.rows) * len(result.problem.scenarios)
+        self.sizes = {"design": len(self.rows), "scenario": len(result.problem.scenarios)}
+        self.axes: dict[str, tuple[str, ...]] = {}
+        self.coordinates: set[str] = set()
+        lengths: dict[str, set[int]] = {}
+        for name, layout in layouts.items():
+            count = len(next(iter(layout.shapes)))
+            axes = tuple(f"{name}_{axis}" if axis in clashing else axis for axis in _declared(result, name, count))
+            if axes == (name,) and layout.same and layout.count == self.total:
+                self.coordinates.add(name)
+            self.axes[name] = axes
+        for name, layout in layouts.items():
+            self.axes[name] = tuple(self._renamed(axis) for axis in self.axes[name])
+            for shape in layout.shapes:
+                for axis, length in zip(self.axes[name], shape, strict=True):
+                    lengths.setdefault(axis, set()).add(length)
+        self.sizes |= {axis: max(found) for axis, found in lengths.items()}
+        self.ragged = {axis for axis, found in lengths.items() if len(found) > 1}
+        self.full = {
+            name
+            for name, layout in layouts.items()
+            if layout.count == complete and not self.ragged.intersection(self.axes[name])
+        }
+
+    def _renamed(self, axis: str) -> str:
+        taken = axis in ("design", "scenario") or (axis in self.layouts and axis not in self.coordinates)
+        return f"{axis}_index" if taken else axis
+
+    def length_of(self, axis: str) -> str:
+        """The variable that says how far each array goes along a ragged axis."""
+        name = f"{axis}_length"
+        while name in self.layouts or name in self.sizes:
+            name += "_"
+        return name
+
+
+def _create(nc: Any, name: str, plan: _Plan, text: Any) -> None:
+    axes, layout = plan.axes[name], plan.layouts[name]
+    if name in plan.coordinates:
+        variable = nc.create_variable(name, axes, layout.first.dtype, data=layout.first)  # type: ignore[union-attr]
+        _label(variable, plan, name)
+        return
+    for part in _parts(name, layout.dtype):
+        dtype, fill = _stored(layout.dtype, name in plan.full)
+        chunks = (1, 1, *(max(1, plan.sizes[a]) for a in axes))
+        kind = {"dtype": text} if dtype is None else {"dtype": dtype, "fillvalue": fill}
+        variable = nc.create_variable(part, ("design", "scenario", *axes), chunks=chunks, **kind)
+        _label(variable, plan, name)
+
+
+def _label(variable: Any, plan: _Plan, name: str) -> None:
+    declared = plan.arrays.get(name)
+    if declared is not None and declared.unit:
+        variable.attrs["units"] = declared.unit
+    if declared is not None and declared.description:
+        variable.attrs["long_name"] = declared.description
+
+
+def _parts(name: str, dtype: Any) -> tuple[str, ...]:
+    return (f"{name}_real", f"{name}_imag") if dtype.kind == "c" else (name,)
+
+
+def _stored(dtype: Any, full: bool) -> tuple[Any, Any]:
+    """Type and fill value in the file; None for text."""
+    if dtype.kind == "c":
+        return np.dtype("f4") if dtype.itemsize == 8 else np.dtype("f8"), np.nan
+    if dtype.kind == "f":
+        return dtype if dtype.itemsize in (4, 8) else np.dtype("f8"), np.nan
+    if dtype.kind == "b":
+        return (np.dtype("u1"), None) if full else (np.dtype("f8"), np.nan)
+    if dtype.kind in "iu":
+        return (dtype, None) if full else (np.dtype("f8"), np.nan)
+    return None, None
+
+
+def _fill(nc: Any, plan: _Plan, row: int, scenario: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
+        for axis, length in zip(plan.axes[name], array.shape, strict=True):
+            if axis in plan.ragged:
+                nc.variables[plan.length_of(axis)][row, scenario] = length
+        if name in plan.coordinates:
+            continue
+        where = (row, scenario, *(slice(0, length) for length in array.shape))
+        for part, values in zip(
+            _parts(name, plan.layouts[name].dtype), _pieces(array, plan.layouts[name].dtype), strict=True
+        ):
+            nc.variables[part][where] = values
+
+
+def _pieces(array: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
+    if dtype.kind == "c":
+        return array.real, array.imag
+    if dtype.kind == "b":
+        return (array.astype("u1"),)
+    return (array.astype(object) if dtype.kind in "US" else array,)
+
+
+def _describe_design(nc: Any, column: Column, plan: _Plan, text: Any) -> None:
+    """A parameter or objective of the designs with arrays, beside them."""
+    name = column.name
+    while name in nc.variables or name in nc.dimensions or name in plan.layouts:
+        name += "_"
+    values = [column.values(slice(row, row + 1))[0] for row in plan.rows.tolist()]
+    if column.kind == "string":
+        data, dtype = np.array(["" if v is None else v for v in values], dtype=object), text
+    elif column.kind == "boolean" and None not in values:
+        data, dtype = np.array(values, np.uint8), np.uint8
+    else:
+        data, dtype = np.array([np.nan if v is None else v for v in values], float), np.float64
+    variable = nc.create_variable(name, ("design",), dtype, data=data)
+    variable.attrs["role"] = column.role
+    if column.unit:
+        variable.attrs["units"] = column.unit

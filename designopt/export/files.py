@@ -1,0 +1,140 @@
+"""The files of an export, and where their numbers come from."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from designopt.export.table import Column, columns
+
+if TYPE_CHECKING:
+    from designopt.run.result import Result
+
+#: Rows that are turned into Python objects at once.
+BLOCK = 20_000
+
+
+class ExportError(Exception):
+    """Nothing can be exported in this format; the message says why."""
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    return (slice(begin, min(begin + BLOCK, count)) for begin in range(0, count, BLOCK))
+
+
+def facts(result: Result) -> dict[str, Any]:
+    """Where the numbers come from: study, seed, problem, model, versions, state of the run."""
+    import designopt
+
+    study, model = result.study, result.problem.model.plugin
+    sessions = result.sessions
+    return {
+        "study": study.name,
+        "title": study.title,
+        "seed": study.seed,
+        "problem": result.problem.digest,
+        "model": model.name,
+        "model_version": model.version,
+        "run": result.ended,
+        "versions": dict(sessions[-1]["versions"]) if sessions else {},
+        "written_by": f"designopt {designopt.__version__}",
+    }
+
+
+@contextlib.contextmanager
+def _replacing(file: Path) -> Iterator[Path]:
+    """A temporary name beside `file` that becomes `file` at the end, and vanishes when that fails."""
+    partial = file.with_name(f".{file.name}.part")
+    try:
+        yield partial
+        os.replace(partial, file)
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _missing(what: str, error: ImportError) -> ExportError:
+    return ExportError(f"{what} needs {error.name}; install it with: pip install 'designopt[export]'")
+
+
+def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """RFC 4180 in UTF-8; numbers in their shortest exact form."""
+    table = columns(result)
+    file = folder / f"{prefix}designs.csv"
+    with _replacing(file) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([c.name for c in table])
+        for rows in _blocks(len(result.outcomes)):
+            writer.writerows(zip(*(_csv_cells(c, rows) for c in table), strict=True))
+    described = folder / f"{file.name}-metadata.json"
+    data = {
+        "@context": "http://www.w3.org/ns/csvw",
+        "url": file.name,
+        "tableSchema": {"columns": [_csvw(c) for c in table]},
+        "notes": [facts(result), *({"titles": c.name, **c.facts} for c in table)],
+    }
+    with _replacing(described) as partial:
+        partial.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return [file, described]
+
+
+def _csv_cells(column: Column, rows: slice) -> list[Any]:
+    values = column.values(rows)
+    if column.kind == "boolean":
+        return [None if v is None else "true" if v else "false" for v in values]
+    return values
+
+
+def _csvw(column: Column) -> dict[str, str]:
+    """A column as `CSV on the Web <https://www.w3.org/TR/tabular-metadata/>`_ describes it."""
+    described = {"titles": column.name, "datatype": column.kind}
+    if column.unit:
+        described["schema:unitText"] = column.unit
+    if column.meaning:
+        described["dc:description"] = column.meaning
+    return described
+
+
+def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise _missing("Parquet", error) from None
+    kinds = {
+        "number": pyarrow.float64(), "integer": pyarrow.int64(), "boolean": pyarrow.bool_(), "string": pyarrow.string(),
+    }  # fmt: skip
+    table = columns(result)
+    schema = pyarrow.schema(
+        [pyarrow.field(c.name, kinds[c.kind], metadata=c.facts or None) for c in table],
+        metadata={"designopt": json.dumps(facts(result), ensure_ascii=False)},
+    )
+    file = folder / f"{prefix}designs.parquet"
+    with _replacing(file) as partial, partial.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
+        for rows in _blocks(len(result.outcomes)):
+            arrays = [pyarrow.array(c.values(rows), kinds[c.kind]) for c in table]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+    return [file]
+
+
+def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
+    from designopt.export.arrays import kept_arrays, write_arrays
+
+    kept = kept_arrays(result)
+    if not kept:
+        raise ExportError(
+            f"{result.path}: no arrays are kept, so there is nothing for NetCDF; "
+            "name some in the study: execution: {arrays: [...]}"
+        )
+    file = folder / f"{prefix}arrays.nc"
+    try:
+        with _replacing(file) as partial:
+            write_arrays(result, kept, partial, facts(result))
+    except ImportError as error:
+        raise _missing("NetCDF", error) from None
+    return [file]

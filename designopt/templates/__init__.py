@@ -1,0 +1,126 @@
+"""What ``designopt new`` begins with: study files and plugins that run as they are written.
+
+A template is a file or a folder beside this one; its files end in ``.template``. ``{{name}}`` in a text and ``NAME``
+in a file's name stand for the name that is given.
+"""
+
+from __future__ import annotations
+
+import keyword
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+SUFFIX = ".template"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template: what it is, and the commands that go on from it (``{place}`` is where it was written)."""
+
+    name: str
+    meaning: str
+    next: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was written, and the commands that go on from there."""
+
+    files: tuple[Path, ...]
+    next: tuple[str, ...]
+
+
+TEMPLATES: Mapping[str, Template] = {
+    t.name: t
+    for t in (
+        Template(
+            "damper",
+            "a study file: stiffness and damping of the bundled prosthetic knee",
+            ("designopt validate {place}", "designopt run {place}"),
+        ),
+        Template(
+            "isolation",
+            "a folder with a model in one Python file, and a study file that uses it",
+            (
+                "cd {place}",
+                "designopt validate {name}.yaml --plugin {name}.py",
+                "designopt run {name}.yaml --plugin {name}.py",
+            ),
+        ),
+        Template(
+            "plugin",
+            "a package that installs a model and an objective by name, with a study and tests",
+            ("cd {place}", "pip install -e .", "python -m pytest", "designopt run {name}.yaml"),
+        ),
+    )
+}
+
+
+def write(template: str, target: Path | None = None, name: str | None = None) -> Made:
+    """Write `template` to `target` (named after `name` by default).
+
+    `name` is that of the study, and of the model and package if the template makes them. Raises `ValueError` for a
+    template or a name that there cannot be, `FileExistsError` when something is in the way (nothing is written then),
+    `OSError` when a file cannot be written.
+    """
+    if template not in TEMPLATES:
+        from designopt.plugin import closest
+
+        near = closest(template, TEMPLATES)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(TEMPLATES)}"
+        raise ValueError(f"no template named '{template}'; {hint}")
+    name = _checked(name if name is not None else _default_name(template, target))
+    source = files("designopt.templates")
+    single = source / f"{template}.yaml{SUFFIX}"
+    if single.is_file():
+        place = target or Path(f"{name}.yaml")
+        texts = {place: single}
+    else:
+        place = target or Path(name)
+        texts = {place / path.replace("NAME", name): found for path, found in _below(source / template)}
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise FileExistsError(17, "exists already", str(place))
+    for file in texts:
+        if file.exists():
+            raise FileExistsError(17, "exists already", str(file))
+    for file, found in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(_filled(found.read_text(encoding="utf-8"), name))
+    steps = tuple(step.format(place=shlex.quote(str(place)), name=name) for step in TEMPLATES[template].next)
+    return Made(tuple(texts), steps)
+
+
+def _default_name(template: str, target: Path | None) -> str:
+    if target is None:
+        return "my_plugin" if template == "plugin" else template
+    return target.stem if target.suffix in (".yaml", ".yml") else target.name
+
+
+def _checked(name: str) -> str:
+    """A name that may stand for a module, a plugin and a study."""
+    if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise ValueError(
+            f"'{name}' cannot be a name here: it takes lower-case letters, digits and underscores, a letter first; "
+            "give one with --name"
+        )
+    if name == "designopt" or name.startswith("_"):
+        raise ValueError(f"'{name}' cannot be a name here: it is taken; give one with --name")
+    return name
+
+
+def _below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Files of a template by their path in it, without the suffix."""
+    for item in sorted(folder.iterdir(), key=lambda i: i.name):
+        if item.is_dir():
+            yield from _below(item, f"{path}{item.name}/")
+        elif item.name.endswith(SUFFIX):
+            yield path + item.name.removesuffix(SUFFIX), item
+
+
+def _filled(text: str, name: str) -> str:
+    return text.replace("{{name}}", name)
