@@ -19,6 +19,9 @@ from designopt.study.values import Checked, check, checker, refused, several, wr
 Method = Literal["knee", "utopia", "topsis", "nearest_to"]
 
 
+_Weight = Annotated[float, Quantity("", "weight", ge=0.0)]
+
+
 class KneeSection(TypedDict):
     """The knee has no settings."""
 
@@ -27,13 +30,14 @@ class UtopiaSection(TypedDict, total=False):
     """The design nearest to the best of every objective."""
 
     norm: Literal["l1", "l2", "chebyshev"]
+    weights: dict[str, _Weight]
 
 
 class TopsisSection(TypedDict, total=False):
     """Nearest to the best and farthest from the worst."""
 
     norm: Literal["vector", "minmax"]
-    weights: dict[str, Annotated[float, Quantity("", "weight", ge=0.0)]]
+    weights: dict[str, _Weight]
 
 
 _SETTINGS: dict[str, Any] = {
@@ -81,6 +85,7 @@ def nearest_or_none(word: str) -> str:
     return hint if hint.startswith(";") else ""
 
 
+_WEIGHTS = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}}
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
 _JSON_SCHEMA = {
     "anyOf": [
@@ -95,14 +100,14 @@ _JSON_SCHEMA = {
                 "utopia": {
                     "type": "object",
                     "additionalProperties": False,
-                    "properties": {"norm": {"enum": ["l1", "l2", "chebyshev"], "default": "l2"}},
+                    "properties": {"norm": {"enum": ["l1", "l2", "chebyshev"], "default": "l2"}, "weights": _WEIGHTS},
                 },
                 "topsis": {
                     "type": "object",
                     "additionalProperties": False,
                     "properties": {
                         "norm": {"enum": ["vector", "minmax"], "default": "vector"},
-                        "weights": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+                        "weights": _WEIGHTS,
                     },
                 },
                 "nearest_to": _AMOUNTS,

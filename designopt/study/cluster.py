@@ -15,7 +15,7 @@ from designopt.study.study import Cluster
 from designopt.study.values import refused, wrong_kind
 
 #: Bytes of the units of memory. Pint takes bytes for plain numbers and would accept radians here.
-BYTES = {
+BYTES: dict[str, int] = {
     "B": 1,
     **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)},
     **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
@@ -39,7 +39,7 @@ class Memory:
             match = _AMOUNT.fullmatch(value.strip())
             if match is None or match[2] not in BYTES:
                 raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
-            size = round(float(match[1]) * BYTES[match[2]])
+            size: int = round(float(match[1]) * BYTES[match[2]])
             if size < _LEAST:
                 raise refused(f"must be at least 100 MB, is {value.strip()}")
             if size >= 2**63:

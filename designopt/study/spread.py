@@ -247,16 +247,16 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
         ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
         return None
     mean = _number(ctx, section["mean"], item, (*path, "mean"))
-    bounds = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
+    low, high = _admitted(item)
+    given = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
+    bounds = {key: value for key, value in given.items() if value is not None}
     deviation = _difference(ctx, section["deviation"], item, (*path, "deviation"))
-    if mean is None or deviation is None or None in bounds.values():
+    if mean is None or deviation is None or len(bounds) < len(given):
         return None
     if not deviation > 0.0:
         ctx.add((*path, "deviation"), f"must be above 0, is {deviation:g}")
         return None
-    low, high = _admitted(item)
-    low = bounds["low"] if bounds.get("low") is not None else low
-    high = bounds["high"] if bounds.get("high") is not None else high
+    low, high = bounds.get("low", low), bounds.get("high", high)
     if not (low <= mean <= high and low < high):
         ctx.add((*path, "mean"), f"must lie between low ({low:g}) and high ({high:g}), is {mean:g}")
         return None

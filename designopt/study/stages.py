@@ -44,7 +44,7 @@ def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> list[Placed]
     if use is None:
         return []
     budget = _budget(ctx, given.get("budget"), goals, ("budget",))
-    _budget_needed(ctx, use.plugin, budget, ("solver",), "budget" in given and given["budget"] is None)
+    _budget_needed(ctx, use.plugin, given.get("budget"), (), "budget" in given and given["budget"] is None)
     return [Placed(Stage(use.plugin.name, use, budget), ())]
 
 
@@ -66,7 +66,7 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> list[Placed]
             message = f"solver '{use.plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
-        _budget_needed(ctx, use.plugin, budget, path, False)
+        _budget_needed(ctx, use.plugin, section.get("budget"), path, False)
         made.append(Placed(Stage(name, use, budget, start), path))
     return made
 
@@ -102,10 +102,17 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
     return HypervolumeGain(reference, section["gain_below"], section["over_generations"])
 
 
-def _budget_needed(ctx: Context, plugin: Plugin, budget: Budget, path: Path, broken: bool) -> None:
-    unlimited = budget == Budget()
-    if unlimited and not broken and getattr(plugin.target, "needs_budget", False):
-        ctx.add(path, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
+def _budget_needed(ctx: Context, plugin: Plugin, section: Mapping[str, Any] | None, path: Path, broken: bool) -> None:
+    """A search that never ends by itself needs a limit that is reached whatever it finds."""
+    given = section or {}
+    if broken or "evaluations" in given or "wall" in given or not getattr(plugin.target, "needs_budget", False):
+        return
+    if "hypervolume" in given:
+        message = "give 'evaluations' or 'wall' too: without a feasible design there is no hypervolume that could grow"
+        ctx.add((*path, "budget"), message)
+    else:
+        where = path or ("solver",)
+        ctx.add(where, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
 
 
 def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:

@@ -169,12 +169,12 @@ def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number")
     if quantity is None:
         raise refused(f"must be a plain number, without the unit '{amount.unit}'")
     try:
-        value = units.convert(amount.value, amount.unit, unit)
+        converted = units.convert(amount.value, amount.unit, unit)
     except units.UnitError as error:
         raise refused(f"units do not fit: {error}") from None
-    if not math.isfinite(value):
+    if not math.isfinite(converted):
         raise refused(f"the number is too large in {units.named(unit)}")
-    return value
+    return converted
 
 
 def to_amount(value: Any, expected: str = "a number") -> units.Amount:

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict
 
+import numpy as np
 import pytest
 
 from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
+from designopt.study.errors import StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Study
 
@@ -93,6 +95,29 @@ def twin(rho: float) -> Annotated[float, Quantity("N", "named like an output")]:
     raise AssertionError("declared to be checked, never to be run")
 
 
+class FieldDesign(TypedDict, total=False):
+    criterion: Required[Literal["cubed", "entropy", "min_max"]]
+    stress: Annotated[float, Quantity("N/cm^2", "stress", gt=0.0)]
+    terms: Annotated[int, Quantity("", "terms", ge=1)]
+    level: Annotated[float, Quantity("", "level")]
+
+
+class FieldConditions(TypedDict, total=False):
+    speed: Required[Annotated[float, Quantity("m/s", "speed", ge=0.0, le=20.0)]]
+    friction: Annotated[float, Quantity("", "friction", gt=0.0, le=1.5, sampled=(0.2, 0.8))]
+    mass: Annotated[float, Quantity("kg", "mass", gt=0.0)]
+    wheels: Annotated[int, Quantity("", "wheels", ge=1, sampled=(4, 8))]
+    wind: Annotated[float, Quantity("m/s", "wind")]
+    heat: Annotated[float, Quantity("degC", "temperature of the air", ge=-60.0, le=60.0)]
+    terrain: Literal["sand", "snow", "paved"]
+
+
+@model("test_field", version=1)
+def field(design: FieldDesign, scenario: FieldConditions) -> Outputs:
+    """A machine in the field, with an optional part of its design."""
+    raise AssertionError("declared to be checked, never to be run")
+
+
 @solver("test_grid", version=1)
 class Grid:
     """A sampler."""
@@ -120,6 +145,30 @@ class Search:
 
     def minimum_budget(self, problem: Any) -> int:
         return self.population
+
+    def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
+        raise AssertionError("declared to be checked, never to be run")
+
+
+@solver("test_sampler", version=1)
+class Sampler:
+    """Points on the diagonal of the unit cube, at the middles of equal parts; moved by random numbers with `jitter`."""
+
+    samples: Annotated[int, Quantity("", "number of points", ge=1, le=20_000)]
+    jitter: bool = False
+    broken: Literal["no", "raises", "shape", "range", "setting"] = "no"
+    uses_start: ClassVar[bool] = False
+
+    def unit_sample(self, dimension: int, rng: np.random.Generator) -> Any:
+        if self.broken == "raises":
+            raise RuntimeError("out of points")
+        if self.broken == "setting":
+            raise InvalidSetting("samples", "an odd number is needed")
+        if self.broken == "range":
+            return np.full((self.samples, dimension), np.nan)
+        middles = (np.arange(self.samples) + 0.5) / self.samples
+        shift = rng.random((self.samples, dimension)) - 0.5 if self.jitter else np.zeros((self.samples, dimension))
+        return (middles[:, None] + shift / self.samples)[: -1 if self.broken == "shape" else None]
 
     def solve(self, problem: Any, evaluate: Any, rng: Any, start: Any) -> None:
         raise AssertionError("declared to be checked, never to be run")
@@ -172,6 +221,77 @@ execution:
 report: {plots: [test_part]}
 """
 
+FULL = """\
+study: field_trial
+seed: 3
+model: {use: test_field}
+space:
+  criterion: {type: choice, values: [cubed, entropy, min_max]}
+  stress: {low: 20, high: 100, unit: N/cm^2, when: {criterion: entropy}}
+  terms: {type: int, low: 1, high: 4, when: {criterion: [entropy, min_max]}}
+  level: {low: 0.1, high: 1, scale: log, when: {terms: [3, 4]}}
+relations:
+  - level <= 0.01 [cm^2/N] * stress
+scenarios:
+  - {name: nominal, speed: 5 m/s, friction: 0.6}
+  - use: test_sampler
+    count: 4
+    seed: 8
+    jitter: false
+    vary:
+      friction: [0.3, 0.7]
+      mass: {low: 1 t, high: 16 t, scale: log}
+      wheels: {low: 4, high: 7}
+      terrain: {values: [sand, snow]}
+      wind: {mean: 2 m/s, deviation: 0.5, low: 0, high: 5 m/s}
+    with: {speed: 18 km/h}
+    name: drawn
+objectives:
+  - {name: mismatch, minimize: 1 - rho, over: {use: quantile, level: 0.9}}
+  - {name: peak, minimize: abs(peak_error), unit: deg, over: nominal}
+  - {name: gap, maximize: toe_clearance, over: mean}
+stages:
+  - name: sweep
+    solver: {use: test_grid}
+  - name: front
+    start_from: {stage: sweep, nondominated: 5}
+    solver: {use: test_search, population: 20}
+    budget:
+      evaluations: 500
+      hypervolume: {reference: {mismatch: 2, peak: 1 rad, gap: 1 mm}, gain_below: 1e-4, over_generations: 20}
+execution:
+  executor: dask
+  cluster:
+    use: slurm
+    jobs: 20
+    cores: 16
+    memory: 32 GB
+    walltime: 4 h
+    minimum: 2
+    queue: short
+    account: mech-01
+    interface: ib0
+    directives: ["--exclusive", "--constraint=avx2"]
+    prologue: ["module load python"]
+  timeout: 20 s
+  retries: {lost_worker: 3, error: 1}
+  on_failure: {diverged: stop, error: infeasible, timeout: infeasible, stop_if_share_above: 0.5, after: 100}
+  order: completion
+report:
+  plots: [test_part]
+  choose:
+    - knee
+    - topsis
+    - topsis: {norm: minmax, weights: {mismatch: 2, gap: 0}}
+    - utopia: {norm: chebyshev}
+    - nearest_to: {peak: 0.1 rad, gap: 2 cm}
+  validate:
+    scenarios: {use: test_sampler, count: 3, jitter: true, with: {speed: 5}}
+    quantiles: [0.1, 0.9]
+  reference: {mismatch: 2, peak: 60, gap: 0}
+  export: [csv, parquet, netcdf]
+"""
+
 FILES = {"curve.csv": b"1,2\n", "other.csv": b"3,4\n"}
 
 
@@ -186,6 +306,49 @@ class Names:
 def base_text() -> str:
     """A valid study file that uses every section."""
     return BASE
+
+
+@pytest.fixture(scope="session")
+def full_text() -> str:
+    """A valid study file with all that a large study may say."""
+    return FULL
+
+
+@pytest.fixture(scope="session")
+def changed() -> Callable[[str, str, str], tuple[str, int, int, int]]:
+    """The base with one piece replaced, and line, column and end column of what « and » enclose in it."""
+
+    def replace(base: str, find: str, replacement: str) -> tuple[str, int, int, int]:
+        assert base.count(find) == 1, f"{find!r} is in the base {base.count(find)} times"
+        marked = base.replace(find, replacement)
+        before, _, rest = marked.partition("«")
+        inside, _, after = rest.partition("»")
+        line = before.count("\n") + 1
+        column = len(before) - before.rfind("\n")
+        return before + inside + after, line, column, column + len(inside)
+
+    return replace
+
+
+@pytest.fixture(scope="session")
+def refused_once(load, changed) -> Callable[..., None]:
+    """Asserts that a base with one piece replaced has exactly one mistake, at its place and with its words."""
+
+    def check(base: str, find: str, replacement: str, path: str, fragment: str) -> None:
+        text, line, column, end = changed(base, find, replacement)
+        with pytest.raises(StudyError) as caught:
+            load(text)
+        issues = caught.value.issues
+        assert len(issues) == 1, str(caught.value)
+        issue = issues[0]
+        assert issue.path == path
+        assert fragment in issue.message
+        if "«" in replacement:
+            assert (issue.line, issue.column) == (line, column), str(caught.value)
+            if issue.path:  # mistakes of syntax and missing top-level keys have a place but no extent
+                assert issue.end_column == end, str(caught.value)
+
+    return check
 
 
 @pytest.fixture(scope="session")
