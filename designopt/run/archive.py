@@ -26,7 +26,7 @@ _APART = ("text", "path", "relations", "plugin_files")
 def encode(study: Study) -> dict[str, Any]:
     """`study` as JSON data; files are referred to by digest (`files` lists them)."""
     return {
-        **{f.name: _value(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
+        **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
         "relations": [str(r) for r in study.relations],
         "relation_texts": [r.text for r in study.relations],
         "plugin_files": [{"name": n, "digest": InputFile(n, c).digest} for n, c in study.plugin_files],
@@ -75,7 +75,7 @@ def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str =
 
 
 def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
-    """The value of type `hint`, an annotation of `study.study`, that `_value` made `item` of."""
+    """The value of type `hint`, an annotation of `study.study`, that `encoded` made `item` of."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if item is None:
         return None
@@ -113,7 +113,8 @@ def _setting(item: Any, file: Callable[[str], bytes]) -> Any:
     return {k: _setting(v, file) for k, v in item.items()}
 
 
-def _value(item: Any) -> Any:
+def encoded(item: Any) -> Any:
+    """A part of a study as JSON data."""
     if isinstance(item, InputFile):
         return {"$file": item.digest, "name": item.name}
     if isinstance(item, Use):
@@ -122,7 +123,7 @@ def _value(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": _value({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
+            "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
             "outputs": {name: _field(f) for name, f in p.outputs.items()},
             "arrays": {name: dataclasses.asdict(a) for name, a in p.arrays.items()},
             "needs": list(p.needs),
@@ -131,11 +132,11 @@ def _value(item: Any) -> Any:
     if isinstance(item, (Objective, Constraint)):
         return _item(item)
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        return {f.name: _value(getattr(item, f.name)) for f in dataclasses.fields(item)}
+        return {f.name: encoded(getattr(item, f.name)) for f in dataclasses.fields(item)}
     if isinstance(item, Mapping):
-        return {str(k): _value(v) for k, v in item.items()}
+        return {str(k): encoded(v) for k, v in item.items()}
     if isinstance(item, (list, tuple)):
-        return [_value(v) for v in item]
+        return [encoded(v) for v in item]
     return item
 
 
@@ -159,7 +160,7 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _item(item: Objective | Constraint) -> dict[str, Any]:
     fields = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
-    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": _value(item.over)}
+    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": encoded(item.over)}
 
 
 def _plugin(item: Mapping[str, Any]) -> Plugin:

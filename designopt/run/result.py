@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import html
+import contextlib
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,38 +14,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt import decision
+from designopt.plugin import PluginError
 from designopt.problem import Outcomes, Problem
-from designopt.run.errors import reading
+from designopt.run import activity, recorded, table
+from designopt.run.activity import Activity, Attained
+from designopt.run.errors import StoreError, reading, resume_command
 from designopt.run.journal import Journal
-from designopt.run.ledger import figure_names
+from designopt.run.rejudge import changed_study
 from designopt.run.store import read_arrays, read_study
+from designopt.run.validated import Validated, read_validation
 from designopt.space import Matrix
 from designopt.study.study import Study
 
 if TYPE_CHECKING:
     import pandas
 
+#: The hypervolume is computed at this many places along the run.
+PLACES = 60
 
-@dataclass(frozen=True)
-class _Table:
-    """The journal in memory: designs whose scenarios are all recorded, in ask order."""
-
-    outcomes: Outcomes
-    numbers: NDArray[np.int64]
-    status: NDArray[np.str_]
-    reason: NDArray[np.object_]
-    stage: NDArray[np.str_]
-    wall: Matrix
-    points: int
+Rows = Sequence[int] | NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Result:
-    """A read-only view of the store `path`, as it was when first looked at. Rows are distinct designs in ask order."""
+    """A read-only view of the store `path`, as it was when first looked at. Rows are distinct designs in ask order.
+
+    `problem` judges what is on record; `recorded_by` is the problem that the store was written with, where that is
+    another one (`with_changes`).
+    """
 
     path: Path
     study: Study
     problem: Problem
+    recorded_by: Problem | None = field(default=None, kw_only=True)
 
     @classmethod
     def open(cls, path: str | Path, study: Study | None = None) -> Result:
@@ -56,60 +58,100 @@ class Result:
         path = Path(path)
         study = study or read_study(path)
         result = cls(path, study, Problem.of(study))
-        with reading(path):
-            journal = Journal.read(path, result.problem)
-            journal.close()
+        with result._journal():
+            pass
         return result
+
+    def with_changes(self, overrides: Sequence[str]) -> Result:
+        """The same evaluations judged by other objectives or limits, or shown in another way; nothing is computed.
+
+        `overrides` are ``"key=value"`` texts as for ``--set``, such as ``"objectives.0.over=mean"``. They may change
+        objectives, constraints, the report, title and description, and use every figure on record. Raises `StudyError`
+        for texts that make no valid study, `StoreError` for a change that would need a simulation.
+        """
+        study = changed_study(self, overrides)
+        return Result(self.path, study, Problem.of(study), recorded_by=self.recorded_problem)
+
+    @property
+    def recorded_problem(self) -> Problem:
+        """The problem that the store was written with."""
+        return self.recorded_by or self.problem
 
     # ------------------------------------------------------------------------------------------------- designs
 
     @property
     def outcomes(self) -> Outcomes:
         """All distinct designs with their objectives, violations and figures, in ask order."""
-        return self._table.outcomes
+        return self._recorded.outcomes
 
     @property
     def status(self) -> NDArray[np.str_]:
         """Status (one of `STATUSES`) of each design in each scenario (n, s)."""
-        return self._table.status
+        return self._recorded.status
 
     @property
     def reason(self) -> NDArray[np.object_]:
         """What the failures of one status are grouped by (n, s); "" for successes."""
-        return self._table.reason
+        return self._recorded.reason
 
     @property
     def stage(self) -> NDArray[np.str_]:
         """The stage that first asked for each design (n,)."""
-        return self._table.stage
+        return self._recorded.stage
 
     @property
     def wall(self) -> Matrix:
         """Seconds that each evaluation took (n, s); 0 where nothing was evaluated."""
-        return self._table.wall
+        return self._recorded.wall
+
+    def asked(self, stage: str) -> NDArray[np.int64]:
+        """Rows of the designs that `stage` asked for, in its ask order, repeated where it asked repeatedly.
+
+        -1 where a design is not complete yet; empty for a stage that has not begun. `KeyError` for an unknown name.
+        """
+        if stage not in self._recorded.points:
+            if stage in (s.name for s in self.study.stages):
+                return np.empty(0, np.int64)
+            raise KeyError(f"no stage named '{stage}' (known: {', '.join(s.name for s in self.study.stages)})")
+        points, numbers = self._recorded.points[stage], self._recorded.numbers
+        row_of = np.full(max(int(points.max(initial=-1)), int(numbers.max(initial=-1))) + 1, -1, np.int64)
+        row_of[numbers] = np.arange(len(numbers))
+        return row_of[points]
 
     def message(self, i: int, scenario: int = 0) -> str:
         """What was said about design `i` in a scenario; "" for a success."""
         return str(self._evaluation(i, scenario, "message") or "")
 
     def arrays(self, i: int, scenario: int = 0) -> dict[str, NDArray[Any]]:
-        """The kept arrays of design `i` in a scenario; empty when there are none."""
+        """The kept arrays of design `i` in a scenario; empty when there are none.
+
+        Raises `StoreError` when they should be there and are not.
+        """
         reference = self._evaluation(i, scenario, "arrays")
-        return read_arrays(self.path, reference) if reference else {}
+        if not reference:
+            return {}
+        try:
+            return read_arrays(self.path, reference)
+        except FileNotFoundError as error:
+            way_out = f"compute them again with: {resume_command(self.path)}"
+            text = f"{self.path}: the arrays of design {i} are missing ({reference}); {way_out}"
+            raise StoreError(text, self.path) from error
 
     def _evaluation(self, i: int, scenario: int, column: str) -> Any:
-        key = self.problem.keys(self.outcomes.X[i : i + 1] if i >= 0 else self.outcomes.X[[i]])[0][scenario]
-        journal = Journal.read(self.path, self.problem)
-        try:
+        X = self.outcomes.X[i : i + 1] if i >= 0 else self.outcomes.X[[i]]
+        key = self.recorded_problem.keys(X)[0][scenario]
+        with self._journal() as journal:
             row = journal.evaluation(key, column)
-        finally:
-            journal.close()
         return row[0] if row else None
 
     # ------------------------------------------------------------------------------------------ what is good
 
     def front(self) -> NDArray[np.int64]:
         """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
+        return self._front.copy()
+
+    @cached_property
+    def _front(self) -> NDArray[np.int64]:
         rows = np.flatnonzero(self.outcomes.feasible)
         if not len(rows):
             return rows.astype(np.int64)
@@ -125,24 +167,103 @@ class Result:
     def compromise(self) -> int | None:
         """The row of the front that is nearest to its ideal point when each objective's range on it is scaled to 1."""
         front = self.front()
-        if not len(front):
-            return None
-        F = self.outcomes.objectives[front]
-        span = F.max(axis=0) - F.min(axis=0)
-        distance = np.linalg.norm((F - F.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1)
-        return int(front[np.argmin(distance)])
+        return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
     def chosen(self) -> dict[str, int]:
-        """Designs worth a closer look: the best of each objective, and the compromise between several."""
+        """Designs worth a closer look: the best of each objective, and what the study's rules of choice pick.
+
+        A study without such rules has the compromise between several objectives. A rule that finds nothing on this
+        front (no knee) is left out.
+        """
         front = self.front()
         if not len(front):
             return {}
+        objectives = self.problem.objectives
         F = self.outcomes.objectives[front]
-        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(self.problem.objectives)}
-        compromise = self.compromise()
-        if len(self.problem.objectives) > 1 and compromise is not None:
-            named["compromise"] = compromise
+        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
+        if len(objectives) > 1 and not self.study.choose:
+            named["compromise"] = int(front[decision.utopia(F)])
+        for choice in self.study.choose:
+            with contextlib.suppress(decision.DecisionError):
+                place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
+                if place is not None:
+                    named[decision.label(choice)] = int(front[place])
         return named
+
+    def attained_bounds(self, rows: Rows | None = None) -> list[Attained]:
+        """Bounds of the space that designs (the front by default) have reached: (parameter, "low" or "high", share)."""
+        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)])
+
+    def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
+        """For each constraint the share of designs (the front by default) at its limit, the share beyond, and the
+        smallest margin in its unit."""
+        return activity.constraint_activity(self.problem, self.outcomes, self._some(rows))
+
+    def _some(self, rows: Rows | None) -> NDArray[np.int64]:
+        return self.front() if rows is None else np.asarray(rows, np.int64)
+
+    def validation(self) -> Validated | None:
+        """The chosen designs in the scenarios of the study's validation; None without one or before it began."""
+        return self._validated
+
+    @cached_property
+    def _validated(self) -> Validated | None:
+        validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
+        if validation is None:
+            return None
+        with self._journal() as journal, self._plugins():
+            return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+
+    # --------------------------------------------------------------------------------------------- hypervolume
+
+    def reference(self) -> Matrix | None:
+        """The fixed reference point (m,) of the hypervolume, of objectives to be made small.
+
+        The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst of the front in each
+        objective and a tenth of its range more (None as long as there is no front of several objectives).
+        """
+        objectives = self.problem.objectives
+        signs = np.array([o.sign for o in objectives])
+        given = np.array([self.study.reference.get(o.name, np.nan) for o in objectives])
+        for stage in self.study.stages:
+            budget = stage.budget.hypervolume
+            if budget is not None and len(budget.reference) == len(given):
+                given = np.where(np.isnan(given), budget.reference, given)
+        front = self.outcomes.objectives[self.front()]
+        if not np.isnan(given).any():
+            return np.asarray(signs * given)
+        if len(objectives) < 2 or not len(front):
+            return None
+        worst, span = front.max(axis=0), np.ptp(front, axis=0)
+        derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
+        return np.asarray(np.where(np.isnan(given), derived, signs * given))
+
+    def hypervolume(self, rows: Rows | None = None) -> float | None:
+        """What designs (the front by default) dominate up to `reference`, in the objectives' units."""
+        reference = self.reference()
+        return (
+            None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
+        )
+
+    def hypervolume_history(self) -> tuple[NDArray[np.int64], Matrix]:
+        """Numbers of designs along the run, and the hypervolume of what had been found by then. Empty without a
+        `reference`."""
+        reference, outcomes = self.reference(), self.outcomes
+        if reference is None or not len(outcomes):
+            return np.empty(0, np.int64), np.empty(0)
+        import moocore
+
+        places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
+        archive = np.empty((0, len(reference)))
+        volumes, done = [], 0
+        for place in places.tolist():
+            new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
+            archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
+            if len(archive) and len(reference) > 1:
+                archive = archive[moocore.is_nondominated(archive)]
+            volumes.append(decision.hypervolume(archive, reference))
+            done = place
+        return places, np.array(volumes)
 
     # --------------------------------------------------------------------------------------------- bookkeeping
 
@@ -154,7 +275,7 @@ class Result:
             ((self.status == "invalid") & (self.reason == "refused")).sum()
         )
         return {
-            "points": self._table.points,
+            "points": sum(map(len, self._recorded.points.values())),
             "designs": len(self.outcomes),
             "feasible": int(self.outcomes.feasible.sum()),
             "evaluations": evaluations,
@@ -184,107 +305,44 @@ class Result:
         last = self.sessions[-1] if self.sessions else {}
         return str(last.get("reason") or "not ended")
 
-    def _records(self, table: str) -> list[dict[str, Any]]:
-        journal = Journal.read(self.path, self.problem)
-        try:
-            with reading(self.path):
-                return journal.records(table)
-        finally:
-            journal.close()
+    def _records(self, name: str) -> list[dict[str, Any]]:
+        with self._journal() as journal:
+            return journal.records(name)
 
     # ------------------------------------------------------------------------------------------------- showing
 
-    def to_pandas(self, rows: Sequence[int] | NDArray[Any] | None = None) -> pandas.DataFrame:
+    def to_pandas(self, rows: Rows | None = None) -> pandas.DataFrame:
         """Designs as a table: parameters, objectives (in their own direction), violation, stage, figures by scenario.
 
-        `rows` selects some, all by default. Needs pandas (``pip install designopt[pandas]``).
+        `rows` selects some, all by default. Needs pandas (``pip install 'designopt[export]'``).
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("to_pandas needs pandas; install it with: pip install 'designopt[pandas]'") from error
-        return pandas.DataFrame(self._columns(rows), index=pandas.Index(self._chosen_rows(rows), name="design"))
-
-    def _chosen_rows(self, rows: Sequence[int] | NDArray[Any] | None) -> NDArray[np.int64]:
-        return np.asarray(np.arange(len(self.outcomes)) if rows is None else rows, np.int64)
-
-    def _columns(self, rows: Sequence[int] | NDArray[Any] | None) -> dict[str, Any]:
-        index = self._chosen_rows(rows)
-        some = self.outcomes.take(index)
-        values = [self.problem.space.values(x) for x in some.X.tolist()]
-        table: dict[str, Any] = {p.name: [v[p.name] for v in values] for p in self.problem.space.parameters}
-        for j, objective in enumerate(self.problem.objectives):
-            table[objective.name] = np.where(some.failed, np.nan, objective.sign * some.objectives[:, j])
-        table["violation"] = some.violation
-        table["feasible"] = some.feasible
-        table["stage"] = self.stage[index]
-        scenarios = [s.name for s in self.problem.scenarios]
-        for k, scenario in enumerate(scenarios):
-            suffix = f"@{scenario}" if len(scenarios) > 1 else ""
-            for name, figure in some.figures.items():
-                table.setdefault(f"{name}{suffix}", figure[:, k])
-            table[f"status{suffix}"] = self.status[index, k]
-        return table
+        return table.to_pandas(self, rows)
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
-        chosen = self.chosen()
-        counts = self.counts
-        head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {counts['designs']} designs, "
-        head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
-        if not chosen:
-            return head
-        columns = self._columns(list(chosen.values()))
-        names = [*self.problem.space.names, *(o.name for o in self.problem.objectives)]
-        rows = "".join(
-            f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(columns[n][i])}</td>" for n in names) + "</tr>"
-            for i, label in enumerate(chosen)
-        )
-        header = "".join(f"<th>{html.escape(n)}</th>" for n in ("", *names))
-        return f"{head}<table><tr>{header}</tr>{rows}</table>"
+        return table.as_html(self)
 
     # ------------------------------------------------------------------------------------------------- reading
 
-    @cached_property
-    def _table(self) -> _Table:
-        journal = Journal.read(self.path, self.problem)
+    @contextlib.contextmanager
+    def _journal(self) -> Iterator[Journal]:
+        with reading(self.path):
+            journal = Journal.read(self.path, self.recorded_problem)
+            try:
+                yield journal
+            finally:
+                journal.close()
+
+    @contextlib.contextmanager
+    def _plugins(self) -> Iterator[None]:
+        """What is judged meanwhile may need a plugin that is not here."""
         try:
-            with reading(self.path):
-                return _read(journal, self.problem)
-        finally:
-            journal.close()
+            yield
+        except PluginError as error:
+            text = f"{self.path}: cannot be judged here: {error}; install it, or declare it before the store is opened"
+            raise StoreError(text, self.path) from error
 
-
-def _shown(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else html.escape(str(value))
-
-
-def _read(journal: Journal, problem: Problem) -> _Table:
-    designs = list(journal.designs())
-    n, s = len(designs), len(problem.scenarios)
-    X = np.array([x for _, x, _ in designs], float).reshape(n, len(problem.space.free))
-    excess = np.array([violation for _, _, violation in designs], float)
-    status = np.full((n, s), "", dtype="U12")
-    reason = np.full((n, s), "", dtype=object)
-    wall = np.zeros((n, s))
-    figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
-    for design, scenario, code, why, outputs, seconds in journal.evaluations(
-        "design, scenario, status, reason, outputs, wall"
-    ):
-        if design >= n:  # recorded while this was being read
-            continue
-        status[design, scenario], reason[design, scenario], wall[design, scenario] = code, why or "", seconds or 0.0
-        for name, value in json.loads(outputs).items() if outputs else ():
-            if name not in figures:
-                figures[name] = np.full((n, s), np.nan)
-            if value is not None:
-                figures[name][design, scenario] = value
-    status[excess > 0.0] = "invalid"
-    reason[excess > 0.0] = "relation"
-    names, first = journal.stages(), journal.first_stages()
-    stage = np.array([names.get(first.get(i, 0), "") for i in range(n)], dtype=str)
-    points = sum(len(journal.points(number)) for number in names)
-    rows = np.flatnonzero((status != "").all(axis=1))
-    taken = {name: values[rows] for name, values in figures.items()}
-    outcomes = problem.judge(X[rows], taken, status[rows] != "ok", excess[rows])
-    return _Table(outcomes, rows, status[rows], reason[rows], stage[rows], wall[rows], points)
+    @cached_property
+    def _recorded(self) -> recorded.Recorded:
+        with self._journal() as journal, self._plugins():
+            return recorded.read(journal, self.recorded_problem, self.problem)

@@ -7,10 +7,13 @@ import pytest
 from click.testing import CliRunner
 from run_cases import listed, make_study
 
-from designopt.cli import STORE, main
+from designopt.cli import main
 from designopt.run.errors import StoreError
 from designopt.run.result import Result
 from designopt.run.runner import resume_study, run_study
+
+#: Exit code: the store does not fit.
+STORE = 4
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,8 @@ def refused(path):
         "UPDATE session SET versions = 'x'",
         "UPDATE evaluation SET outputs = '{bad' WHERE design = 1",
         "UPDATE evaluation SET outputs = '[1]' WHERE design = 1",
-        "UPDATE evaluation SET scenario = 9 WHERE design = 1",
+        "UPDATE evaluation SET scenario = -1 WHERE design = 1",
+        "UPDATE evaluation SET scenario = 'x' WHERE design = 1",
         "UPDATE design SET x_a = 'abc' WHERE id = 1",
     ],
 )
