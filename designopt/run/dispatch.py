@@ -17,7 +17,7 @@ from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Los
 from designopt.run.failures import Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Progress
-from designopt.run.stopping import Break, Signals
+from designopt.run.stopping import Break, Signals, seconds_allotted
 from designopt.run.store import Store
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
@@ -59,6 +59,10 @@ class Dispatcher:
         self._failures = FailurePolicy(execution, ledger.problem.space)
         self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
         self._policy: str | None = None
+        self._patience = execution.grace
+        allotted = seconds_allotted()
+        self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
+        self._job_ends = False
 
     # ---------------------------------------------------------------------------------------------------- loop
 
@@ -176,13 +180,19 @@ class Dispatcher:
     # ---------------------------------------------------------------------------------------------------- ends
 
     def _stop_asked(self) -> bool:
+        if time.monotonic() >= self._leave_at and not self.signals.count:
+            self._leave_at = np.inf
+            self._job_ends = True
+            self._patience = self.execution.grace / 2.0  # the other half is for the workers to end
+            self.signals.count, self.signals.since = 1, time.monotonic()
+            self.event("job_ends", f"the batch job has {self.execution.grace:g} s left: the run stops")
         return self.signals.count > 0 or self._policy is not None
 
     def _give_up(self) -> bool:
         """Whether what is in flight has had its time after a request to stop."""
         if self._policy is not None and not self.signals.count:
             self.signals.since = self.signals.since or time.monotonic()
-        return self.signals.count >= 2 or time.monotonic() - self.signals.since > self.execution.grace
+        return self.signals.count >= 2 or time.monotonic() - self.signals.since > self._patience
 
     def _drop(self) -> None:
         assert self._executor is not None
@@ -197,7 +207,8 @@ class Dispatcher:
             error.args = (f"{self._policy}\ncontinue with: {error.resume}",)
             raise error
         stop = Interrupted("", path)
-        stop.args = (f"interrupted; what had finished is recorded\ncontinue with: {stop.resume}",)
+        why = "the batch job ends" if self._job_ends else "interrupted"
+        stop.args = (f"{why}; what had finished is recorded\ncontinue with: {stop.resume}",)
         raise stop
 
     # ------------------------------------------------------------------------------------------------- returns

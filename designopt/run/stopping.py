@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first ends the run in order, the second cancels what is in flight, the third leaves."""
+"""Ctrl-C and SIGTERM: the first ends the run in order, the second cancels what is in flight, the third leaves.
+
+In a job of a batch system the end of its allotted time is known, and the run stops by itself before it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
+
+from designopt.run.lock import process_start
 
 
 class Break(KeyboardInterrupt):
@@ -45,3 +52,37 @@ class Signals:
         elif self.count >= 3:
             sys.stderr.flush()
             os._exit(130)
+
+
+def seconds_allotted(environment: Mapping[str, str] | None = None) -> float | None:
+    """Seconds until the batch system ends the job of this process; None in no job, or when it does not tell.
+
+    SLURM tells when the job ends (SLURM_JOB_END_TIME), PBS how long it may take (PBS_WALLTIME): there the job is as old
+    as the session of processes that it is. An end that has passed is none: the job still runs.
+    """
+    given = os.environ if environment is None else environment
+    left = None
+    if "SLURM_JOB_ID" in given:
+        end = _number(given.get("SLURM_JOB_END_TIME"))
+        left = None if end is None else end - time.time()
+    elif "PBS_JOBID" in given:
+        whole = _number(given.get("PBS_WALLTIME"))
+        left = None if whole is None else whole - _age(os.getsid(0))
+    return left if left is not None and left > 0.0 else None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _age(pid: int) -> float:
+    """Seconds since process `pid` started; 0 where the machine does not tell."""
+    started = process_start(pid)
+    try:
+        up = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return max(0.0, up - float(started) / os.sysconf("SC_CLK_TCK")) if started else 0.0

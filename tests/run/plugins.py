@@ -163,3 +163,68 @@ class Walk:
             order = done.rank_violation + done.objectives[:, 0].clip(max=1e9)
             if order.min() < rank:
                 rank, best = order.min(), space.to_search(done.X[[int(order.argmin())]])
+
+
+@model("flaky", version=1)
+def flaky(design, scenario, *, log: str, fails: int = 1) -> Bowl:
+    """Raises so many times for each design, as a file for each in the folder `log` counts."""
+    counter = Path(log) / f"{design['a']!r}"
+    times = len(counter.read_text()) if counter.exists() else 0
+    with counter.open("a") as stream:
+        stream.write("x")
+    if times < fails:
+        raise OSError(f"licence server is busy ({times})")
+    return {"height": design["a"] ** 2, "slope": 1.0}
+
+
+@model("uneven", version=1)
+def uneven(design, scenario, *, longest: float = 0.05) -> Bowl:
+    """A paraboloid whose evaluation takes a time of its own for each design, the first ones of a row the longest."""
+    a, b = design["a"], design.get("b", 0.0)
+    time.sleep(longest * (1.0 - abs(math.sin(50.0 * (a + b)))))
+    return {"height": a**2 + b**2, "slope": abs(a) + abs(b - 1.0)}
+
+
+@model("picky", version=1)
+def picky(design, scenario, *, pause: float = 0.0) -> Bowl:
+    """A paraboloid that refuses designs below its middle."""
+    if pause:
+        time.sleep(pause)
+    if design["a"] < 0.0:
+        raise InvalidDesign(f"a = {design['a']} must not be negative")
+    return {"height": design["a"] ** 2, "slope": 1.0}
+
+
+@solver("follower", version=1)
+class Follower:
+    """Asks ahead: mutates the best of what it was told, in ever smaller steps. Notes the conversation in `log`."""
+
+    count: int = 40
+    look_ahead: int = 4
+    log: str = ""
+
+    def solve(self, problem, evaluate, rng, start):
+        space = problem.space
+        state = {"rank": np.inf, "best": (space.lower + space.upper)[None] / 2.0, "asked": 0, "told": 0}
+
+        def ask():
+            if state["asked"] == self.count:
+                return np.empty((0, len(space.free)))
+            note(f"ask {state['asked']}")
+            state["asked"] += 1
+            step = rng.normal(size=(1, len(space.free))) / (1.0 + 0.1 * state["asked"])
+            return space.from_search(state["best"] + step * (space.upper - space.lower) / 5.0)
+
+        def tell(outcomes):
+            note(f"tell {state['told']}")
+            state["told"] += 1
+            rank = float(outcomes.rank_violation[0] + outcomes.objectives[0, 0].clip(max=1e9))
+            if rank < state["rank"]:
+                state["rank"], state["best"] = rank, space.to_search(outcomes.X)
+
+        def note(text):
+            if self.log:
+                with Path(self.log).open("a") as stream:
+                    stream.write(text + "\n")
+
+        evaluate.ahead(ask, tell, self.look_ahead)

@@ -1,0 +1,233 @@
+"""Solvers that ask for one design at a time, with several of them on their way."""
+
+import concurrent.futures
+import dataclasses
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, make_study, use
+
+from designopt.run.errors import Interrupted
+from designopt.run.evaluate import Evaluator
+from designopt.run.executor import Completion
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+from designopt.study.expression import Expression
+from designopt.study.study import Budget, HypervolumeGain, Stage
+
+
+class Threads:
+    """An executor of threads: results come in another order than that of the chunks, without the cost of processes."""
+
+    name = "threads"
+    target = 0.3
+
+    def __init__(self, problem, workers):
+        self.workers = workers
+        self.slots = 2 * workers
+        self._evaluator = Evaluator.of(problem)
+        self._pool = concurrent.futures.ThreadPoolExecutor(workers)
+        self._flight = {}
+
+    def submit(self, chunk):
+        self._flight[self._pool.submit(self._evaluator.run, chunk)] = chunk
+
+    def wait(self, timeout):
+        done, _ = concurrent.futures.wait(self._flight, timeout, concurrent.futures.FIRST_COMPLETED)
+        return [Completion(self._flight.pop(future), "thread", future.result()) for future in done]
+
+    def notices(self):
+        return []
+
+    def cancel(self):
+        self._flight.clear()
+
+    def close(self):
+        self._pool.shutdown()
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Two threads in place of whatever the study asks for."""
+
+    def executor_for(study, problem, path, **options):
+        return lambda expected: Threads(problem, 2)
+
+    monkeypatch.setattr("designopt.run.runner.executor_for", executor_for)
+
+
+def follower(executor="serial", model="bowl", *, budget=None, workers=2, order="ask", settings=None, **others):
+    names = {k: others.pop(k) for k in ("count", "look_ahead", "log") if k in others}
+    stage = Stage("follow", use("solver", "follower", **names), budget or Budget())
+    return make_study(
+        model, settings=settings or {}, stages=(stage,),
+        execution={"executor": executor, "workers": workers, "order": order, "grace": 5.0}, **others,
+    )  # fmt: skip
+
+
+def expected_talk(count, look_ahead):
+    """Ask i after the tell of i - look_ahead, before the next one."""
+    lines = []
+    for told in range(count):
+        lines += [f"ask {i}" for i in range(len([t for t in lines if "ask" in t]), min(count, told + look_ahead))]
+        lines.append(f"tell {told}")
+    return lines
+
+
+@pytest.mark.parametrize("look_ahead", [1, 3, 50])
+def test_the_order_of_asks_and_tells_is_fixed_by_the_look_ahead(tmp_path, look_ahead):
+    run_study(follower(count=9, look_ahead=look_ahead, log=str(tmp_path / "log")), tmp_path / "s")
+    assert (tmp_path / "log").read_text().splitlines() == expected_talk(9, look_ahead)
+
+
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_the_sequence_of_designs_does_not_depend_on_the_workers(tmp_path, workers):
+    def study(executor, log):
+        return follower(executor, "uneven", count=30, workers=workers, log=str(tmp_path / log))
+
+    serial = run_study(study("serial", "one"), tmp_path / "serial")
+    parallel = run_study(study("dask", "two"), tmp_path / "dask")
+    assert dump(parallel) == dump(serial)
+    assert (tmp_path / "one").read_text().splitlines() == expected_talk(30, 4)
+    assert (tmp_path / "two").read_text() == (tmp_path / "one").read_text()
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads", pytest.param("dask", marks=pytest.mark.slow)])
+def test_a_stopped_and_resumed_run_equals_the_uninterrupted_one(tmp_path, executor, request):
+    whole = run_study(follower(count=40, scenarios=({}, {"shift": 0.5})), tmp_path / "whole")
+    if executor == "threads":
+        request.getfixturevalue("threads")
+        executor = "dask"
+
+    class Stopping(Recorder):
+        def update(self, snapshot):
+            if snapshot.evaluations > 10:
+                signal.raise_signal(signal.SIGINT)
+
+    study = follower(executor, count=40, scenarios=({}, {"shift": 0.5}), settings={"pause": 0.03})
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path / "s", progress=Stopping())
+    assert 0 < Result.open(tmp_path / "s", study).counts["evaluations"] < 80
+    resumed = run_study(study, tmp_path / "s", resume=True)
+    assert resumed.outcomes.X.tolist() == whole.outcomes.X.tolist()
+    assert resumed.status.tolist() == whole.status.tolist()
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(resumed)
+
+
+@pytest.mark.parametrize("budget", [1, 3, 17, 40, 100])
+def test_a_budget_of_designs_holds_for_them_too(tmp_path, budget):
+    result = run_study(follower(count=40, budget=Budget(evaluations=budget)), tmp_path / "s")
+    assert result.counts["points"] == min(budget, 40)
+    assert result.ended == "done"
+
+
+def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start(tmp_path):
+    run_study(follower(budget=Budget(evaluations=10)), tmp_path / "a")
+    grown = run_study(follower(budget=Budget(evaluations=10)), tmp_path / "a", resume=True, budget={"follow": 25})
+    assert grown.counts["points"] == 25
+    assert dump(grown) == dump(run_study(follower(budget=Budget(evaluations=25)), tmp_path / "b"))
+
+
+def test_invalid_designs_cost_no_budget_and_take_their_turn(tmp_path, monkeypatch):
+    relations = (Expression.parse("a <= 1"),)
+    study = follower("serial", "picky", budget=Budget(evaluations=20), count=200, relations=relations)
+    result = run_study(study, tmp_path / "s")
+    invalid = int(result.outcomes.invalid.sum())
+    assert {"relation", "refused"} <= set(result.reason[:, 0].tolist())
+    assert result.counts["points"] == 20 + invalid
+    assert int((~result.outcomes.failed).sum()) == 20
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)
+    monkeypatch.setattr(
+        "designopt.run.runner.executor_for", lambda study, problem, *_, **__: lambda _: Threads(problem, 3)
+    )
+    assert dump(run_study(study, tmp_path / "t")) == dump(result)
+
+
+def test_the_end_of_its_time_is_repeated_by_a_resume_and_lifted_by_more_time(tmp_path):
+    study = follower(settings={"pause": 0.02}, count=400, look_ahead=6, budget=Budget(wall=0.4))
+    first = run_study(study, tmp_path / "s")
+    assert 3 < first.counts["points"] < 100
+    again = run_study(study, tmp_path / "s", resume=True)
+    assert dump(again) == dump(first)
+    longer = dataclasses.replace(study, stages=(dataclasses.replace(study.stages[0], budget=Budget(wall=1.2)),))
+    grown = run_study(longer, tmp_path / "s", resume=True)
+    assert grown.counts["points"] > first.counts["points"]
+    assert grown.outcomes.X[: len(first.outcomes)].tolist() == first.outcomes.X.tolist()
+
+
+def test_growth_of_the_hypervolume_is_looked_at_once_for_each_look_ahead(tmp_path):
+    limit = HypervolumeGain((10.0,), 1e-3, 3)
+    study = follower(count=1000, look_ahead=5, budget=Budget(hypervolume=limit))
+    result = run_study(study, tmp_path / "s")
+    assert result.counts["points"] < 1000
+    assert [e["kind"] for e in result.events] == ["stage_ended"]
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)
+    assert len(Result.open(tmp_path / "s", study).events) == 1
+
+
+def test_a_request_to_stop_ends_a_solver_whose_proposals_need_no_evaluation(tmp_path):
+    study = follower(names=("a",), count=10**9, relations=(Expression.parse("a >= 5"),))
+    stop = threading.Timer(0.7, signal.raise_signal, [signal.SIGTERM])
+    stop.start()
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path / "s")
+    stop.join()
+    assert time.monotonic() - began < 20.0
+
+
+def test_in_order_of_completion_the_run_says_that_it_is_not_reproducible_and_can_be_resumed(tmp_path, threads):
+    log = tmp_path / "log"
+    study = follower("dask", "uneven", count=60, look_ahead=4, order="completion", log=str(log))
+
+    class Stopping(Recorder):
+        def update(self, snapshot):
+            if snapshot.evaluations > 20:
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path / "s", progress=Stopping())
+    before = Result.open(tmp_path / "s", study)
+    assert "not reproducible" in before.events[0]["text"]
+    known = len(before.outcomes)
+    assert 20 < known < 60
+    result = run_study(study, tmp_path / "s", resume=True)
+    assert result.counts["points"] == 60
+    assert result.outcomes.X[:known].tolist() == before.outcomes.X.tolist()
+    assert [e["kind"] for e in result.events].count("order_completion") == 1
+    # served from the journal alone, in any order mode, the conversation is the same
+    for order in ("completion", "ask"):
+        again = dataclasses.replace(study, execution=dataclasses.replace(study.execution, order=order))
+        assert dump(run_study(again, tmp_path / "s", resume=True)) == dump(result)
+
+
+def test_a_result_that_is_told_early_is_told_early_again_on_resume(tmp_path, threads):
+    from designopt.run.journal import Journal
+
+    study = follower("dask", "uneven", count=40, order="completion", settings={"longest": 0.1})
+    result = run_study(study, tmp_path / "s")
+    journal = Journal.read(result.path, result.problem)
+    early = journal.tells(1)
+    journal.close()
+    assert early
+    assert all(0 <= ask < 40 for ask in early.values())
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)
+
+
+@pytest.mark.parametrize(("ask", "message"), [(2, "one design at a time"), (0, None)])
+def test_what_a_solver_may_ask_for(tmp_path, ask, message):
+    class Odd:
+        def solve(self, problem, evaluate, rng, start):
+            evaluate.ahead(lambda: np.zeros((ask, 2)), lambda outcomes: None, 3)
+
+    solver = use("solver", "follower")
+    odd = dataclasses.replace(solver, plugin=dataclasses.replace(solver.plugin, target=Odd, settings={}))
+    study = make_study(stages=(Stage("odd", odd),))
+    if message is None:
+        assert run_study(study, tmp_path / "s").counts["points"] == 0
+        return
+    with pytest.raises(ValueError, match=message):
+        run_study(study, tmp_path / "s")
