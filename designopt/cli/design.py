@@ -127,7 +127,10 @@ def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
     low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
     if not (np.isfinite(low) and np.isfinite(high)):
         return [c.name, "no value", c.unit, _limit(c), ""]
-    value = _exact(low) if low == high else f"{_exact(low)} ... {_exact(high)}"
+    sides = (
+        [low] if c.maximum is None and c.equals is None else [high] if c.minimum is None and c.equals is None else []
+    )
+    value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
     if c.equals is not None:
         off = max(abs(low - c.equals), abs(high - c.equals))
         return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"passed by {off:.4g}"]
