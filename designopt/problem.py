@@ -21,6 +21,7 @@ from designopt.plugin import InputFile, Plugin, Use, wants_gradient
 from designopt.space import Matrix, Space, in_model_unit, shown_value
 from designopt.study.derivative import derivatives
 from designopt.study.expression import Expression
+from designopt.study.grammar import Term
 from designopt.study.study import Constraint, Objective, Scenario, Study
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
@@ -323,7 +324,7 @@ class Problem:
                 raw = self._raw(limit.constraint.expression, figures)
                 value = self._aggregate(limit.constraint, figures, len(raw), limit.sign)
             columns.append(limit.sign * (value - limit.bound) / limit.size)
-        return np.column_stack(columns) if columns else np.empty((_rows(figures), 0))
+        return np.column_stack(columns) if columns else np.empty((len(next(iter(figures.values()), ())), 0))
 
     def constraint_gradients(self, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
         """The derivatives of `constraint_values` (n, k, d) by the parameters, in the study's units.
@@ -345,13 +346,16 @@ class Problem:
         return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
 
     def residuals(self, figures: Mapping[str, Matrix]) -> Matrix:
-        """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated."""
+        """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated.
+
+        An absolute value counts with the sign of what is in it: the square is the same, and smooth.
+        """
         with np.errstate(all="ignore"):
-            return np.concatenate([self._raw(o.expression, figures) for o in self.objectives], axis=1)
+            return np.concatenate([self._raw(_signed(o.expression), figures) for o in self.objectives], axis=1)
 
     def residual_gradients(self, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
         """The derivatives of `residuals` (n, objectives * scenarios, d) by the parameters, in the study's units."""
-        return np.concatenate([self._slopes(o.expression, X, figures) for o in self.objectives], axis=1)
+        return np.concatenate([self._slopes(_signed(o.expression), X, figures) for o in self.objectives], axis=1)
 
     def _raw(self, expression: Expression, figures: Mapping[str, Matrix]) -> Matrix:
         values = np.atleast_2d(expression.evaluate(figures))
@@ -370,7 +374,7 @@ class Problem:
         with np.errstate(all="ignore"):
             weights = np.asarray(plugin.weights(sign * self._raw(item.expression, figures), **item.over.settings))
             parts: Matrix = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
-        return parts.sum(axis=1)
+        return np.asarray(parts.sum(axis=1))
 
     def _slopes(self, expression: Expression, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
         """The derivatives of an expression in each scenario (n, scenarios, d)."""
@@ -396,8 +400,15 @@ def evaluation_seed(key: bytes) -> int:
     return int.from_bytes(key, "little")
 
 
-def _rows(figures: Mapping[str, Matrix]) -> int:
-    return len(next(iter(figures.values()), ()))
+def _signed(expression: Expression) -> Expression:
+    """The expression without an outermost ``abs``, also one in another unit."""
+    root, factor = expression.root, None
+    if root.kind == "*" and root.parts[0].kind == "number":
+        factor, root = root.parts
+    if root.kind != "call" or root.text != "abs":
+        return expression
+    inner = root.parts[0]
+    return Expression(inner if factor is None else Term("*", (factor, inner), depth=inner.depth + 1))
 
 
 def canonical_json(data: Any) -> str:

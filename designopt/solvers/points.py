@@ -1,0 +1,136 @@
+"""Points of the unit cube at which SciPy's searches ask for values: asked once each, by batches, and differentiated.
+
+The searches work in coordinates from 0 to 1 over the range of each parameter (of its logarithm on a log scale).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.space import Matrix
+
+
+@dataclass(frozen=True)
+class Point:
+    """A design that was asked for: its outcomes (one row) and what was measured of them (k,), NaN without a result."""
+
+    outcomes: Outcomes
+    values: Matrix
+
+    @property
+    def ok(self) -> bool:
+        """Whether all values are known."""
+        return bool(np.isfinite(self.values).all()) and not self.outcomes.failed[0]
+
+
+class Points:
+    """Values of designs by their coordinates; `measure` makes them (n, k) of outcomes. None is asked for twice.
+
+    `start` are outcomes of an earlier stage, known from the beginning.
+    """
+
+    def __init__(
+        self, problem: Problem, evaluate: Evaluate, measure: Callable[[Outcomes], Matrix], start: Outcomes | None = None
+    ) -> None:
+        self.problem = problem
+        self._evaluate = evaluate
+        self._measure = measure
+        self._known: dict[bytes, Point] = {}
+        self._given: dict[bytes, Matrix] = {}
+        if start is not None and len(start):
+            self._add(start)
+            for u, x in zip(self.coordinates(start.X), start.X, strict=True):
+                self._given[u.tobytes()] = x
+
+    def coordinates(self, X: Matrix) -> Matrix:
+        """The coordinates of designs `X` (n, d)."""
+        space = self.problem.space
+        return np.clip((space.to_search(X) - space.lower) / (space.upper - space.lower), 0.0, 1.0) + 0.0
+
+    def designs(self, U: Matrix) -> Matrix:
+        """The designs at coordinates `U` (n, d); those of `start` exactly as they were."""
+        space = self.problem.space
+        U = np.clip(U, 0.0, 1.0) + 0.0
+        X = space.from_search(space.lower + (space.upper - space.lower) * U)
+        for i, u in enumerate(U):
+            X[i] = self._given.get(u.tobytes(), X[i])
+        return X + 0.0  # no -0.0: it would look like another design
+
+    def scale(self, X: Matrix) -> Matrix:
+        """The derivatives (n, d) of the designs `X` by their coordinates."""
+        space = self.problem.space
+        log = np.array([p.scale == "log" for p in space.free])
+        return (space.upper - space.lower) * np.where(log, X, 1.0)
+
+    def at(self, U: Matrix) -> list[Point]:
+        """The points at coordinates `U` (n, d), in their order; those that are not known are asked in one batch."""
+        X = self.designs(U)
+        keys = [x.tobytes() for x in X]
+        new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._known}
+        if new:
+            self._add(self._evaluate(X[sorted(new.values())]))
+        return [self._known[key] for key in keys]
+
+    def _add(self, outcomes: Outcomes) -> None:
+        values = np.where(outcomes.failed[:, None], np.nan, self._measure(outcomes))
+        for i, x in enumerate(outcomes.X + 0.0):
+            self._known[x.tobytes()] = Point(outcomes.take(np.array([i])), values[i])
+
+    def differences(self, u: Matrix, step: float, *, central: bool) -> Matrix:
+        """Derivatives (k, d) of the values at `u` (d,) by its coordinates, from one batch of d (central: 2 d) designs.
+
+        Forward differences turn round at the upper bound; central ones become one-sided of second order at both bounds.
+        Beside a design without a result the other side is taken, with first order; NaN where both sides have none.
+        """
+        u = np.clip(u, 0.0, 1.0)
+        inward = np.where(u + step <= 1.0, step, -step)
+        first = inward
+        second = np.where((u - step >= 0.0) & (u + step <= 1.0), -inward, 2.0 * inward) if central else None
+        moves = first[None] if second is None else np.vstack([first, second])
+        d = len(u)
+        U = np.vstack([u, *(u + np.diag(move) for move in moves)])
+        here, *around = self.at(U)
+        slopes = np.full((len(here.values), d), np.nan)
+        if not here.ok:
+            return slopes
+        missing = []
+        for j in range(d):
+            beside = [(float(U[1 + i * d + j, j] - u[j]), around[i * d + j]) for i in range(len(moves))]
+            good = [(h, point.values) for h, point in beside if point.ok]
+            if len(good) == 2:
+                (a, at_a), (b, at_b) = good
+                # The parabola through here and the two points: second order for any two steps.
+                slopes[:, j] = (b * b * (at_a - here.values) - a * a * (at_b - here.values)) / (a * b * (b - a))
+            elif good:
+                slopes[:, j] = (good[0][1] - here.values) / good[0][0]
+            else:
+                missing.append(j)
+        if missing and not central:  # the other side
+            back = [j for j in missing if 0.0 <= u[j] - inward[j] <= 1.0]
+            for j, point in zip(back, self.at(u - np.diag(inward)[back]) if back else [], strict=True):
+                if point.ok:
+                    slopes[:, j] = (point.values - here.values) / ((u[j] - inward[j]) - u[j])
+        return slopes
+
+
+def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) -> Matrix:
+    """Where to begin (count, d): at the best of `start` by violation and then `merit` (n,); without any at the middle.
+
+    What is missing to `count` are points of the Sobol' sequence, which spread over the whole space.
+    """
+    good = np.flatnonzero(~start.failed)
+    order = good[np.lexsort((merit[good], start.rank_violation[good]))][:count]
+    d = len(points.problem.space.free)
+    U = points.coordinates(start.X[order]) if len(order) else np.full((1, d), 0.5)
+    if (missing := count - len(U)) > 0:
+        from scipy.stats import qmc
+
+        # Unscrambled, the first point is a corner and the second the middle.
+        sequence = qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
+        U = np.vstack([U, sequence[2 : 2 + missing]])
+    return U
