@@ -76,11 +76,9 @@ def sampled(
 ) -> list[Scenario]:
     """The scenarios of the sample at `path`, at most `most`; none when something about it is wrong."""
     before = len(ctx.findings)
-    given, use = _checked(ctx, section, path)
+    given, use = _checked(ctx, section, path, most)
     if given is None:
         return []
-    if given["count"] > most:
-        ctx.add((*path, "count"), f"at most 10000 scenarios are possible; {most} are left for this sample")
     spreads = _spreads(ctx, given, model, path)
     common = _common(ctx, given, spreads, model, path)
     if use is None or model is None or len(ctx.findings) > before:
@@ -107,7 +105,9 @@ def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-def _checked(ctx: Context, section: Mapping[str, Any], path: Path) -> tuple[dict[str, Any] | None, Use | None]:
+def _checked(
+    ctx: Context, section: Mapping[str, Any], path: Path, most: int
+) -> tuple[dict[str, Any] | None, Use | None]:
     """The valid keys of the sample itself, and its sampler with the settings that are given among them."""
     word = section["use"]
     declared_part = as_part(word)
@@ -134,6 +134,9 @@ def _checked(ctx: Context, section: Mapping[str, Any], path: Path) -> tuple[dict
     data = section if plugin else {key: value for key, value in section.items() if key in own}
     given, found = check(against, data, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
+    if given is not None and given["count"] > most:
+        ctx.add((*path, "count"), f"at most 10000 scenarios are possible; {most} are left for this sample")
+        plugin = None
     if given is None or plugin is None:
         return given, None
     chosen = {**{n: section[n] for n in others if n in section}, "samples": given["count"]}

@@ -361,8 +361,14 @@ def node_of(value: Any, source: Source, depth: int = 0) -> Node:
     return Node(span, scalar=value)
 
 
+_IN_BRACKETS = ("low", "high")
+
+
 def locate(root: Node, path: Sequence[str | int]) -> tuple[Span | None, Node | None]:
-    """Span of the key at `path` (None for list items and the root) and its node; node None where nothing stands."""
+    """Span of the key at `path` (None for list items and the root) and its node; node None where nothing stands.
+
+    In a range in brackets, ``[0, 100]``, the steps `low` and `high` lead to its two values.
+    """
     key: Span | None = None
     node = root
     for step in path:
@@ -370,6 +376,8 @@ def locate(root: Node, path: Sequence[str | int]) -> tuple[Span | None, Node | N
             key, node = node.entries[str(step)]
         elif node.items is not None and isinstance(step, int) and 0 <= step < len(node.items):
             key, node = None, node.items[step]
+        elif node.items is not None and step in _IN_BRACKETS and len(node.items) == len(_IN_BRACKETS):
+            key, node = None, node.items[_IN_BRACKETS.index(step)]
         else:
             return None, None
     return key, node
