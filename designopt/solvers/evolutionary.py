@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -157,8 +158,7 @@ class NSGA3:
         from pymoo.util.ref_dirs import get_reference_directions
 
         if self.directions is not None:
-            # Its own generator: the directions are the same for every seed of the study.
-            return np.asarray(get_reference_directions("energy", m, self.directions, seed=1))
+            return _by_energy(m, self.directions).copy()
         outer, *inner = self._layers(m)
         layers = [get_reference_directions("das-dennis", m, n_partitions=outer)]
         layers += [get_reference_directions("das-dennis", m, n_partitions=p, scaling=0.5) for p in inner]
@@ -169,6 +169,14 @@ class NSGA3:
 
     def _count(self, m: int) -> int:
         return self.directions or sum(math.comb(m + p - 1, p) for p in self._layers(m))
+
+
+@functools.cache
+def _by_energy(m: int, count: int) -> Matrix:
+    """Directions that repel each other (seconds of work). They are the same for every seed of the study."""
+    from pymoo.util.ref_dirs import get_reference_directions
+
+    return np.asarray(get_reference_directions("energy", m, count, seed=1))
 
 
 def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generator, **rest: Any) -> Any:

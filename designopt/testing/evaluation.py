@@ -1,0 +1,183 @@
+"""A problem around a plain function, and its evaluation in this process: what tests of solvers need of a run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Diverged, InvalidDesign, Plugin, Use, find
+from designopt.problem import Outcomes, Problem, StageEnded, derivative_name, evaluation_seed
+from designopt.space import Matrix, Space
+from designopt.study.expression import Expression
+from designopt.study.study import Constraint, Objective, Parameter, Scenario
+
+
+def problem_from(
+    function: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, float]],
+    space: Sequence[Parameter],
+    *,
+    minimize: Sequence[str],
+    limits: Mapping[str, float] | None = None,
+    relations: Sequence[str] = (),
+    scenarios: Sequence[Scenario] = (Scenario("nominal"),),
+) -> Problem:
+    """A problem around a plain function of (design, scenario), without plugins or files: for tests of solvers.
+
+    `minimize` are expressions of the function's outputs; `limits` gives expressions their largest value.
+    """
+    plugin = Plugin("model", "function", 1, function, {}, "")
+    worst = Use(find("aggregation", "worst"))
+    return Problem(
+        model=Use(plugin),
+        space=Space(tuple(space), tuple(Expression.parse(r) for r in relations)),
+        scenarios=tuple(scenarios),
+        objectives=tuple(
+            Objective(f"objective_{i}", Expression.parse(e), "minimize", worst) for i, e in enumerate(minimize)
+        ),
+        constraints=tuple(
+            Constraint(f"limit_{i}", Expression.parse(e), worst, maximum=m)
+            for i, (e, m) in enumerate((limits or {}).items())
+        ),
+    )
+
+
+def no_outcomes(problem: Problem) -> Outcomes:
+    """What a solver is given as `start` when there is no earlier stage."""
+    none = np.empty((0, len(problem.scenarios)))
+    return problem.judge(np.empty((0, len(problem.space.free))), _Figures(none), np.zeros(none.shape, dtype=bool))
+
+
+class InProcess:
+    """An `evaluate` for `Solver.solve` that computes in this process and keeps nothing on disk.
+
+    Counts designs as a stage does: `budget` designs (None: any number), those that break a relation or are refused by
+    the model for free; the batch that exceeds it is evaluated as far as it goes and ends with `StageEnded`. A model's
+    `Diverged` makes a design fail, its `InvalidDesign` makes it invalid; any other exception passes, so that a test
+    shows it. Objective plugins are not computed. `batches` holds everything that was asked.
+    """
+
+    def __init__(self, problem: Problem, budget: int | None = None) -> None:
+        self.problem = problem
+        self.budget = budget
+        self.batches: list[Matrix] = []
+        self.ended = False
+        self._model = prepared(problem.model)
+
+    @property
+    def X(self) -> Matrix:
+        """All designs that were evaluated, in the order in which they were asked."""
+        return np.concatenate([np.empty((0, len(self.problem.space.free))), *self.batches])
+
+    def __call__(self, X: Matrix) -> Outcomes:
+        """Outcomes of the designs `X`, in their order."""
+        self._check_open()
+        outcomes = self._paid(self.problem.space.impute(np.array(X, dtype=float)))
+        self.batches.append(outcomes.X)
+        if self.ended:
+            raise StageEnded
+        return outcomes
+
+    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+        """Evaluate designs one by one, `look_ahead` of them on their way: told as late as the protocol allows."""
+        self._check_open()
+        waiting: deque[Outcomes] = deque()
+        more = True
+        while more or waiting:
+            while more and not self.ended and len(waiting) < look_ahead:
+                outcomes = self._paid(self.problem.space.impute(np.array(ask(), dtype=float)))
+                more = len(outcomes) > 0
+                if more:
+                    self.batches.append(outcomes.X)
+                    waiting.append(outcomes)
+            if waiting:
+                tell(waiting.popleft())
+            if self.ended and not waiting:
+                raise StageEnded
+
+    def outcomes(self, X: Matrix) -> Outcomes:
+        """Outcomes of `X` outside the count: what an earlier stage may have left."""
+        return self._paid(np.array(X, dtype=float), free=True)
+
+    def _check_open(self) -> None:
+        if self.ended:
+            raise AssertionError("evaluate was called again after it had raised StageEnded; a solver lets that pass")
+
+    def _paid(self, X: Matrix, free: bool = False) -> Outcomes:
+        """Outcomes of the first rows of `X`, as many as the budget allows."""
+        problem = self.problem
+        excess = problem.space.excess(X)
+        shape = (len(X), len(problem.scenarios))
+        figures: dict[str, Matrix] = {}
+        failed, refused = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        rows = len(X)
+        for i in range(len(X)):
+            if excess[i] > 0.0:
+                continue
+            if self.budget == 0 and not free:
+                rows, self.ended = i, True
+                break
+            for s in range(shape[1]):
+                try:
+                    for name, value in self._computed(X[i], s).items():
+                        figures.setdefault(name, np.full(shape, np.nan))[i, s] = value
+                except Diverged:
+                    failed[i, s] = True
+                except InvalidDesign:
+                    refused[i, s] = True
+            if self.budget is not None and not free and not refused[i].any():
+                self.budget -= 1
+        known = _Figures(np.full((rows, shape[1]), np.nan), {name: values[:rows] for name, values in figures.items()})
+        return problem.judge(X[:rows], known, failed[:rows], excess[:rows], refused[:rows])
+
+    def _computed(self, x: Matrix, scenario: int) -> Mapping[str, float]:
+        """The figures of one evaluation, with derivatives in a problem that records them."""
+        problem, plugin = self.problem, self.problem.model.plugin
+        design, conditions = problem.space.design(x.tolist()), problem.scenarios[scenario].values
+        seed = evaluation_seed(problem.keys(x[None])[0][scenario]) if plugin.takes_rng else None
+        outputs = dict(outputs_of(self._model, plugin, design, conditions, seed))
+        if problem.gradients:
+            with contextlib.suppress(Diverged):
+                for output, slopes in self._model.gradient(design, conditions, **chance(seed)).items():
+                    outputs.update({derivative_name(output, name): float(slope) for name, slope in slopes.items()})
+        return outputs
+
+
+class _Figures(dict[str, Matrix]):
+    """Raw figures by name; all are missing when no design of the batch gave any."""
+
+    def __init__(self, missing: Matrix, known: Mapping[str, Matrix] = MappingProxyType({})) -> None:
+        super().__init__(known)
+        self.missing = missing
+
+    def __missing__(self, name: str) -> Matrix:
+        if self:
+            raise KeyError(f"the model gives no '{name}' (it gives {', '.join(self)})")
+        return self.missing
+
+
+def prepared(use: Use) -> Any:
+    """A model with its settings, its costly set-up done."""
+    model = use.build()
+    if hasattr(model, "prepare"):
+        model.prepare()
+    return model
+
+
+def outputs_of(
+    model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
+) -> Mapping[str, Any]:
+    """The outputs of a model, whatever else it takes and gives."""
+    arrays: tuple[frozenset[str], ...] = (frozenset(),) if plugin.takes_arrays else ()
+    given = model.evaluate(design, scenario, *arrays, **chance(seed))
+    outputs: Mapping[str, Any] = given[0] if plugin.takes_arrays else given
+    return outputs
+
+
+def chance(seed: int | None) -> dict[str, np.random.Generator]:
+    """The argument ``rng`` of a model that uses random numbers; nothing without a seed."""
+    return {} if seed is None else {"rng": np.random.default_rng(seed)}

@@ -1,0 +1,114 @@
+"""The conformance test of models."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Diverged, InvalidDesign, Plugin, Use
+from designopt.testing.evaluation import prepared
+
+
+def check_model(
+    target: Any,
+    settings: Mapping[str, Any] | None = None,
+    designs: Sequence[Mapping[str, Any]] = ({},),
+    *,
+    scenarios: Sequence[Mapping[str, Any]] = ({},),
+    refused: Sequence[Mapping[str, Any]] = (),
+    diverging: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """The rules every model keeps, tried on `designs` (in the model's units) in each of `scenarios`.
+
+    The same design has the same answer bit for bit, whatever was evaluated before, in this instance and in a new one;
+    it gives the outputs and arrays it declares, finite and with the declared axes, and changes neither its arguments
+    nor earlier answers. It raises `InvalidDesign` for each of `refused` and `Diverged` for each of `diverging`.
+    Raises `AssertionError`.
+    """
+    plugin = target if isinstance(target, Plugin) else getattr(target, "__designopt__", None)
+    if not isinstance(plugin, Plugin) or plugin.kind != "model":
+        raise AssertionError(f"{target!r} is not a model plugin; decorate it with @designopt.plugin.model")
+    unknown = sorted(set(settings or {}) - set(plugin.settings))
+    if unknown:
+        raise AssertionError(f"{plugin.name} has no setting '{unknown[0]}' (it has {', '.join(plugin.settings)})")
+    use = Use(plugin, settings or {})
+    cases = [(d, s) for d in designs for s in scenarios]
+    model = prepared(use)
+    first, kept = [], []
+    for case in cases:
+        first.append(_answer(model, plugin, *case))
+        _check_answer(plugin, case, *first[-1])
+        kept.append(copy.deepcopy(first[-1]))
+    for i in reversed(range(len(cases))):
+        _check_same(plugin, cases[i], kept[i], first[i], "after others were evaluated: it shares its memory with them")
+        _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
+        _check_same(plugin, cases[i], kept[i], _answer(prepared(use), plugin, *cases[i]), "in a new instance")
+    for bad, expected in [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]:
+        _check_raises(plugin, model, bad, scenarios[0], expected)
+    for i, case in enumerate(cases):
+        _check_same(plugin, case, kept[i], _answer(model, plugin, *case), "after a design that it refused")
+
+
+def _answer(model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
+    given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+    if plugin.takes_arrays:
+        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays))
+        bare, none = model.evaluate(*given, frozenset())
+        if none:
+            raise AssertionError(f"{plugin.name} gives arrays ({', '.join(none)}) when none is wanted")
+        if bare != outputs:
+            raise AssertionError(f"{plugin.name} has other outputs when no arrays are wanted")
+    else:
+        outputs, arrays = model.evaluate(*given), {}
+    if given != (dict(design), dict(scenario)):
+        raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
+    return outputs, arrays
+
+
+def _check_answer(plugin: Plugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    where = f"for design {dict(case[0])} in scenario {dict(case[1])}"
+    if plugin.outputs and set(outputs) != set(plugin.outputs):
+        odd = sorted(set(outputs) ^ set(plugin.outputs))[0]
+        what = "an undeclared output" if odd in outputs else "no output"
+        raise AssertionError(f"{plugin.name} gives {what} '{odd}' {where}")
+    for name, value in outputs.items():
+        if not isinstance(value, (int, float, np.number, np.bool_)) or not np.isfinite(value):
+            raise AssertionError(f"{plugin.name} gives {name} = {value!r} {where}; an output is a finite number")
+    if set(arrays) != set(plugin.arrays):
+        odd = sorted(set(arrays) ^ set(plugin.arrays))[0]
+        raise AssertionError(f"{plugin.name} gives {'an undeclared' if odd in arrays else 'no'} array '{odd}' {where}")
+    for name, value in arrays.items():
+        axes = plugin.arrays[name].axes
+        if np.ndim(value) != len(axes):
+            raise AssertionError(f"{plugin.name}: array {name} has {np.ndim(value)} axes, declared are {axes}")
+
+
+def _check_same(plugin: Plugin, case: Any, expected: Any, found: Any, when: str) -> None:
+    for known, now in zip(expected, found, strict=True):
+        for name in known.keys() | now.keys():
+            if name not in known or name not in now or not _identical(known[name], now[name]):
+                was, is_now = known.get(name), now.get(name)
+                text = "" if np.ndim(was) else f" ({was!r}, then {is_now!r})"
+                raise AssertionError(f"{plugin.name} has another {name}{text} for design {dict(case[0])} {when}")
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return np.shape(a) == np.shape(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def _check_raises(plugin: Plugin, model: Any, design: Any, scenario: Any, expected: type[Exception]) -> None:
+    try:
+        _answer(model, plugin, design, scenario)
+    except expected:
+        return
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError(
+            f"{plugin.name} raises {type(error).__name__} ({error}) for design {dict(design)}; "
+            f"it has to raise {expected.__name__}"
+        ) from error
+    raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {expected.__name__}")

@@ -1,0 +1,75 @@
+"""Problems on which a solver shows whether it keeps the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Diverged, InvalidDesign
+from designopt.problem import Problem
+from designopt.study.study import Parameter, Scenario
+from designopt.testing.evaluation import problem_from
+
+
+def conformance_problems(objectives: int) -> tuple[Problem, ...]:
+    """Problems with one or two objectives on which a solver shows whether it keeps the rules.
+
+    Every kind of parameter with a limit, a relation, scenarios and a corner that fails; conditional parameters with
+    designs that the model refuses; a smooth one of real parameters, and ones in which every design fails, breaks the
+    limit or breaks the relation.
+    """
+    names = ("f", "g")[:objectives]
+    plane = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+
+    def mixed(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Mapping[str, float]:
+        x, k, n = design["x"], design["k"], design["n"]
+        if x > 0.9 and n > 0:
+            raise Diverged("no answer here")
+        shift = {"soft": 0.0, "hard": 0.3}[design["kind"]] + 0.1 * scenario.get("slope", 0.0)
+        return {"f": x**2 + 0.1 * n**2 + shift, "g": (x - 1.0) ** 2 + np.log10(k) ** 2 + 0.05 * n, "h": x * k}
+
+    def conditional(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Mapping[str, float]:
+        pressure = design.get("pressure", 0.5)
+        if pressure > 1.9:
+            raise InvalidDesign("it would burst")
+        return {"f": (design["x"] - 0.2) ** 2 + pressure, "g": (design["x"] - 0.7) ** 2 - 0.1 * pressure * design["n"]}
+
+    def smooth(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Mapping[str, float]:
+        x, y = design["x"], design["y"]
+        return {"f": (x - 0.3) ** 2 + x * y + y**2, "g": (x - 0.8) ** 2 + (y - 0.6) ** 2, "h": x + y}
+
+    def hopeless(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Mapping[str, float]:
+        raise Diverged("never an answer")
+
+    return (
+        problem_from(
+            mixed,
+            (
+                Parameter("x", "real", -1.0, 2.0),
+                Parameter("k", "real", 0.01, 100.0, scale="log"),
+                Parameter("n", "int", -2, 3),
+                Parameter("kind", "choice", values=("soft", "hard")),
+                Parameter("mass", "fixed", values=(3.0,)),
+            ),
+            minimize=names,
+            limits={"h": 50.0},
+            relations=("n <= 3 + x",),
+            scenarios=(Scenario("flat"), Scenario("steep", {"slope": 1.0})),
+        ),
+        problem_from(
+            conditional,
+            (
+                Parameter("spring", "choice", values=("steel", "air")),
+                Parameter("pressure", "real", 0.1, 2.0, scale="log", when={"spring": ("air",)}),
+                Parameter("x", "real", 0.0, 1.0),
+                Parameter("n", "int", 4, 4),
+            ),
+            minimize=names,
+        ),
+        problem_from(smooth, plane, minimize=names, limits={"h": 1.0}),
+        problem_from(hopeless, plane, minimize=names),
+        problem_from(smooth, plane, minimize=names, limits={"h": -1.0}),
+        problem_from(smooth, plane, minimize=names, relations=("x + y >= 3",)),
+    )

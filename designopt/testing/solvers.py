@@ -1,0 +1,233 @@
+"""The conformance test of solvers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Plugin, Use
+from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.space import Matrix, Space
+from designopt.testing.evaluation import InProcess, no_outcomes
+from designopt.testing.problems import conformance_problems
+
+
+def check_solver(
+    solver_class: Any,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    problems: Sequence[Problem] | None = None,
+    budget: int = 150,
+) -> None:
+    """The rules every solver keeps, tried on `problems`.
+
+    Without `problems` those of `conformance_problems` that the solver's `check` accepts, with one objective or two as
+    its class attribute ``objectives`` says (``"one"``, ``"several"``, ``"any"`` when absent).
+
+    Its designs are finite, inside the bounds, integers and choices whole. They follow from the generator and what it
+    is told alone: a new and a used instance, a larger budget, the order in which a batch is computed, and other global
+    random states make no difference, and the latter are left alone. `StageEnded` and any other exception of `evaluate`
+    end it, in the first batch and later. Failed, refused, invalid and infeasible designs do not break it, and it
+    changes none of the outcomes that it is given. Raises `AssertionError`.
+    """
+    name = getattr(solver_class, "__name__", str(solver_class))
+    plugin = getattr(solver_class, "__designopt__", None)
+    if not isinstance(plugin, Plugin) or plugin.kind != "solver":
+        raise AssertionError(f"{name} is not a solver plugin; decorate it with @designopt.plugin.solver")
+    use = Use(plugin, settings or {})
+    chosen = list(problems) if problems is not None else _accepted(use, name)
+    states = np.random.get_state(), random.getstate()
+    try:
+        for problem in chosen:
+            _check_endings(name, use, problem)
+            _check_asks(name, use, problem, budget)
+            if getattr(solver_class, "uses_start", True):
+                _check_start(name, use, problem, budget)
+    finally:
+        np.random.set_state(states[0])
+        random.setstate(states[1])
+
+
+def _accepted(use: Use, name: str) -> list[Problem]:
+    """The conformance problems that the solver does not refuse."""
+    counts = {"one": (1,), "several": (2,)}.get(getattr(use.plugin.target, "objectives", "any"), (2, 1))
+    found, reasons = [], []
+    for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
+        try:
+            getattr(use.build(), "check", lambda problem: None)(problem)
+        except InvalidSetting as error:
+            reasons.append(str(error))
+        else:
+            found.append(problem)
+    if not found:
+        raise AssertionError(f"{name} refuses all problems ({reasons[0]}); give others with problems=")
+    return found
+
+
+def _check_asks(name: str, use: Use, problem: Problem, budget: int) -> None:
+    solver = use.build()
+    if hasattr(solver, "minimum_budget"):
+        least = solver.minimum_budget(problem)
+        if not isinstance(least, int) or least < 1:
+            raise AssertionError(f"{name}: minimum_budget gives {least!r}; it has to be a whole number from 1 on")
+        budget = max(budget, least)
+    asked, spent = _asked(name, solver, problem, budget)
+    if not len(asked):
+        raise AssertionError(f"{name} asked for no design at all")
+    for again, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
+        np.random.seed(len(what))  # a solver that draws from the global generators now shows it
+        random.seed(len(what))
+        before = _global_states()
+        now, _ = _asked(name, again, problem, budget + larger, backwards=True)
+        if not np.array_equal(asked, now[: len(asked)] if spent and larger else now):
+            raise AssertionError(f"{name}: {what} asked for other designs although its generator was equal")
+        if before != _global_states():
+            raise AssertionError(f"{name} uses the global generator of numpy.random or random; it has to use rng alone")
+
+
+def _global_states() -> str:
+    name, keys, *rest = np.random.get_state()
+    return repr((name, np.asarray(keys).tobytes(), rest, random.getstate()))
+
+
+def _check_start(name: str, use: Use, problem: Problem, budget: int) -> None:
+    """Designs of an earlier stage, failed ones among them, are taken and decide nothing but what follows."""
+    space = problem.space
+    U = np.random.default_rng(2).random((12, len(space.free)))
+    start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
+    first, again = (_asked(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
+    if not np.array_equal(first, again):
+        raise AssertionError(f"{name} asked for other designs although its generator and start were equal")
+
+
+def _check_batch(name: str, space: Space, X: Matrix) -> None:
+    if np.shape(X)[1:] != (len(space.free),):
+        raise AssertionError(f"{name}: a batch has the shape (designs, {len(space.free)}), not {np.shape(X)}")
+    for j, p in enumerate(space.free):
+        low, high = (0, len(p.values) - 1) if p.kind == "choice" else (p.low, p.high)
+        column = X[:, j]
+        wrong = ~((column >= low) & (column <= high))  # NaN is wrong too
+        if p.kind != "real":
+            wrong |= column != np.rint(column)
+        if wrong.any():
+            what = "within its bounds" if p.kind == "real" else "a whole number within its bounds"
+            raise AssertionError(
+                f"{name} asked for {p.name} = {column[wrong][0]}; it has to be {what}, {low} to {high}"
+            )
+
+
+class _Stopped(Exception):
+    """Anything but `StageEnded` that `evaluate` may raise."""
+
+
+def _check_endings(name: str, use: Use, problem: Problem) -> None:
+    for ending, batches in itertools.product((StageEnded, _Stopped), (0, 2)):
+        evaluate = _Watched(name, InProcess(problem), 10_000, ending=ending, batches=batches)
+        try:
+            use.build().solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
+        except ending:
+            continue
+        if evaluate.raised:
+            raise AssertionError(f"{name} swallows {ending.__name__}; what evaluate raises has to pass through solve")
+
+
+def _asked(
+    name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
+) -> tuple[Matrix, bool]:
+    """What `solver` asks for, and whether the budget was what ended it."""
+    inner = (_Backwards if backwards else InProcess)(problem, budget)
+    evaluate = _Watched(name, inner, budget)
+    try:
+        told = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
+        ended = False
+    except StageEnded:
+        told, ended = None, True
+    if told is not None and not isinstance(told, str):
+        raise AssertionError(f"{name}: solve returns {told!r}; it may return a sentence that tells why it ended")
+    evaluate.check_unchanged()
+    return inner.X, ended
+
+
+class _Backwards(InProcess):
+    """Computes the last row of each batch first, as some worker may."""
+
+    def _computed(self, x: Matrix, scenario: int) -> Mapping[str, float]:
+        return self._ready.get((x.tobytes(), scenario)) or super()._computed(x, scenario)
+
+    def _paid(self, X: Matrix, free: bool = False) -> Outcomes:
+        self._ready: dict[tuple[bytes, int], Mapping[str, float]] = {}
+        for x, s in itertools.product(
+            X[::-1][self.problem.space.excess(X[::-1]) == 0.0], range(len(self.problem.scenarios))
+        ):
+            with contextlib.suppress(Diverged, InvalidDesign):
+                self._ready[x.tobytes(), s] = super()._computed(x, s)
+        return super()._paid(X, free)
+
+
+class _Watched:
+    """An `evaluate` that looks at what a solver asks and does.
+
+    With `ending` it raises that after so many `batches`. Ends a stage in which `SHARE` times the budget was asked for,
+    most of it invalid, as a run does; a solver that asks for nothing again and again is found.
+    """
+
+    SHARE = 5
+
+    def __init__(
+        self, name: str, inner: InProcess, budget: int, *, ending: type[Exception] | None = None, batches: int = 0
+    ) -> None:
+        self._name, self._inner, self._budget = name, inner, budget
+        self._ending, self._left = ending, batches
+        self._calls, self._rows = 0, 0
+        self._given: list[tuple[Outcomes, Outcomes]] = []
+        self.raised = False
+
+    def __call__(self, X: Matrix) -> Outcomes:
+        self._look_at(X)
+        return self._given_out(self._inner(X))
+
+    def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
+        if not isinstance(look_ahead, int) or look_ahead < 1:
+            raise AssertionError(
+                f"{self._name} looks {look_ahead!r} designs ahead; it has to be a whole number from 1 on"
+            )
+
+        def asked() -> Matrix:
+            X = ask()
+            if len(X) > 1:
+                raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it has to be one or none")
+            self._look_at(X)
+            return X
+
+        self._inner.ahead(asked, lambda outcomes: tell(self._given_out(outcomes)), look_ahead)
+
+    def _look_at(self, X: Matrix) -> None:
+        if self._ending and self._left == 0:
+            self.raised = True
+            raise self._ending
+        self._left -= 1
+        _check_batch(self._name, self._inner.problem.space, X)
+        self._calls, self._rows = self._calls + 1, self._rows + len(X)
+        if self._calls > 100 * self._budget:
+            raise AssertionError(
+                f"{self._name}: {self._calls} batches did not spend a budget of {self._budget} designs"
+            )
+        if self._rows > self.SHARE * self._budget:
+            raise StageEnded
+
+    def _given_out(self, outcomes: Outcomes) -> Outcomes:
+        self._given.append((outcomes, copy.deepcopy(outcomes)))
+        return outcomes
+
+    def check_unchanged(self) -> None:
+        """Raises `AssertionError` when outcomes were changed by who received them."""
+        for now, before in self._given:
+            for part in ("X", "objectives", "violation", "failed", "invalid"):
+                if not np.array_equal(getattr(now, part), getattr(before, part)):
+                    raise AssertionError(f"{self._name} changes the {part} of the outcomes that it is given")
