@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, design_rows, figure_rows, listed, number, objective_values
+from designopt.report.labels import chosen_once, design_rows, listed, number, objective_values, recompute
 from designopt.report.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
@@ -19,9 +17,14 @@ def best(result: Result) -> Section:
         return Section("Best designs", introduction=without_feasible(result))
     rows = tuple((name, *values) for name, values in design_rows(result, chosen))
     introduction = "The designs to look at first: the best one of each objective"
-    compromise = result.compromise()
+    compromise = result.chosen().get("compromise")
     findings = []
-    if compromise is not None and len(result.problem.objectives) > 1:
+    if result.study.choose and len(result.problem.objectives) > 1:
+        introduction += ", and what the study's rules of choice pick"
+        for label, row in chosen.items():
+            if not label.startswith("best "):
+                findings.append(f"{label[:1].upper()}{label[1:]}: {describe(result, row)}.")
+    elif compromise is not None:
         introduction += (
             ", and the compromise: the design of the front that lies nearest to the ideal point, which has the best "
             "value of each objective at once, when every objective is scaled to its range over the front"
@@ -32,18 +35,15 @@ def best(result: Result) -> Section:
         "Best designs",
         introduction=introduction + ".",
         findings=tuple(findings),
-        tables=(Table("Chosen designs", ("", *chosen), rows, shown=200), *_by_scenario(result, chosen)),
+        tables=(
+            Table("Chosen designs", ("", *chosen), rows, shown=200),
+            Table(
+                "Commands that compute them again",
+                ("design", "row", "command"),
+                tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+            ),
+        ),
     )
-
-
-def _by_scenario(result: Result, chosen: Mapping[str, int]) -> tuple[Table, ...]:
-    """Figures of the chosen designs in every scenario, when there are several."""
-    scenarios = result.problem.scenarios
-    if len(scenarios) < 2:
-        return ()
-    head = ("", *(f"{label} · {s.name}" for label in chosen for s in scenarios))
-    rows = tuple((name, *values) for name, values in figure_rows(result, chosen))
-    return (Table("Their figures by scenario", head, rows, shown=200),)
 
 
 def without_feasible(result: Result) -> str:
@@ -60,8 +60,7 @@ def describe(result: Result, row: int) -> str:
     """A design in words: its parameters, and the objectives they give."""
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
-    units = {p.name: p.unit for p in problem.space.parameters}
-    free = [f"{p.name} {_quantity(values[p.name], units[p.name])}" for p in problem.space.free]
+    free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
     given = objective_values(result)[row]
     aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"

@@ -15,8 +15,7 @@ from designopt.run.result import Result
 
 Matrix = NDArray[np.float64]
 
-#: Hypervolume is computed at this many places along the run, and for at most this many objectives.
-PLACES = 60
+#: The hypervolume is computed for at most so many objectives.
 OBJECTIVES = 5
 
 
@@ -28,14 +27,11 @@ def convergence(result: Result) -> Section | None:
         return None
     figures, notes = [], []
     m = len(problem.objectives)
-    if 1 < m <= OBJECTIVES and len(result.front()) > 1:
-        reference, places, volume = hypervolume_course(result)
+    course = hypervolume_course(result) if 1 < m <= OBJECTIVES and len(result.front()) > 1 else None
+    if course is not None:
+        _, places, volume = course
         figures.append(_volume(result, places, volume))
-        at = ", ".join(
-            f"{o.name} {number(o.sign * r)} {o.unit}".strip()
-            for o, r in zip(problem.objectives, reference, strict=True)
-        )
-        notes.append(f"Reference point of the hypervolume: {at}: a tenth of the final front's range beyond its worst.")
+        notes.append(f"Reference point of the hypervolume: {reference_words(result)}.")
     figures.append(_best(result))
     return Section(
         "Convergence",
@@ -46,33 +42,31 @@ def convergence(result: Result) -> Section | None:
     )
 
 
-def hypervolume_course(result: Result) -> tuple[Matrix, NDArray[np.intp], Matrix]:
+def hypervolume_course(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
     """Reference point (m,), numbers of designs (k,), and the hypervolume after them as a share of the final one (k,).
 
-    The reference is fixed: the worst of the final front in each objective and a tenth of its range more (Ishibuchi et
-    al. 2018 discuss the choice). Computed on objectives to be minimised by `moocore.hypervolume`.
+    The reference is fixed, see `Result.reference`. None where nothing dominates it.
     """
-    import moocore
-
-    outcomes = result.outcomes
-    final = outcomes.objectives[result.front()]
-    worst, span = final.max(axis=0), np.ptp(final, axis=0)
-    span = np.where(span > 0, span, np.maximum(np.abs(worst), 1.0))
-    reference = worst + 0.1 * span
-    places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.intp))
-    archive = np.empty((0, final.shape[1]))
-    course, done = [], 0
-    for place in places.tolist():
-        new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
-        new = new[(new < reference).all(axis=1)]
-        done = place
-        if len(new):
-            archive = np.concatenate([archive, new])
-            archive = archive[moocore.is_nondominated(archive)]
-        scaled = (archive - reference) / span
-        course.append(moocore.hypervolume(scaled, ref=np.zeros(final.shape[1])) if len(archive) else 0.0)
-    volume = np.array(course)
+    reference = result.reference()
+    places, volume = result.hypervolume_history()
+    if reference is None or not len(volume) or not volume[-1] > 0.0:
+        return None
     return reference, places, volume / volume[-1]
+
+
+def reference_words(result: Result) -> str:
+    """The reference point of the hypervolume with its origin, as a clause; "" when there is none."""
+    reference, problem = result.reference(), result.problem
+    if reference is None:
+        return ""
+    at = ", ".join(
+        f"{o.name} {number(o.sign * float(r))} {o.unit}".strip()
+        for o, r in zip(problem.objectives, reference, strict=True)
+    )
+    given = len(result.study.reference) == len(problem.objectives) or any(
+        stage.budget.hypervolume is not None for stage in result.study.stages
+    )
+    return f"{at} ({'given by the study' if given else 'a tenth of the front’s range beyond its worst'})"
 
 
 def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import count, hover, parameter_label, plain, plural, thinned
+from designopt.report.labels import count, hover, number, parameter_label, plain, plural, thinned
 from designopt.report.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
 
 #: At most this many designs of each class are drawn.
 DRAWN = 1500
+#: Fewer designs without a result do not make a crowd; so many parameters in which they do are told.
+CROWD, TOLD = 5, 3
 
 
 @report("failures", version=1)
@@ -42,6 +44,7 @@ def failures(result: Result) -> Section | None:
         "Failures and invalid designs" if invalid.any() else "Failures",
         introduction="\n\n".join(filter(None, [_failed_words(failed), _invalid_words(invalid)])),
         facts=tuple(facts),
+        findings=tuple(_clusters(result, lost)),
         figures=(figure,) if figure else (),
         tables=(
             *((_by_reason(result, failed),) if failed.any() else ()),
@@ -139,13 +142,14 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     for k, status in enumerate(STATUSES[1:]):
         rows = np.flatnonzero((result.status == status).any(axis=1))
         groups.append((status, rows, {"color": category(k + 1), "size": 7, "symbol": symbols[k]}))
-    data = []
+    data: list[dict[str, Any]] = []
+    designs: dict[int, NDArray[np.intp]] = {}
     thin = False
     for name, every, marker in groups:
         rows = thinned(every, DRAWN)
         thin |= len(rows) < len(every)
         if len(rows):
-            custom, template = hover(result, rows, figures=False)
+            designs[len(data)] = rows
             data.append(
                 {
                     "type": "scatter",
@@ -154,8 +158,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
                     "x": X[rows, x],
                     "y": X[rows, y] if y != x else failed[rows].astype(float),
                     "marker": marker,
-                    "customdata": custom,
-                    "hovertemplate": f"<b>{name}</b><br>" + template,
+                    "hovertemplate": f"<b>{name}</b><br>" + hover(result, figures=False),
                 }
             )
     up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
@@ -165,7 +168,41 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     if thin:
         note += f" At most {DRAWN} designs of each class are drawn, evenly taken over the order of evaluation."
     axes = {"xaxis": axis(plain(parameter_label(free[x])), **scale_of(free[x])), "yaxis": up}
-    return Figure("Where they lie", {"data": data, "layout": layout(**axes)}, note=note.strip(), height=440)
+    plot = {"data": data, "layout": layout(**axes)}
+    return Figure("Where they lie", plot, note=note.strip(), height=440, designs=designs)
+
+
+def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
+    """Where designs without a result crowd, in words: parameters of which nine tenths of them share a small part."""
+    bad = np.asarray(lost.any(axis=1))
+    space, X = result.problem.space, result.outcomes.X
+    if bad.sum() < CROWD or bad.all():
+        return []
+    found = []
+    for j, p in enumerate(space.free):
+        x = X[:, j]
+        if p.kind == "choice":
+            for k, value in enumerate(p.values):
+                here, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
+                if here >= 0.9 and all_here <= 0.6:
+                    found.append((all_here, f"{_percent(here)} of them have {p.name} {value}"))
+            continue
+        # The shorter of the ranges that hold nine tenths: from an end, or from the middle.
+        cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
+        shares = [float(np.mean((x >= low) & (x <= high))) for low, high in cuts]
+        k = int(np.argmin(shares))
+        if shares[k] <= 0.5:
+            low, high = (f"{number(float(v))}" for v in cuts[k])
+            found.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
+    found.sort(key=lambda item: item[0])
+    return [
+        f"Designs without a result crowd: {words}, where {_percent(share)} of all designs lie."
+        for share, words in found[:TOLD]
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
 
 
 def _telling(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:

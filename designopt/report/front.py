@@ -12,12 +12,14 @@ from designopt.plugin import report
 from designopt.report.best import without_feasible
 from designopt.report.colours import axis, layout
 from designopt.report.labels import (
+    design_values,
     hover,
     objective_labels,
     objective_values,
     parameter_label,
     plain,
     plural,
+    recompute,
     thinned,
     with_unit,
 )
@@ -116,10 +118,12 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     gap = 0.08 if m > 2 else 0.0
     size = (1.0 - gap * (m - 2)) / (m - 1)
     data: list[dict[str, Any]] = []
+    designs: dict[int, Rows] = {}
     axes: dict[str, Any] = {}
     annotations = []
     ranges = _ranges(result, drawn)
-    chosen, compromise = result.chosen(), result.compromise()
+    chosen = result.chosen()
+    rules = [label for label in chosen if label not in {f"best {o.name}" for o in problem.objectives}]
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -133,9 +137,9 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         for name, rows in drawn.items():
             if not len(rows):
                 continue
-            custom, template = hover(result, rows, figures=name == "Pareto front")
             # Steps, not straight lines: they bound what the front dominates, whichever way the objectives go.
             line_up = m == 2 and name == "Pareto front"
+            designs[len(data)] = rows
             data.append(
                 {
                     "type": "scatter",
@@ -149,13 +153,14 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
                     "xaxis": f"x{suffix}",
                     "yaxis": f"y{suffix}",
                     "marker": _styles()[name],
-                    "customdata": custom,
-                    "hovertemplate": template,
+                    "hovertemplate": hover(result, figures=name == "Pareto front"),
                 }
             )
         for place, (label, row) in enumerate(chosen.items()):
-            mark = row == compromise and label == "compromise"
-            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and (mark or place == 0)))
+            mark = label in rules
+            first = label == rules[0] if mark else place == 0
+            designs[len(data)] = np.array([row])
+            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
             if mark or m == 2:
                 annotations.append(_annotation(label, values[row, x], values[row, y], suffix, mark))
     return Figure(
@@ -163,6 +168,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations))},
         note="The view opens on the front; double-click shows every design. Click on the legend hides a group.",
         height=540 if m == 2 else 300 * (m - 1) + 120,
+        designs=designs,
     )
 
 
@@ -170,11 +176,10 @@ def _marked(
     result: Result, label: str, row: int, pair: tuple[int, int], suffix: str, *, star: bool, shown: bool
 ) -> dict[str, Any]:
     values = objective_values(result)[row]
-    custom, template = hover(result, np.array([row]))
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": plain(label) if star else "best of an objective",
+        "name": ("compromise" if label == "compromise" else "picked by a rule") if star else "best of an objective",
         "legendgroup": "chosen star" if star else "chosen ring",
         "showlegend": shown,
         "x": [values[pair[0]]],
@@ -187,8 +192,7 @@ def _marked(
             "color": "@mark" if star else "@ink",
             "line": {"width": 1 if star else 1.5, "color": "@surface" if star else "@ink"},
         },
-        "customdata": custom,
-        "hovertemplate": f"<b>{plain(label)}</b><br>" + template,
+        "hovertemplate": f"<b>{plain(label)}</b><br>" + hover(result),
     }
 
 
@@ -219,12 +223,16 @@ def _spread(annotations: list[dict[str, Any]]) -> list[dict[str, Any]]:
         known = merged.setdefault((a["xref"], a["x"], a["y"]), a)
         if known is not a:
             known["text"] += "<br>" + a["text"]
+    # Neighbours along the first axis stand at different heights.
+    for k, a in enumerate(sorted(merged.values(), key=lambda a: (a["xref"], a["x"]))):
+        a["ay"] = -30 - 28 * (k % 3)
     return list(merged.values())
 
 
 def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
     values = objective_values(result)
-    data = []
+    data: list[dict[str, Any]] = []
+    designs: dict[int, Rows] = {}
     groups = dict(drawn)
     compromise = result.compromise()
     if compromise is not None:
@@ -233,7 +241,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
     for name, rows in groups.items():
         if name == "breaks a limit" or not len(rows):
             continue
-        custom, template = hover(result, rows, figures=False)
+        designs[len(data)] = rows
         style = styles[name]
         data.append(
             {
@@ -244,8 +252,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
                 "y": values[rows, 1],
                 "z": values[rows, 2],
                 "marker": style | {"size": max(2, style["size"] // 2 + 1), "line": {"width": 0}},
-                "customdata": custom,
-                "hovertemplate": template,
+                "hovertemplate": hover(result, figures=False),
             }
         )
     ranges = _ranges(result, drawn)
@@ -259,6 +266,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
         },
         note="Drag turns the view, the wheel zooms.",
         height=560,
+        designs=designs,
     )
 
 
@@ -273,15 +281,14 @@ def _table(result: Result, rows: Rows) -> Table:
     problem = result.problem
     values = objective_values(result)
     chosen = set(result.chosen().values())
-    lines = []
-    for i in rows.tolist():
-        design = problem.space.values(result.outcomes.X[i].tolist())
-        lines.append((*(design[p.name] for p in problem.space.free), *(float(v) for v in values[i])))
+    lines = [(i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist()]
     return Table(
         "Designs of the front",
-        (*(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
+        ("design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
         tuple(lines),
-        note="Sorted by the first objective; the chosen designs are set off.",
+        note="Sorted by the first objective; the chosen designs are set off. "
+        f"A design is computed again with its number: {recompute(result, int(rows[0]))}",
         shown=12,
+        designs=tuple(rows.tolist()),
         marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),
     )

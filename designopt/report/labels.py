@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -106,12 +107,24 @@ def chosen_once(result: Result) -> dict[str, int]:
     return {", ".join(names): row for row, names in labels.items()}
 
 
+def design_values(result: Result, row: int) -> list[Any]:
+    """Values of the free parameters of a design, in their order; "–" for one that is inactive in it."""
+    design = result.problem.space.values(result.outcomes.X[row].tolist())
+    return [design.get(p.name, "–") for p in result.problem.space.free]
+
+
+def recompute(result: Result, row: int) -> str:
+    """The command that shows a design and computes it again; files of plugins have to be given once more."""
+    files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
+    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{files}"
+
+
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
     """Parameters and objectives of designs, and their figures when there is one scenario, as (name, values)."""
     problem, outcomes = result.problem, result.outcomes
     designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
     table: list[tuple[str, list[Any]]] = [
-        (parameter_label(p), [d[p.name] for d in designs]) for p in problem.space.parameters
+        (parameter_label(p), [d.get(p.name, "–") for d in designs]) for p in problem.space.parameters
     ]
     values = objective_values(result)
     for j, label in enumerate(objective_labels(problem)):
@@ -132,27 +145,35 @@ def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     ]
 
 
-def hover(result: Result, rows: NDArray[np.intp], *, figures: bool = True) -> tuple[list[list[Any]], str]:
-    """Plotly ``customdata`` and ``hovertemplate`` that show a design's parameters, objectives and, with one scenario
-    and `figures`, its figures."""
+def hover(result: Result, *, figures: bool = True) -> str:
+    """Plotly ``hovertemplate`` with a design's number, parameters, objectives and, with one scenario and `figures`, its
+    figures. Its values are those of `hover_columns`: the page adds them to traces that `Figure.designs` tells of."""
+    none = np.empty(0, dtype=np.intp)
+    lines = []
+    shown = 1 + len(result.problem.space.free) + len(result.problem.objectives)
+    for k, (label, values) in enumerate(hover_columns(result, none)):
+        if k < shown or figures:
+            form = ":.5~g" if isinstance(values, np.ndarray) and values.dtype.kind == "f" else ""
+            lines.append(f"{plain(label)}: <b>%{{customdata[{k}]{form}}}</b>")
+    return "<br>".join(lines) + "<extra></extra>"
+
+
+def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any]]:
+    """What hovering over a point tells of the designs `rows`: names and values, numbers as arrays."""
     problem, outcomes = result.problem, result.outcomes
-    columns: list[tuple[str, list[Any]]] = []
+    columns: list[tuple[str, Any]] = [("design", np.asarray(rows, dtype=np.int32))]
+    active = problem.space.active(outcomes.X[rows])
     for j, p in enumerate(problem.space.free):
-        x = outcomes.X[rows, j]
-        shown = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else _rounded(x)
-        columns.append((parameter_label(p), shown))
-    for label, column in zip(objective_labels(problem), objective_values(result)[rows].T, strict=True):
-        columns.append((label, _rounded(column)))
-    if figures and len(problem.scenarios) == 1:
+        x: Any = outcomes.X[rows, j]
+        if p.kind == "choice" or p.when:  # by what it is, not what this batch has: the template must fit all
+            known = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else [number(v, 5) for v in x]
+            x = [v if a else "–" for v, a in zip(known, active[:, j].tolist(), strict=True)]
+        columns.append((parameter_label(p), x))
+    columns += zip(objective_labels(problem), objective_values(result)[rows].T, strict=True)
+    if len(problem.scenarios) == 1:
         for name, values in outcomes.figures.items():
-            columns.append((with_unit(name, figure_unit(problem, name)), _rounded(values[rows, 0])))
-    lines = [f"{plain(label)}: <b>%{{customdata[{k}]}}</b>" for k, (label, _) in enumerate(columns)]
-    data = [list(row) for row in zip(*(c for _, c in columns), strict=True)]
-    return data, "<br>".join(lines) + "<extra></extra>"
-
-
-def _rounded(values: Matrix) -> list[Any]:
-    return [float(f"{v:.5g}") if math.isfinite(v) else None for v in values.tolist()]
+            columns.append((with_unit(name, figure_unit(problem, name)), values[rows, 0]))
+    return columns
 
 
 def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:

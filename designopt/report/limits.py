@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.labels import number, with_unit
+from designopt.report.labels import listed, number, with_unit
 from designopt.report.section import Section, Table
+from designopt.run import activity
+from designopt.run.activity import NEAR
 from designopt.run.result import Result
 
 if TYPE_CHECKING:
     from designopt.study.study import Constraint
 
-#: A value this share of its range away from a bound, or of a limit's size away from it, has reached it.
-NEAR = 0.01
 #: Shares of the front below this are not worth a sentence.
 TOLD = 0.05
 #: From this share of the front on it stands beside the best designs too.
@@ -32,6 +32,9 @@ def limits(result: Result) -> Section | None:
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     if not findings:
         findings = ["The front stays away from every bound of the space and from every limit."]
+    idle = inactive_limits(result, front)
+    if idle:
+        findings.append(f"Inactive, for no design of the front comes near: {listed(idle)}.")
     rows = [_row(result, c, front) for c in result.problem.constraints]
     tables: tuple[Table, ...] = ()
     if rows:
@@ -65,63 +68,56 @@ def sentence(clause: str) -> str:
 
 def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD, *, choices: bool = True) -> list[str]:
     """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
-    space = result.problem.space
-    S = space.to_search(result.outcomes.X[front])
-    clauses = []
-    for j, p in enumerate(space.free):
-        if p.kind == "choice":
-            if not choices:
-                continue
-            for k, value in enumerate(p.values):
-                share = float(np.mean(result.outcomes.X[front, j] == k))
-                if share == 1.0 and len(p.values) > 1:
-                    clauses.append(f"{p.name} is {number(value)} in every design of the front")
-            continue
-        width = space.upper[j] - space.lower[j]
-        slack = 0.5 if p.kind == "int" else 0.0
-        for side, bound, gap in (
-            ("lower", p.low, S[:, j] - space.lower[j] - slack),
-            ("upper", p.high, space.upper[j] - slack - S[:, j]),
-        ):
-            share = float(np.mean(gap <= NEAR * width))
-            if share >= least:
-                clauses.append(
-                    f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(share)} of the front"
-                )
-    return clauses
+    free = {p.name: p for p in result.problem.space.free}
+    clauses = {name: list[str]() for name in free}
+    for attained in result.attained_bounds(front):
+        p = free[attained.parameter]
+        side, bound = ("lower", p.low) if attained.side == "low" else ("upper", p.high)
+        where = "the designs of the front that have it" if p.when else "the front"
+        if attained.share >= least:
+            text = f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(attained.share)} of {where}"
+            clauses[p.name].append(text)
+    if choices:
+        X = result.outcomes.X[front]
+        active = result.problem.space.active(X)
+        for j, p in enumerate(result.problem.space.free):
+            if p.kind == "choice" and len(p.values) > 1 and active[:, j].all() and np.all(X[:, j] == X[0, j]):
+                clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in every design of the front")
+    return [text for texts in clauses.values() for text in texts]
 
 
 def active_limits(result: Result, front: NDArray[np.intp], least: float = TOLD) -> list[str]:
     """Clauses about limits that a share of at least `least` of the front's designs touches."""
     clauses = []
     for c in result.problem.constraints:
-        low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
-        for kind, limit, values in (("lower", c.minimum, low), ("upper", c.maximum, high)):
-            if limit is None or _counted(values):
-                continue
-            share = float(np.mean(np.abs(values[front] - limit) <= NEAR * _size(result, values, limit)))
-            if share >= least:
+        for limit in activity.limits(result.problem, result.outcomes, c):
+            share = float(np.mean(limit.active[front]))
+            if limit.side != "equals" and share >= least:
                 clauses.append(
-                    f"the {kind} limit of {c.name} ({_amount(limit, c.unit)}) is active in {_share(share)} of the front"
+                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}) is active in "
+                    f"{_share(share)} of the front"
                 )
     return clauses
 
 
-def _counted(values: NDArray[np.float64]) -> bool:
-    """Whether all values are whole numbers: those meet a limit by what they are, not because it holds them back."""
-    finite = values[np.isfinite(values)]
-    return bool(np.all(finite == np.rint(finite)))
+def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
+    """Limits that no design of the front touches, each with how near the nearest comes."""
+    clauses = []
+    for c in result.problem.constraints:
+        for limit in activity.limits(result.problem, result.outcomes, c):
+            margin = limit.margin[front]
+            if limit.side == "equals" or limit.active[front].any() or not np.isfinite(margin).all():
+                continue
+            nearest = float(limit.values[front][int(np.argmin(margin))])
+            if nearest != limit.limit:  # whole numbers meet a limit by what they are
+                clauses.append(
+                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}; the front reaches "
+                    f"{number(nearest)})"
+                )
+    return clauses
 
 
-def _size(result: Result, values: NDArray[np.float64], limit: float) -> float:
-    """What closeness to a limit is measured by: the limit's own size, or the range of feasible values for a limit of 0.
-
-    Not the range of all values: designs far outside would make everything within the limit look close to it.
-    """
-    if limit:
-        return abs(limit)
-    feasible = values[result.outcomes.feasible & np.isfinite(values)]
-    return float(np.ptp(feasible)) if len(feasible) else 0.0
+_SIDES = {"min": "lower", "max": "upper"}
 
 
 def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:

@@ -34,6 +34,8 @@ Rows = NDArray[np.intp]
 
 #: At most this many designs are drawn where they do not lie on a grid.
 DRAWN = 3000
+#: Values of all figures in all scenarios together; but not fewer designs than `LEAST`.
+VALUES, LEAST = 150_000, 300
 #: Pairs of at most this many parameters are drawn.
 PAIRED = 5
 
@@ -47,8 +49,9 @@ def map_figures(result: Result) -> Section | None:
         return None
     if not len(rows):
         return Section("Maps", introduction="No evaluation gave a result, so there is nothing to map.")
-    shown, notes = thinned(rows, DRAWN), []
     d = min(len(free), PAIRED)
+    layers = (len(result.outcomes.figures) + len(result.problem.objectives)) * len(result.problem.scenarios)
+    shown, notes = thinned(rows, max(LEAST, min(DRAWN, VALUES // max(layers, 1)))), []
     grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
     if grid is not None:
         figure = _heat_map(result, grid)
@@ -137,8 +140,10 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
             "hovertemplate": hovertemplate,
             "hoverongaps": False,
         },
-        *_overlay(result, (0, 1), ""),
     ]
+    marks = _overlay(result, (0, 1), "")
+    designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
+    data += [trace for trace, _ in marks]
     axes = {
         "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
         "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
@@ -148,6 +153,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
         {"data": data, "layout": layout(**axes)},
         note="An objective is taken over all scenarios, a figure in one of them." if several else "",
         height=500,
+        designs=designs,
         choices=_choices(result, names),
         variants=variants,
     )
@@ -168,8 +174,10 @@ def edges(nodes: Matrix, p: Parameter | None = None) -> Matrix:
     return np.exp(t) if log else t
 
 
-def _overlay(result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True) -> list[dict[str, Any]]:
-    """The front and the compromise as marks over a map."""
+def _overlay(
+    result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True
+) -> list[tuple[dict[str, Any], Rows]]:
+    """The front and the compromise as marks over a map: traces and their designs."""
     front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
     compromise = result.compromise()
     marks = [("Pareto front", front, {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}})]
@@ -180,23 +188,20 @@ def _overlay(result: Result, pair: tuple[int, int], suffix: str, *, legend: bool
     for name, rows, marker in marks:
         if not len(rows):
             continue
-        custom, template = hover(result, rows, figures=len(result.problem.space.free) < 3)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": name,
-                "legendgroup": name,
-                "showlegend": legend,
-                "x": result.outcomes.X[rows, pair[0]],
-                "y": result.outcomes.X[rows, pair[1]],
-                "xaxis": f"x{suffix}",
-                "yaxis": f"y{suffix}",
-                "marker": marker,
-                "customdata": custom,
-                "hovertemplate": template,
-            }
-        )
+        trace = {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "legendgroup": name,
+            "showlegend": legend,
+            "x": result.outcomes.X[rows, pair[0]],
+            "y": result.outcomes.X[rows, pair[1]],
+            "xaxis": f"x{suffix}",
+            "yaxis": f"y{suffix}",
+            "marker": marker,
+            "hovertemplate": hover(result, figures=len(result.problem.space.free) < 3),
+        }
+        traces.append((trace, rows))
     return traces
 
 
@@ -210,7 +215,6 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     axes: dict[str, Any] = {}
     gap = 0.07 if d > 2 else 0.0
     size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
-    custom, template = hover(result, rows, figures=d < 3)  # once per pair: keep it short for many
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
         left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
@@ -244,14 +248,16 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",
                 "marker": {"size": 6 if d < 3 else 4, "coloraxis": "coloraxis"},
-                "customdata": custom,
-                "hovertemplate": template,
+                "hovertemplate": hover(result, figures=d < 3),
             }
         )
     coloured = ",".join(str(k) for k in range(len(data)))
+    designs = dict.fromkeys(range(len(data)), rows)
     if pairs:
         for k, pair in enumerate(pairs, start=1):
-            data += _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1)
+            for trace, marked in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
+                designs[len(data)] = marked
+                data.append(trace)
     variants: dict[tuple[int, ...], Any] = {}
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
@@ -267,6 +273,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
         note="An objective is taken over all scenarios, a figure in one of them." if several else "",
         height=500 if d < 3 else 200 * (d - 1) + 140,
+        designs=designs,
         choices=_choices(result, names),
         variants=variants,
     )

@@ -28,6 +28,7 @@ def overview(result: Result) -> Section:
     invalid = invalid_designs(result)
     failed = int(np.sum(done.failed & ~invalid))
     front = result.front()
+    conditional = any(p.when for p in problem.space.parameters)
     facts = [
         ("distinct designs", count(len(done))),
         ("evaluations", count(result.counts["evaluations"])),
@@ -37,6 +38,13 @@ def overview(result: Result) -> Section:
         *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(float(np.nansum(result.wall)))),
     ]
+    repeated = result.counts["points"] - len(done)
+    # A running batch is asked for before it is done; only then are there fewer designs without any being repeated.
+    saved = (
+        f"{count(repeated)} of {count(result.counts['points'])} designs were asked for again and not computed again."
+        if repeated > 0 and result.ended == "done"
+        else ""
+    )
     findings = []
     if not len(done):
         findings.append("Nothing has been evaluated yet.")
@@ -52,8 +60,11 @@ def overview(result: Result) -> Section:
         tables=(
             Table(
                 "Parameters",
-                ("parameter", "range or value", "unit", "scale"),
-                tuple((p.name, _range(p), p.unit, _scale(p)) for p in problem.space.parameters),
+                ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ())),
+                tuple(
+                    (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ()))
+                    for p in problem.space.parameters
+                ),
                 note="Relations: " + "; ".join(r.text for r in problem.space.relations)
                 if problem.space.relations
                 else "",
@@ -63,14 +74,18 @@ def overview(result: Result) -> Section:
                 ("name", "what", "unit", "over scenarios"),
                 tuple(
                     [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
-                    + [(c.name, _limit(c), c.unit, _use(c.over)) for c in problem.constraints]
+                    + [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
                 ),
             ),
             Table(
                 "Stages",
-                ("stage", "solver", "starts from", "budget", "new designs"),
-                tuple((s.name, _use(s.solver), _start(s), _budget(s), _count(result, s.name)) for s in study.stages),
-                note="A design that several stages asked for counts where it was asked for first.",
+                ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
+                tuple(
+                    (s.name, _use(s.solver), _start(s), _budget(s), _asked(result, s.name), _count(result, s.name))
+                    for s in study.stages
+                ),
+                note="A design that several stages asked for counts where it was asked for first."
+                + (f" {saved}" if saved else ""),
             ),
             *_scenarios(result),
         ),
@@ -81,7 +96,7 @@ def overview(result: Result) -> Section:
 def record(result: Result) -> Section:
     """What was recorded, by which model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem
-    settings = tuple((name, _value(value)) for name, value in problem.model.settings.items())
+    settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items())
     return Section(
         title="Record",
         introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
@@ -117,7 +132,7 @@ def _question(result: Result) -> str:
     return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"
 
 
-def _range(p: Parameter) -> str:
+def range_text(p: Parameter) -> str:
     if p.kind == "fixed":
         return f"{number(p.values[0])} (fixed)"
     if p.kind == "choice":
@@ -129,7 +144,11 @@ def _scale(p: Parameter) -> str:
     return p.scale if p.kind == "real" else {"int": "whole numbers", "choice": "choice", "fixed": ""}[p.kind]
 
 
-def _limit(c: Constraint) -> str:
+def _when(p: Parameter) -> str:
+    return " and ".join(f"{name} is {' or '.join(map(number, values))}" for name, values in p.when.items())
+
+
+def limit_text(c: Constraint) -> str:
     if c.equals is not None:
         return f"{c.expression.text} = {number(c.equals)}"
     low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""
@@ -138,11 +157,11 @@ def _limit(c: Constraint) -> str:
 
 
 def _use(use: Use) -> str:
-    settings = ", ".join(f"{k}: {_value(v)}" for k, v in use.settings.items())
+    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, InputFile):
@@ -150,9 +169,9 @@ def _value(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
+        return "[" + ", ".join(value_text(v) for v in value) + "]"
     return number(value)
 
 
@@ -160,7 +179,8 @@ def _start(stage: Stage) -> str:
     start = stage.start_from
     if start is None:
         return ""
-    return f"{start.stage}, {start.select} {'all' if start.count is None else start.count}"
+    where = start.stage if start.stage is not None else f"store {start.store}"
+    return f"{where}, {start.select} {'all' if start.count is None else start.count}"
 
 
 def _budget(stage: Stage) -> str:
@@ -169,7 +189,15 @@ def _budget(stage: Stage) -> str:
         limits.append(plural(stage.budget.evaluations, "design"))
     if stage.budget.wall is not None:
         limits.append(duration(stage.budget.wall))
+    gain = stage.budget.hypervolume
+    if gain is not None:
+        over = plural(gain.over_generations, "generation")
+        limits.append(f"until the hypervolume grows by less than {number(gain.gain_below)} over {over}")
     return ", ".join(limits) or "as many as the solver asks for"
+
+
+def _asked(result: Result, stage: str) -> int:
+    return len(result.asked(stage))
 
 
 def _count(result: Result, stage: str) -> int:
@@ -183,7 +211,7 @@ def _scenarios(result: Result) -> tuple[Table, ...]:
     names = sorted({name for s in scenarios for name in s.values})
     fields = result.problem.model.plugin.conditions or {}
     units = {n: f.quantity.unit for n, f in fields.items() if f.quantity is not None}
-    rows = tuple((s.name, *(_value(s.values.get(n, "")) for n in names)) for s in scenarios)
+    rows = tuple((s.name, *(value_text(s.values.get(n, "")) for n in names)) for s in scenarios)
     return (Table("Scenarios", ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows),)
 
 

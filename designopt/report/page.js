@@ -51,7 +51,7 @@
   }
 
   function draw(figure) {
-    const spec = JSON.parse(figure.source);
+    const spec = figure.spec = JSON.parse(figure.source);
     let plot = {data: [], layout: {}, frames: [], ...spec.plot};
     const key = figure.selects.map(s => s.value).join(",");
     const variant = spec.variants[key];
@@ -64,6 +64,7 @@
       merge(plot.layout, variant.layout || {});
       if (variant.frames) plot.frames = variant.frames;
     }
+    for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), told);
     const shown = resolved(plot, dark() ? 1 : 0);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -82,7 +83,99 @@
           .then(() => shown.frames.length ? Plotly.addFrames(figure.plot, shown.frames) : null)
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
     if (shown.frames.length) ready.then(() => animate(figure, spec.loop));
-    return ready.then(() => { figure.element.dataset.drawn = "true"; });
+    return ready.then(() => {
+      if (first && spec.brushed) watchBrushes(figure);
+      setOff(figure);
+      figure.element.dataset.drawn = "true";
+    });
+  }
+
+  // What hovering over a point tells of a design: its values, kept once for all figures.
+  const known = JSON.parse(document.getElementById("designs").textContent);
+  const places = new Map(), lines = new Map();
+  function told(row) {
+    if (!places.size) {
+      Array.from(numbers(known.rows)).forEach((r, i) => places.set(r, i));
+      known.columns = known.columns.map(c => numbers(c));
+    }
+    if (!lines.has(row)) lines.set(row, known.columns.map(c => c[places.get(row)]));
+    return lines.get(row);
+  }
+
+  // Numbers of a figure's data: a plain array, or base64 of a typed one.
+  function numbers(value) {
+    if (!isObject(value) || !("bdata" in value)) return value;
+    const bytes = Uint8Array.from(atob(value.bdata), c => c.charCodeAt(0));
+    return new {f4: Float32Array, f8: Float64Array, i4: Int32Array}[value.dtype](bytes.buffer);
+  }
+
+  // Designs within the brushes of parallel coordinates; null as long as the reader has not brushed.
+  let picked = null;
+
+  function watchBrushes(figure) {
+    const {brushed} = figure.spec, axes = figure.spec.plot.data[0].dimensions;
+    const values = new Map(axes.map(a => [a.name, Array.from(numbers(a.values))]));
+    const within = (range, v) => (Array.isArray(range[0]) ? range : [range]).some(([low, high]) => low <= v && v <= high);
+    const kept = () => {
+      const limits = figure.plot.data[0].dimensions.filter(a => a.constraintrange && a.constraintrange.length);
+      return [brushed.designs.map((_, i) => i).filter(i =>
+        limits.every(a => within(Array.from(a.constraintrange), values.get(a.name)[i]))), limits.length > 0];
+    };
+    showBrushed(figure, kept()[0]);
+    figure.plot.on("plotly_restyle", () => {
+      const [rows, any] = kept();
+      showBrushed(figure, rows);
+      picked = any ? new Set(rows.map(i => brushed.designs[i])) : null;
+      for (const other of figures) if (other.drawn) setOff(other);
+      for (const row of document.querySelectorAll("tr[data-design]"))
+        row.classList.toggle("out", picked !== null && !picked.has(Number(row.dataset.design)));
+    });
+  }
+
+  // Points of designs that are not picked fade.
+  function setOff(figure) {
+    for (const trace in figure.spec.designs) {
+      if (!["scatter", "bar"].includes(figure.plot.data[trace]?.type)) continue;
+      const rows = Array.from(numbers(figure.spec.designs[trace]));
+      const points = picked && rows.flatMap((row, i) => picked.has(row) ? [i] : []);
+      if (points || figure.faded) Plotly.restyle(figure.plot, {selectedpoints: [points]}, [Number(trace)]);
+    }
+    figure.faded = picked !== null;
+  }
+
+  const shownNumber = v => typeof v !== "number" ? v : Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(4)));
+  const element = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
+
+  function showBrushed(figure, rows) {
+    const {title, columns, values, designs, shown} = figure.spec.brushed;
+    const columnValues = values.map(v => numbers(v));
+    const box = figure.element.querySelector(".brushed");
+    const caption = element("div", undefined, {className: "caption"});
+    const save = element("button", "CSV", {type: "button", className: "csv"});
+    save.addEventListener("click", () => {
+      const cell = v => /[",\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v);
+      const lines = [columns, ...rows.map(i => columnValues.map(c => c[i]))].map(line => line.map(cell).join(","));
+      const link = element("a", undefined, {download: figure.spec.name + "-selected.csv"});
+      link.href = URL.createObjectURL(new Blob([lines.join("\r\n") + "\r\n"], {type: "text/csv"}));
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+    caption.append(element("h3", `${title}: ${rows.length} of ${designs.length}`), save);
+    const head = element("tr"), body = element("tbody"), table = element("table");
+    const numeric = columnValues.map(c => typeof c[0] === "number");
+    columns.forEach((c, k) => head.append(element("th", c, {className: numeric[k] ? "n" : "", scope: "col"})));
+    for (const i of rows.slice(0, shown)) {
+      const row = element("tr");
+      columnValues.forEach((c, k) => row.append(element("td", shownNumber(c[i]), {className: numeric[k] ? "n" : "s"})));
+      body.append(row);
+    }
+    const top = element("thead");
+    top.append(head);
+    table.append(top, body);
+    const scroll = element("div", undefined, {className: "scroll"});
+    scroll.append(table);
+    box.replaceChildren(caption, scroll);
+    if (rows.length > shown) box.append(element("p", `${rows.length - shown} more rows are in the CSV file.`, {className: "note"}));
   }
 
   // Plotly rejects a promise of its own, without a reason, when a pause interrupts an animation: no error.
@@ -107,6 +200,9 @@
       source: element.querySelector("script").textContent,
       selects: [...element.querySelectorAll("select")],
     };
+    element.querySelector(".svg").addEventListener("click", () =>
+      (figure.drawn ? Promise.resolve() : draw(figure)).then(() => Plotly.downloadImage(figure.plot,
+        {format: "svg", filename: figure.spec.name, width: figure.plot.clientWidth, height: figure.plot.clientHeight})));
     for (const select of figure.selects) select.addEventListener("change", () => draw(figure));
     figures.push(figure);
   }

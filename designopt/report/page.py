@@ -20,9 +20,22 @@ from urllib.parse import quote
 
 import numpy as np
 
-from designopt.report import best, convergence, failures, front, limits, map, overview, parallel
+from designopt.report import (
+    best,
+    convergence,
+    decision,
+    failures,
+    front,
+    influence,
+    limits,
+    map,
+    overview,
+    parallel,
+    scenarios,
+    validation,
+)
 from designopt.report.colours import CATEGORIES, THEMED
-from designopt.report.labels import number
+from designopt.report.labels import hover_columns, number
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 
@@ -33,10 +46,18 @@ Part = Callable[..., Section | None]
 
 #: Parts that begin and end every report.
 FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
-LAST: Mapping[str, Part] = {"limits": limits.limits, "failures": failures.failures, "record": overview.record}
+LAST: Mapping[str, Part] = {
+    "scenarios": scenarios.scenarios,
+    "validation": validation.validation,
+    "limits": limits.limits,
+    "failures": failures.failures,
+    "record": overview.record,
+}
 #: What stands between them when the study names no plots.
 GENERIC: Mapping[str, Part] = {
     "front": front.front,
+    "decision": decision.decision,
+    "influence": influence.influence,
     "map": map.map_figures,
     "parallel": parallel.parallel,
     "convergence": convergence.convergence,
@@ -49,15 +70,20 @@ _POLICY = (
 )
 
 
-def write_report(result: Result, path: Path | str) -> Path:
+def write_report(result: Result, path: Path | str, refresh: float | None = None) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
     The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
-    come before, limits, failures and the record after them unless they are named. A part that raises is replaced by a
-    section that says so. The file is replaced as a whole, never left half written. Raises `OSError` when it cannot be.
+    come before, scenarios, validation, limits, failures and the record after them unless they are named. A part that
+    raises is replaced by a section that says so. With `refresh` the page of a run that is still going loads itself anew
+    after so many seconds. The file is replaced as a whole, never left half written. Raises `OSError` when it cannot be.
     """
+    return write_page(render(result, list(sections(result)), refresh), path)
+
+
+def write_page(text: str, path: Path | str) -> Path:
+    """Replace the file `path` by `text` as a whole."""
     target = Path(path)
-    text = render(result, list(sections(result)))
     temporary = target.with_name(target.name + ".part")
     try:
         temporary.write_text(text, encoding="utf-8")
@@ -88,12 +114,42 @@ def sections(result: Result) -> Iterable[Section]:
             yield section
 
 
-def render(result: Result, parts: list[Section]) -> str:
-    """The whole page as text."""
+def render(result: Result, parts: list[Section], refresh: float | None = None) -> str:
+    """The whole page as text; see `write_report`."""
+    study = result.study
+    going = result.ended == "not ended"
+    banners = [unfinished(result)]
+    if study.execution.order == "completion":
+        banners.append(
+            "Not reproducible: the solver was told results in the order of their completion (execution.order), which "
+            "another run does not repeat."
+        )
+    if refresh is not None and going:
+        banners.append(f"This page loads itself anew every {number(float(refresh))} s while the run is going.")
+    return page(
+        study.name,
+        study.title or study.name,
+        f"Store {result.path.name}",
+        parts,
+        tuple(filter(None, banners)),
+        refresh=refresh if going else None,
+        designs=_designs(result, parts),
+    )
+
+
+def page(
+    name: str,
+    title: str,
+    about: str,
+    parts: list[Section],
+    banners: tuple[str, ...] = (),
+    *,
+    refresh: float | None = None,
+    designs: Mapping[str, Any] | None = None,
+) -> str:
+    """A self-contained page of `parts`; `banners` are sentences at its top, `designs` what hovering tells."""
     from plotly.offline import get_plotlyjs
 
-    study = result.study
-    title = study.title or study.name
     names = _anchors([s.title for s in parts])
     contents = "".join(f'<li><a href="#{a}">{_text(s.title)}</a></li>' for a, s in zip(names, parts, strict=True))
     body = "".join(_section(a, s) for a, s in zip(names, parts, strict=True))
@@ -101,7 +157,9 @@ def render(result: Result, parts: list[Section]) -> str:
     style = (here / "page.css").read_text(encoding="utf-8")
     script = (here / "page.js").read_text(encoding="utf-8")
     script = script.replace("/*THEMED*/{}", _json(dict(THEMED))).replace("/*CATEGORIES*/[]", _json(list(CATEGORIES)))
-    made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    told = "".join(f'<p class="unfinished" role="status">{_text(t)}</p>\n' for t in banners)
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="{max(1, math.ceil(refresh))}">\n'
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -109,7 +167,7 @@ def render(result: Result, parts: list[Section]) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{_text(title)} · designopt</title>
+{again}<title>{_text(title)} · designopt</title>
 <style>{style}</style>
 </head>
 <body>
@@ -120,14 +178,15 @@ def render(result: Result, parts: list[Section]) -> str:
 </nav>
 <main>
 <header>
-<p class="study">{_text(study.name)}</p>
+<p class="study">{_text(name)}</p>
 <h1>{_text(title)}</h1>
-<p class="made">Store {_text(result.path.name)} · report made {_text(made)}</p>
-{_unfinished(result)}</header>
+<p class="made">{_text(about)} · report made {_text(made)}</p>
+{told}</header>
 {body}
-<footer>Figures: the camera above each saves it as SVG. Tables: “CSV” saves all rows in full precision.
+<footer>“SVG” saves a figure as it is shown, “CSV” all rows of a table in full precision.
 This page loads nothing from anywhere.</footer>
 </main>
+<script type="application/json" id="designs">{_json(dict(designs or {}))}</script>
 <script>{get_plotlyjs()}</script>
 <script>{script}</script>
 </body>
@@ -135,10 +194,14 @@ This page loads nothing from anywhere.</footer>
 """
 
 
-def _unfinished(result: Result) -> str:
-    """A banner when the run has not reached its end; nothing when it has."""
-    told = unfinished(result)
-    return f'<p class="unfinished" role="status">{_text(told)}</p>\n' if told else ""
+def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:
+    """Values of all designs that a figure tells of, once for the page."""
+    drawn = [np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()]
+    if not drawn:
+        return {}
+    rows = np.unique(np.concatenate(drawn)).astype(np.intp)
+    columns = [as_plain(values if len(rows) else []) for _, values in hover_columns(result, rows)]
+    return {"rows": as_plain(rows), "columns": columns}
 
 
 def _anchors(titles: list[str]) -> list[str]:
@@ -178,14 +241,34 @@ def _figure(anchor: str, figure: Figure) -> str:
         "variants": {key: as_plain(v) for key, v in _variants(figure)},
         "loop": figure.loop,
         "name": anchor,
+        "designs": {str(k): as_plain(v) for k, v in figure.designs.items()},
     }
+    if figure.brushed is not None:
+        data["brushed"] = _brushed(figure.brushed)
     note = f'<p class="note">{_text(figure.note)}</p>' if figure.note else ""
     return (
-        f'<figure id="{anchor}"><figcaption>{_text(figure.title)}</figcaption>'
+        f'<figure id="{anchor}"><div class="caption"><figcaption>{_text(figure.title)}</figcaption>'
+        '<button class="svg" type="button">SVG</button></div>'
         + (f'<div class="choices">{selectors}</div>' if selectors else "")
         + f'<div class="plot" style="height:{int(figure.height)}px"></div>{note}'
+        + ('<div class="brushed"></div>' if figure.brushed is not None else "")
         + f'<script type="application/json">{_json(data)}</script></figure>'
     )
+
+
+def _brushed(table: Table) -> dict[str, Any]:
+    """The table below parallel coordinates as columns; the page shows the rows within the brushes."""
+    columns: list[Any] = []
+    for k in range(len(table.columns)):
+        cells = [row[k] for row in table.rows]
+        columns.append(np.array(cells) if all(_is_number(c) for c in cells) else [number(c) for c in cells])
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "values": [as_plain(c) for c in columns],
+        "designs": list(table.designs),
+        "shown": table.shown,
+    }
 
 
 def _variants(figure: Figure) -> Iterable[tuple[str, Any]]:
@@ -204,7 +287,9 @@ def _table(anchor: str, table: Table) -> str:
             f'<td class="{"n" if _is_number(v) else "s" if len(str(v)) < 30 else "t"}">{_text(number(v))}</td>'
             for v in row
         )
-        rows.append(f'<tr class="marked">{cells}</tr>' if i in table.marked else f"<tr>{cells}</tr>")
+        design = f' data-design="{table.designs[i]}"' if table.designs else ""
+        marked = ' class="marked"' if i in table.marked else ""
+        rows.append(f"<tr{marked}{design}>{cells}</tr>")
     hidden = len(table.rows) - table.shown
     more = f'<p class="note">{hidden} more rows are in the CSV file.</p>' if hidden > 0 else ""
     note = f'<p class="note">{_text(table.note)}</p>' if table.note else ""
@@ -223,7 +308,7 @@ def _csv(table: Table) -> str:
     writer.writerow(table.columns)
     for row in table.rows:
         writer.writerow(["" if isinstance(v, float) and math.isnan(v) else v for v in row])
-    return "data:text/csv;charset=utf-8," + quote(out.getvalue())
+    return "data:text/csv;charset=utf-8," + quote(out.getvalue(), safe=",:/ ()*+=@")
 
 
 def _is_number(value: Any) -> bool:

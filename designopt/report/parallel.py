@@ -6,11 +6,21 @@ import re
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import ORDERED_LINES, colour_bar
-from designopt.report.labels import count, objective_labels, objective_values, parameter_label, plain, plural, thinned
-from designopt.report.section import Figure, Section
+from designopt.report.labels import (
+    count,
+    design_values,
+    objective_labels,
+    objective_values,
+    parameter_label,
+    plain,
+    plural,
+    thinned,
+)
+from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
 
 #: At most this many designs are drawn, those of the front first.
@@ -60,6 +70,8 @@ def parallel(result: Result) -> Section | None:
         yes_no = {"tickvals": [0, 1], "ticktext": ["no", "yes"], "range": [0, 1]}
         brush = {"constraintrange": [0.5, 1.0]} if len(kept) > 1 else {}
         dimensions.append({"label": "on the front", "values": on_front.astype(float), **yes_no, **brush})
+    for k, dimension in enumerate(dimensions):
+        dimension["name"] = str(k)  # the reader may move axes, and two labels may be cut to the same
     trace = {
         "type": "parcoords",
         "dimensions": dimensions,
@@ -73,7 +85,10 @@ def parallel(result: Result) -> Section | None:
         "labelside": "top",
         "rangefont": {"size": 1, "color": "rgba(0,0,0,0)"},
     }
-    note = "Drag along an axis to keep only the designs within; drag its name to move the axis."
+    note = (
+        "Drag along an axis to keep only the designs within, click on it to keep all; drag its name to move the axis. "
+        "The table below has the designs that are kept, and the other figures set them off."
+    )
     thin = (
         f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are drawn, evenly taken over the order in "
         "which they were evaluated."
@@ -85,13 +100,22 @@ def parallel(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Parameters and objectives",
-                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
+                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}, "uirevision": "kept"}},
                 note=note,
                 height=440,
+                brushed=_table(result, rows),
             ),
         ),
         notes=(thin,) if len(rows) < len(feasible) else (),
     )
+
+
+def _table(result: Result, rows: NDArray[np.intp]) -> Table:
+    """The designs that are drawn; the page shows those within the brushes."""
+    values = objective_values(result)
+    head = ("design", *(parameter_label(p) for p in result.problem.space.free), *objective_labels(result.problem))
+    lines = tuple((i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist())
+    return Table("Designs within the brushes", head, lines, shown=10, designs=tuple(rows.tolist()))
 
 
 def wrapped(label: str, room: int) -> str:

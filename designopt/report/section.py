@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -28,6 +31,10 @@ class Figure:
     trace numbers (several with commas, ``"*"`` for all) and mappings are merged in depth. A variant whose ``data`` is a
     list is a plot of its own.
     `height` is in CSS pixels. With `loop`, an animation that comes to its end starts again.
+
+    `designs` gives, by trace number, the design (row of the result) of each point. `brushed` belongs to a plot whose
+    first trace is ``parcoords``: a table with a row for each line. The page shows those within the brushes below the
+    plot, and sets off their points in every figure, and their rows in every table, that say which designs they have.
     """
 
     title: str
@@ -37,13 +44,16 @@ class Figure:
     choices: tuple[Choice, ...] = ()
     variants: Mapping[tuple[int, ...], Mapping[str, Any]] = field(default_factory=dict)
     loop: bool = False
+    designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
+    brushed: Table | None = None
 
 
 @dataclass(frozen=True)
 class Table:
     """A table, with a download of all its rows as CSV in full precision.
 
-    The page shows the first `shown` rows. Rows whose number is in `marked` are set off from the others.
+    The page shows the first `shown` rows. Rows whose number is in `marked` are set off from the others. `designs` are
+    the rows of the result that the rows of the table tell of.
     """
 
     title: str
@@ -52,6 +62,7 @@ class Table:
     note: str = ""
     shown: int = 25
     marked: frozenset[int] = frozenset()
+    designs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
 from designopt.report.failures import invalid_designs
-from designopt.report.labels import chosen_once, count, number, objective_values, plural, with_unit
+from designopt.report.labels import chosen_once, count, design_values, number, objective_values, plural, with_unit
 from designopt.report.limits import warnings
 from designopt.run.errors import resume_command
 
@@ -29,8 +29,7 @@ def summary_table(result: Result) -> str:
     values = objective_values(result)
     lines = [head]
     for label, row in chosen.items():
-        design = problem.space.values(result.outcomes.X[row].tolist())
-        cells = [number(design[p.name]) for p in problem.space.free] + [number(float(v)) for v in values[row]]
+        cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         lines.append([label, *cells])
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     table = [

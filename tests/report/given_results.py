@@ -69,6 +69,16 @@ class GivenResult(Result):
     wall = property(lambda self: self.table["wall"])
     counts = property(lambda self: {**self.counted(), "points": self.session.get("points", len(self.outcomes))})
     events = ()
+    validated: Any = None
+
+    def asked(self, stage: str) -> Any:
+        """What the test gave for the stage, or each of its designs once."""
+        given = self.table.get("asked", {})
+        return np.asarray(given.get(stage, np.flatnonzero(self.stage == stage)), dtype=int)
+
+    def validation(self) -> Any:
+        return self.validated
+
     sessions = property(lambda self: ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}, **self.session},))
 
     def counted(self) -> dict[str, int]:
@@ -95,6 +105,8 @@ def result(
     plots: tuple[Use, ...] = (),
     title: str = "Beam",
     relations: tuple[str, ...] = (),
+    stages: tuple[Stage, ...] | None = None,
+    **more: Any,
 ) -> GivenResult:
     """A result with designs `X` (n, d) and `figures` (n,) or (n, s)."""
     X = np.array(X, dtype=float).reshape(-1, len([p for p in space if p.kind != "fixed"]))
@@ -108,9 +120,10 @@ def result(
         objectives=objectives,
         constraints=constraints,
         scenarios=tuple(Scenario(name) for name in scenarios),
-        stages=(Stage("sweep", use(given)),),
+        stages=(Stage("sweep", use(given)),) if stages is None else stages,
         plots=plots,
         text="study: beam",
+        **more,
     )
     problem = Problem.of(study)
     given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}

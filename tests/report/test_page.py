@@ -45,7 +45,10 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         tag, attributes = self._inside
         if tag == "script" and attributes.get("type") == "application/json":
-            self.figures.append(json.loads(data))
+            if attributes.get("id") == "designs":
+                self.designs = json.loads(data)
+            else:
+                self.figures.append(json.loads(data))
         elif tag == "style":
             self.styles += data
         elif tag != "script":
@@ -97,6 +100,7 @@ def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
             yield value
 
     assert not [s for f in page.figures for s in strings(f["plot"]) if "<script" in s or "<img" in s]
+    assert not [s for s in strings(page.designs["columns"]) if "<script" in s or "<img" in s]
 
 
 def test_every_figure_is_valid_plotly(grid_result: GivenResult) -> None:

@@ -1,0 +1,34 @@
+"""Objectives and limits of single scenarios, before they are aggregated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from designopt.problem import Problem
+    from designopt.study.study import Constraint, Objective
+
+Matrix = NDArray[np.float64]
+
+
+def values(item: Objective | Constraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
+    """What `item` is in each scenario (n, s), in its unit and its own sign; NaN where it is not known."""
+    with np.errstate(all="ignore"):
+        found = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def held(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, NDArray[np.bool_]]:
+    """By constraint, whether its limits hold in each scenario (n, s); an unknown value does not hold."""
+    found = {}
+    for c in problem.constraints:
+        v = values(c, figures, shape)
+        low = -np.inf if c.minimum is None else c.minimum
+        high = np.inf if c.maximum is None else c.maximum
+        with np.errstate(invalid="ignore"):
+            found[c.name] = (v == c.equals) if c.equals is not None else (v >= low) & (v <= high)
+    return found
