@@ -1,0 +1,272 @@
+"""Where stages end: numbers of designs, growth of the hypervolume, time, and the end of a batch job."""
+
+import dataclasses
+import os
+import time
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, listed, make_study, use
+
+from designopt.problem import Problem
+from designopt.run.budget import Growth
+from designopt.run.errors import Interrupted, ReplayError
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+from designopt.run.stopping import seconds_allotted
+from designopt.study.study import Budget, HypervolumeGain, Objective, Stage, StartFrom
+
+# --------------------------------------------------------------------------------------------- refused designs
+
+
+def picky(values, *, batch=0, **budget):
+    return make_study("picky", names=("a",), stages=(listed(values, batch=batch, **budget),))
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2, 5])
+def test_designs_that_the_model_refuses_cost_no_budget(tmp_path, batch):
+    values = [0.5, -0.5, 1.0, -1.0, -1.5, 1.5, -2.0, 2.0, 0.25]
+    study = picky(values, batch=batch, evaluations=4)
+    result = run_study(study, tmp_path / "s")
+    assert result.outcomes.X[:, 0].tolist() == values[:8]  # four good ones, and what was refused between them
+    assert result.outcomes.invalid.tolist() == [x < 0 for x in values[:8]]
+    before = dump(result)
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == before
+
+
+def test_a_batch_within_the_budget_comes_back_whole_with_its_refused_designs(tmp_path):
+    told = []
+
+    class Asking:
+        def solve(self, problem, evaluate, rng, start):
+            told.append(evaluate(np.array([[0.5], [-0.5], [-1.0], [1.0]])))
+
+    solver = use("solver", "listed", values=[0.0])
+    asking = dataclasses.replace(solver, plugin=dataclasses.replace(solver.plugin, target=Asking, settings={}))
+    stage = Stage("s", dataclasses.replace(asking, settings={}), Budget(evaluations=2))
+    result = run_study(make_study("picky", names=("a",), stages=(stage,)), tmp_path / "s")
+    (outcomes,) = told
+    assert result.counts["points"] == 4
+    assert outcomes.invalid.tolist() == [False, True, True, False]
+    assert outcomes.objectives[:, 0].tolist() == [0.25, np.inf, np.inf, 1.0]
+    assert np.all(outcomes.rank_violation == [0.0, 2.0 - 2**-52, 2.0 - 2**-52, 0.0])  # above failed, below evaluated
+
+
+def test_a_solver_that_proposes_only_what_is_refused_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.budget.INVALID_LIMIT", 1)
+    stages = (Stage("endless", use("solver", "endless"), Budget(evaluations=3)),)
+    result = run_study(make_study("picky", names=("a",), stages=stages), tmp_path / "s")
+    assert result.counts["points"] == 101  # of at least 100 for each of the limit
+    assert result.counts["designs"] == 1
+
+
+def test_progress_counts_refused_designs_with_the_invalid_ones(tmp_path):
+    recorder = Recorder()
+    run_study(picky([0.5, -0.5, 1.0, -1.0, 1.5], evaluations=3), tmp_path / "s", progress=recorder)
+    last = recorder.snapshots[-1]
+    assert (last.done, last.total, last.invalid, last.failures) == (3, 3, 2, 0)
+
+
+# ------------------------------------------------------------------------------------------ hypervolume budget
+
+
+def converging(limit, *, rounds=200, size=10, minimize=("height", "slope"), **budget):
+    stage = Stage("front", use("solver", "walk", size=size, rounds=rounds), Budget(hypervolume=limit, **budget))
+    return make_study(stages=(stage,), minimize=minimize)
+
+
+def test_a_stage_ends_when_its_hypervolume_hardly_grows_any_more_and_says_so(tmp_path):
+    import moocore
+
+    limit = HypervolumeGain((8.0, 6.0), 1e-3, 10)
+    study = converging(limit)
+    recorder = Recorder()
+    result = run_study(study, tmp_path / "s", progress=recorder)
+    batches = result.counts["points"] // 10
+    assert 10 < batches < 200
+    F = np.where(result.outcomes.failed[:, None], np.inf, result.outcomes.objectives)
+    volumes = [moocore.hypervolume(F[: 10 * (i + 1)], ref=[8.0, 6.0]) for i in range(batches)]
+    growth = [volumes[i] / volumes[i - 10] - 1.0 for i in range(10, batches)]
+    assert all(g >= 1e-3 for g in growth[:-1])
+    assert growth[-1] < 1e-3
+    text = f"stage front ended: hypervolume {volumes[-1]:.4g} grew by {growth[-1]:.2g} over the last 10 generations"
+    assert recorder.events == [("stage_ended", text)]
+
+
+def test_the_end_by_hypervolume_is_the_same_on_resume_and_told_once(tmp_path):
+    study = converging(HypervolumeGain((8.0, 6.0), 1e-3, 10))
+    first = run_study(study, tmp_path / "s")
+    before = dump(first)
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == before
+    assert len(Result.open(tmp_path / "s", study).events) == 1
+
+
+def test_a_smaller_gain_lets_a_resumed_stage_go_on(tmp_path):
+    first = run_study(converging(HypervolumeGain((8.0, 6.0), 1e-1, 3)), tmp_path / "s").counts["points"]
+    finer = run_study(converging(HypervolumeGain((8.0, 6.0), 1e-4, 3)), tmp_path / "s", resume=True)
+    assert finer.counts["points"] > first
+
+
+def test_a_stage_that_has_found_nothing_before_the_reference_goes_on(tmp_path):
+    study = converging(HypervolumeGain((-1.0, -1.0), 1.0, 1), rounds=12)
+    result = run_study(study, tmp_path / "s")
+    assert result.counts["points"] == 120
+    assert result.events == []
+
+
+def test_the_reference_is_in_the_direction_of_the_objectives():
+    problem = Problem.of(make_study(minimize=("height", "slope")))
+    maximised = tuple(
+        Objective(o.name, o.expression, "maximize" if i else "minimize", o.over)
+        for i, o in enumerate(problem.objectives)
+    )
+    growth = Growth(HypervolumeGain((10.0, 2.0), 0.1, 1), dataclasses.replace(problem, objectives=maximised))
+    figures = {"height": np.array([[9.0], [8.0]]), "slope": np.array([[3.0], [5.0]])}
+    X = np.zeros((2, 2))
+    outcomes = dataclasses.replace(problem, objectives=maximised).judge(X, figures, np.zeros((2, 1), bool))
+    growth.add([outcomes])
+    growth.add([outcomes])
+    assert growth.ended == "hypervolume 6 grew by 0 over the last 1 generations"  # (10 - 8) x (5 - 2)
+
+
+def test_one_objective_has_a_hypervolume_too(tmp_path):
+    study = converging(HypervolumeGain((8.0,), 1e-3, 5), minimize=("height",))
+    result = run_study(study, tmp_path / "s")
+    assert result.counts["points"] < 2000
+    assert "hypervolume 7.9" in result.events[0]["text"] or "hypervolume 8" in result.events[0]["text"]
+
+
+def test_the_hypervolume_of_a_big_archive_costs_next_to_nothing():
+    rng = np.random.default_rng(0)
+    problem = Problem.of(make_study(minimize=("height", "slope", "height + slope")))
+    growth = Growth(HypervolumeGain((2.0, 2.0, 2.0), 1e-9, 20), problem)
+    spent = 0.0
+    for _ in range(100):
+        F = np.abs(rng.normal(size=(100, 3)))
+        F /= np.linalg.norm(F, axis=1, keepdims=True)  # on a sphere: none dominates another
+        empty = np.zeros(100)
+        outcomes = problem.judge(
+            np.zeros((100, 2)), {"height": empty[:, None], "slope": empty[:, None]}, np.zeros((100, 1), bool)
+        )
+        outcomes = dataclasses.replace(outcomes, objectives=F)
+        began = time.perf_counter()
+        growth.add([outcomes])
+        spent += time.perf_counter() - began
+    assert len(growth._front) == 10_000
+    assert spent / 10_000 < 1e-3  # of a second for each design; measured: 0.03 ms
+
+
+# --------------------------------------------------------------------------------------------------- wall time
+
+
+def two_stages(wall, *, rounds=4):
+    """An early stage whose time ends in the middle of its one batch, and a stage that starts from it.
+
+    The second stage asks for designs that the first one asked for and did not get.
+    """
+    values = np.linspace(-2.0, 2.0, 200)
+    return make_study(
+        settings={"pause": 0.01}, names=("a",),
+        stages=(
+            listed(values, name="sweep", wall=wall),
+            listed(values[150:160], name="again"),
+            Stage("walk", use("solver", "walk", size=5, rounds=rounds), Budget(), StartFrom("sweep", "best", 2)),
+        ),
+    )  # fmt: skip
+
+
+def test_an_early_stage_whose_time_was_used_up_ends_at_the_same_place_on_resume(tmp_path):
+    study = two_stages(0.4)
+    first = run_study(study, tmp_path / "s")
+    swept = int((first.stage == "sweep").sum())
+    assert 0 < swept < 200
+    assert first.counts["points"] == 200 + 10 + 20
+    assert [e["text"] for e in first.events] == ["stage sweep ended: its 0 s are used up"]
+    second = run_study(two_stages(0.4, rounds=8), tmp_path / "s", resume=True)  # not a ReplayError
+    assert second.counts["points"] == first.counts["points"] + 20
+    assert second.outcomes.X[: len(first.outcomes)].tolist() == first.outcomes.X.tolist()
+    assert len(second.events) == 1
+
+
+def test_a_store_whose_later_stages_know_nothing_yet_lets_an_early_stage_have_more_time(tmp_path):
+    study = two_stages(0.4)
+    alone = dataclasses.replace(study, stages=study.stages[:1])
+    assert run_study(alone, tmp_path / "s").counts["designs"] < 200
+    second = run_study(two_stages(60.0), tmp_path / "s", resume=True)
+    assert (second.stage == "sweep").sum() == 200
+
+
+def test_more_time_for_an_early_stage_whose_results_a_later_one_has_used_is_told_as_a_difference(tmp_path):
+    run_study(two_stages(0.4), tmp_path / "s")
+    with pytest.raises(ReplayError, match=r"it starts from stage 'sweep', whose results may have changed"):
+        run_study(two_stages(60.0), tmp_path / "s", resume=True)
+
+
+@pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])
+def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp_path, monkeypatch, jump):
+    original = time.time
+    calls = []
+
+    def clock():
+        calls.append(None)
+        return original() + (jump if len(calls) > 20 else 0.0)
+
+    monkeypatch.setattr("time.time", clock)
+    stage = listed(np.linspace(0, 1, 1000), batch=1, wall=0.5)
+    study = make_study(settings={"pause": 0.01}, stages=(stage,), names=("a",), execution={"executor": "serial"})
+    began = time.monotonic()
+    result = run_study(study, tmp_path / "s")
+    assert 0.5 < time.monotonic() - began < 9.0  # all of them would take 10 s
+    assert len(calls) > 20
+    assert 2 < result.counts["points"] < 100
+    before = dump(result)
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == before
+
+
+# -------------------------------------------------------------------------------------------------- batch jobs
+
+
+def test_slurm_tells_when_the_job_ends():
+    end = str(int(time.time()) + 600)
+    assert seconds_allotted({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": end}) == pytest.approx(600, abs=2.0)
+
+
+def test_pbs_tells_how_long_the_job_may_take_from_the_start_of_its_session():
+    left = seconds_allotted({"PBS_JOBID": "7.host", "PBS_WALLTIME": "1000000"})
+    assert 0 < left <= 1_000_000
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"SLURM_JOB_END_TIME": "9999999999"},  # a variable that lives on outside of a job
+        {"SLURM_JOB_ID": "7"},
+        {"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "0"},
+        {"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "soon"},
+        {"PBS_JOBID": "7.host"},
+        {"PBS_JOBID": "7.host", "PBS_WALLTIME": ""},
+    ],
+)
+def test_outside_of_a_job_and_where_its_end_is_unknown_a_run_has_no_end(environment):
+    assert seconds_allotted(environment) is None
+
+
+def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tmp_path, monkeypatch):
+    monkeypatch.setitem(os.environ, "SLURM_JOB_ID", "7")
+    monkeypatch.setitem(os.environ, "SLURM_JOB_END_TIME", str(time.time() + 3.0))
+    study = make_study(
+        settings={"pause": 0.02}, names=("a",), stages=(listed(np.linspace(0, 1, 200)),),
+        execution={"executor": "serial", "grace": 2.0},
+    )  # fmt: skip
+    recorder = Recorder()
+    with pytest.raises(
+        Interrupted, match=r"the batch job ends; what had finished is recorded\ncontinue with: designopt"
+    ):
+        run_study(study, tmp_path / "s", progress=recorder)
+    assert recorder.events == [("job_ends", "the batch job has 2 s left: the run stops")]
+    result = Result.open(tmp_path / "s", study)
+    assert result.ended == "interrupted"
+    assert 0 < result.counts["evaluations"] < 150
+    monkeypatch.delitem(os.environ, "SLURM_JOB_ID")
+    assert run_study(study, tmp_path / "s", resume=True).counts["evaluations"] == 200
