@@ -219,3 +219,30 @@ def test_what_was_written_is_kept_beside_what_it_became() -> None:
     assert [e.text for e in (written, bound, scaled, pickle.loads(pickle.dumps(scaled)))] == ["2*length + 5 [mm]"] * 4
     assert scaled == Expression.parse("1000*(2*length + 0.005)")
     assert Expression(scaled.root).text == str(scaled)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "length", "message"),
+    [
+        ("x + 1/0", 6, 1, "division by zero"),
+        ("x/(2 - 2)", 3, 5, "division by zero"),
+        ("x + 1/0 [mm]", 6, 6, "division by zero"),
+        ("x <= 0/0.0", 7, 3, "division by zero"),
+        ("x + log(0)", 4, 6, "not a finite number"),
+        ("x*sqrt(-1)", 2, 8, "not a finite number"),
+        ("max(x, exp(1000))", 7, 9, "not a finite number"),
+        ("1e300*1e300*x", 0, 11, "not a finite number"),
+        ("x + (-8)**(1/3)", 5, 9, "not a finite number"),
+        ("x + 0**-1", 4, 5, "not a finite number"),
+    ],
+)
+def test_a_constant_that_is_no_finite_number_is_found_at_its_place(text, offset, length, message) -> None:
+    with pytest.raises(ExpressionError, match=message) as caught:
+        Expression.parse(text).check_constants()
+    found = text[caught.value.offset :][: caught.value.length]
+    assert (caught.value.offset, caught.value.length) == (offset, length), found
+
+
+@pytest.mark.parametrize("text", ["1/x", "x/0.5", "log(x)", "x - 1 <= 2/3", "0*x", "(1 - x)/(x - x)", "exp(-1000)"])
+def test_what_names_are_for_is_not_judged_beforehand(text) -> None:
+    Expression.parse(text).check_constants()

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
+import yaml
 
 from designopt.plugin import InputFile, PluginError, Quantity, find, solver
+from designopt.problem import STATUSES
 from designopt.study.schema import schema
 from designopt.study.settings import describe, json_schema, rows, settings_type, validate
+from designopt.study.study import Cluster, Execution
 
 
 class Inner(TypedDict):
@@ -233,3 +236,37 @@ def test_the_json_schema_describes_the_settings_of_all_installed_plugins_by_itse
     assert {"$ref": "#/$defs/solver.nsga2"} in members
     assert "nsga2" in members[-1]["properties"]["use"]["not"]["enum"]  # only with settings as described
     assert set(json.loads(json.dumps(made))["required"]) >= {"study", "model", "space", "objectives"}
+
+
+def test_the_json_schema_has_every_section_of_a_large_study(full_text) -> None:
+    """What the full file says is described, key by key, wherever keys are not names of the user's own."""
+    made = schema([])
+    assert set(yaml.safe_load(full_text)) <= set(made["properties"])
+
+    def members(part: dict) -> dict:
+        while "$ref" in part:
+            part = made["$defs"][part["$ref"].split("/")[-1]]
+        inner = [members(option) for option in part.get("anyOf", [])]
+        return {**{k: v for found in inner for k, v in found.items()}, **part.get("properties", {})}
+
+    def at(*path: str) -> dict:
+        part = made["properties"][path[0]]
+        for step in path[1:]:
+            part = part["items"] if step == "*" else members(part)[step]
+        return part
+
+    assert {"when"} <= set(members(at("space")["additionalProperties"]))
+    assert {"use", "count", "seed", "vary", "with", "name"} <= set(members(at("scenarios")["anyOf"][1]))
+    assert at("scenarios")["anyOf"][0]["items"] == at("scenarios")["anyOf"][1], "a member of the list or it alone"
+    assert set(members(at("budget", "hypervolume"))) == {"reference", "gain_below", "over_generations"}
+    assert {"stage", "store", "nondominated", "best"} == set(members(at("stages", "*", "start_from")))
+    cluster = members(at("execution", "cluster"))
+    assert set(cluster) == {f.name for f in dataclasses.fields(Cluster)}
+    assert set(members(at("execution"))) | {"stop_if_share_above", "after"} == {
+        f.name for f in dataclasses.fields(Execution)
+    }
+    failures = members(at("execution", "on_failure"))
+    assert set(failures) == {*STATUSES, "stop_if_share_above", "after"} - {"ok", "invalid"}
+    assert {"plots", "choose", "validate", "reference", "export"} == set(members(at("report")))
+    assert {"knee", "utopia", "topsis", "nearest_to"} == set(members(at("report", "choose")["items"]))
+    assert {"scenarios", "quantiles"} == set(members(at("report", "validate")))

@@ -1,0 +1,233 @@
+"""Budgets by hypervolume, clusters, failure policy, choices, validation, reference and export in a study file."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from designopt.study.cluster import BYTES
+from designopt.study.errors import StudyError
+from designopt.study.study import Choice, Cluster, HypervolumeGain
+
+REFERENCE = "reference: {mismatch: 2, peak: 1 rad, gap: 1 mm}"
+CLUSTER_END = 'prologue: ["module load python"]'
+B = "stages.1.budget.hypervolume"
+C = "execution.cluster"
+V = "report.validate"
+
+
+def test_everything_in_the_file_is_in_the_study(load, full_text) -> None:
+    study = load(full_text)
+    assert study.stages[1].budget.hypervolume == HypervolumeGain(
+        (2.0, pytest.approx(57.29577951308232), 0.001), 1e-4, 20
+    )
+    assert study.execution.cluster == Cluster(
+        "slurm", 20, 16, 32_000_000_000, 14_400.0, 2, "short", "mech-01", "ib0",
+        ("--exclusive", "--constraint=avx2"), ("module load python",),
+    )  # fmt: skip
+    assert study.execution.retries == {"crashed": 1, "lost_worker": 3, "timeout": 0, "error": 1}
+    assert study.execution.on_failure == {"diverged": "stop", "error": "infeasible", "timeout": "infeasible"}
+    assert (study.execution.stop_if_share_above, study.execution.after) == (0.5, 100)
+    assert study.execution.order == "completion"
+    assert study.choose == (
+        Choice("knee"),
+        Choice("topsis", norm="vector"),
+        Choice("topsis", {"mismatch": 2.0, "gap": 0.0}, "minmax"),
+        Choice("utopia", norm="chebyshev"),
+        Choice("nearest_to", target={"peak": pytest.approx(5.729577951308232), "gap": 0.02}),
+    )
+    assert [s.name for s in study.validate.scenarios] == ["sampled_0001", "sampled_0002", "sampled_0003"]
+    assert study.validate.quantiles == (0.1, 0.9)
+    assert study.reference == {"mismatch": 2.0, "peak": 60.0, "gap": 0.0}
+    assert study.export == ("csv", "parquet", "netcdf")
+
+
+def test_what_a_small_study_leaves_out(load, base_text) -> None:
+    study = load(base_text)
+    assert study.execution.cluster is None
+    assert study.execution.on_failure == {"error": "stop_repeated"}
+    assert study.execution.order == "ask"
+    assert (study.choose, study.validate, dict(study.reference), study.export) == ((), None, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("[2, 1 rad, 1 mm]", (2.0, 57.29577951308232, 0.001)), ("[2, 60, 1]", (2.0, 60.0, 1.0))]
+)
+def test_a_reference_may_be_a_list_in_the_order_of_the_objectives(load, full_text, given, expected) -> None:
+    study = load(full_text.replace(REFERENCE, f"reference: {given}"))
+    assert study.stages[1].budget.hypervolume.reference == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("32 GB", 32e9), ("32GiB", 32 * 2**30), ("512 MB", 512e6), ("0.5 TB", 5e11), ("1048576 KiB", 2**30)],
+)
+def test_memory_is_an_amount_with_a_unit(load, full_text, given, expected) -> None:
+    assert load(full_text.replace("32 GB", given)).execution.cluster.memory == expected
+
+
+def test_the_units_of_memory_are_those_of_pint() -> None:
+    import pint
+
+    registry = pint.UnitRegistry()
+    assert {name: registry.Quantity(1, name).to("byte").magnitude for name in BYTES} == pytest.approx(BYTES)
+
+
+def test_scenarios_of_the_validation_may_be_listed(load, full_text) -> None:
+    sample = "{use: test_sampler, count: 3, jitter: true, with: {speed: 5}}"
+    given = f"[{{name: slow, speed: 1}}, {sample}]"
+    study = load(full_text.replace(sample, given).replace("    quantiles: [0.1, 0.9]\n", ""))
+    assert [s.name for s in study.validate.scenarios][:2] == ["slow", "sampled_0001"]
+    assert study.validate.quantiles == (0.05, 0.5, 0.95)
+
+
+# what is replaced, by what, path, piece of the message
+MISTAKES = [
+    # --- budget.hypervolume
+    (REFERENCE, "reference: «[2, 60]»", f"{B}.reference", "needs 3 values, one for each objective, has 2"),
+    (REFERENCE, "reference: [2, «60 m», 1]", f"{B}.reference.1", "'m' cannot be converted to 'deg'"),
+    (REFERENCE, "reference: «{mismatch: 2, peak: 60}»", f"{B}.reference", "a value is missing for gap"),
+    (REFERENCE, "reference: {mismatch: 2, peak: 60, gap: 1, «gpa»: 1}", f"{B}.reference.gpa", "did you mean 'gap'?"),
+    (REFERENCE, "reference: {mismatch: 2, peak: «60 kg», gap: 1}", f"{B}.reference.peak", "units do not fit"),
+    (REFERENCE, "reference: {mismatch: «far», peak: 60, gap: 1}", f"{B}.reference.mismatch", "not the word 'far'"),
+    (REFERENCE, "reference: «7»", f"{B}.reference", "expected a list or a mapping"),
+    (REFERENCE + ", gain_below: 1e-4", REFERENCE + ", gain_below: «0»", f"{B}.gain_below", "must be above 0"),
+    (", gain_below: 1e-4", "", B, "'gain_below' is missing (share of growth that is too little)"),
+    ("over_generations: 20", "over_generations: «0»", f"{B}.over_generations", "must be at least 1"),
+    ("over_generations: 20", "over_generations: 20, «generations»: 3", B, "unknown key 'generations'"),
+    ("      evaluations: 500\n", "", "stages.1.budget", "give 'evaluations' or 'wall' too"),
+    # --- execution.cluster
+    ("use: slurm", "use: «slrum»", f"{C}.use", "'slrum' is not one of slurm, pbs; did you mean 'slurm'?"),
+    ("    jobs: 20\n", "", C, "'jobs' is missing (jobs at most)"),
+    ("jobs: 20", "jobs: «0»", f"{C}.jobs", "must be at least 1"),
+    ("cores: 16", "cores: «half»", f"{C}.cores", "not the word 'half'"),
+    ("memory: 32 GB", "memory: «32»", f"{C}.memory", "a unit is needed, as in 32 GB"),
+    ("memory: 32 GB", "memory: «32 rad»", f"{C}.memory", "'32 rad' is not an amount of memory"),
+    ("memory: 32 GB", "memory: «-1 GB»", f"{C}.memory", "'-1 GB' is not an amount of memory"),
+    ("memory: 32 GB", "memory: «32 MB»", f"{C}.memory", "must be at least 100 MB"),
+    ("memory: 32 GB", "memory: «999999999999999 TB»", f"{C}.memory", "the number is too large"),
+    ("memory: 32 GB", "memory: «[32 GB]»", f"{C}.memory", "expected an amount of memory such as 32 GB, not a list"),
+    ("walltime: 4 h", "walltime: «4 kg»", f"{C}.walltime", "units do not fit"),
+    ("walltime: 4 h", "walltime: «4»", f"{C}.walltime", "must be at least 60 s, is 4"),
+    ("minimum: 2", "minimum: «21»", f"{C}.minimum", "must not be above jobs (20), is 21"),
+    ("queue: short", "queue: «'short; rm'»", f"{C}.queue", "'short; rm' is not one word"),
+    ("account: mech-01", "account: «7»", f"{C}.account", "put quotes around it"),
+    ('"--exclusive"', '«"#SBATCH --exclusive"»', f"{C}.directives.0", "'#SBATCH' is put before it"),
+    ('"--exclusive"', '«"a\\nb"»', f"{C}.directives.0", "one line of printable text"),
+    ('"module load python"', "«3»", f"{C}.prologue.0", "expected a line of text, not the number 3"),
+    (CLUSTER_END, CLUSTER_END + "\n    «scheduler»: x", C, "unknown key 'scheduler'"),
+    ("executor: dask\n  cluster", "scheduler: tls://a:1\n  «cluster»", C, "a cluster brings its own scheduler"),
+    ("executor: dask\n  cluster", "«workers»: 2\n  cluster", "execution.workers", "a cluster has jobs * cores workers"),
+    # --- failures and order
+    ("error: 1}", "error: «101»}", "execution.retries.error", "must be at most 100"),
+    ("error: 1}", "«eror»: 1}", "execution.retries", "did you mean 'error'?"),
+    ("diverged: stop", "diverged: «halt»", "execution.on_failure.diverged", "'halt' is not one of infeasible, stop"),
+    ("diverged: stop", "diverged: «stop_repeated»", "execution.on_failure.diverged", "is not one of"),
+    ("diverged: stop", "«divergd»: stop", "execution.on_failure", "did you mean 'diverged'?"),
+    ("after: 100", "after: «0»", "execution.on_failure.after", "must be at least 1"),
+    ("order: completion", "order: «first»", "execution.order", "'first' is not one of ask, completion"),
+    # --- report.choose
+    ("- knee", "- «kne»", "report.choose.0", "is not one of knee, utopia, topsis, nearest_to; did you mean 'knee'?"),
+    ("- knee", "- «7»", "report.choose.0", "expected a rule such as knee"),
+    ("- knee", "- «nearest_to»", "report.choose.0", "write the values to be near to"),
+    ("- knee\n    - topsis\n", "- topsis\n    - «topsis»\n", "report.choose.1", "this rule is given twice"),
+    ("- knee", "- {«kne»: {}}", "report.choose.0", "did you mean 'knee'?"),
+    ("- knee", "- {knee: {«norm»: l1}}", "report.choose.0.knee", "unknown key 'norm'"),
+    ("- knee", "- «{knee: {}, topsis: {}}»", "report.choose.0", "one rule is needed here, these are 2"),
+    ("- knee", "- {topsis: «7»}", "report.choose.0.topsis", "expected a mapping"),
+    ("norm: minmax", "norm: «l1»", "report.choose.2.topsis.norm", "'l1' is not one of vector, minmax"),
+    ("mismatch: 2, gap: 0}}", "«mismtch»: 2}}", "report.choose.2.topsis.weights.mismtch", "did you mean 'mismatch'?"),
+    ("mismatch: 2, gap: 0}}", "gap: «-1»}}", "report.choose.2.topsis.weights.gap", "must be at least 0"),
+    ("weights: {mismatch: 2, gap: 0}", "weights: «{mismatch: 0, gap: 0, peak: 0}»", "report.choose.2.topsis.weights",
+     "at least one weight must be above 0"),
+    ("norm: chebyshev", "norm: «vector»", "report.choose.3.utopia.norm", "'vector' is not one of l1, l2, chebyshev"),
+    ("peak: 0.1 rad, gap: 2 cm", "peak: «0.1 m»", "report.choose.4.nearest_to.peak", "units do not fit"),
+    ("peak: 0.1 rad, gap: 2 cm", "«paek»: 1", "report.choose.4.nearest_to.paek", "did you mean 'peak'?"),
+    ("{peak: 0.1 rad, gap: 2 cm}", "«{}»", "report.choose.4.nearest_to", "at least one objective is needed"),
+    # --- report.validate, reference, export
+    ("    scenarios: {use: test_sampler, count: 3, jitter: true, with: {speed: 5}}\n", "", V, "'scenarios' is missing"),
+    ("count: 3", "count: «0»", f"{V}.scenarios.count", "must be at least 1"),
+    ("with: {speed: 5}", "with: {speed: «5 kg»}", f"{V}.scenarios.with.speed", "units do not fit"),
+    ("{use: test_sampler, count: 3, jitter: true, with: {speed: 5}}", "«[]»", f"{V}.scenarios", "at least one"),
+    ("{use: test_sampler, count: 3, jitter: true, with: {speed: 5}}", "[{name: a, speed: «-1»}]",
+     f"{V}.scenarios.0.speed", "must be at least 0 m/s"),
+    ("quantiles: [0.1, 0.9]", "quantiles: [0.1, «1.9»]", f"{V}.quantiles.1", "must be at most 1"),
+    ("quantiles: [0.1, 0.9]", "quantiles: [0.1, «0.1»]", f"{V}.quantiles.1", "quantile 0.1 is given twice"),
+    ("quantiles: [0.1, 0.9]", "quantiles: «[]»", f"{V}.quantiles", "at least one quantile is needed"),
+    ("peak: 60, gap: 0}", "peak: 60, «gapp»: 0, gap: 0}", "report.reference.gapp", "did you mean 'gap'?"),
+    ("{mismatch: 2, peak: 60, gap: 0}", "«{mismatch: 2, gap: 0}»", "report.reference", "a value is missing for peak"),
+    ("{mismatch: 2, peak: 60, gap: 0}", "«[2, 60, 0]»", "report.reference", "expected a mapping, not a list"),
+    ("export: [csv", "export: [«cvs»", "report.export.0", "did you mean 'csv'?"),
+    ("export: [csv, parquet, netcdf]", "export: [csv, «csv»]", "report.export.1", "'csv' is given twice"),
+    ("export: [csv, parquet, netcdf]", "export: «csv»", "report.export", "expected a list, not the word 'csv'"),
+    ("  export: [csv", "  «exprt»: [csv", "report", "did you mean 'export'?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("find", "replacement", "path", "fragment"), MISTAKES, ids=[f"{i}-{m[2]}" for i, m in enumerate(MISTAKES)]
+)
+def test_a_mistake_is_reported_once_at_its_place(refused_once, full_text, find, replacement, path, fragment) -> None:
+    refused_once(full_text, find, replacement, path, fragment)
+
+
+def test_a_cluster_needs_workers(refused_once, full_text) -> None:
+    text = full_text.replace("  timeout: 20 s\n", "")
+    given = "executor: serial\n  «cluster»"
+    refused_once(text, "executor: dask\n  cluster", given, C, "executor 'serial' has no workers; remove 'cluster'")
+
+
+SINGLE = """\
+study: single
+model: {use: test_wheel, mass: 3}
+space: {stiffness: [1, 2]}
+objectives: [{name: a, minimize: rho}]
+stages:
+  - name: one
+    solver: {use: test_search}
+    budget: {evaluations: 40}
+report: {plots: []}
+"""
+
+
+@pytest.mark.parametrize(
+    ("find", "replacement", "path", "message"),
+    [
+        (
+            "evaluations: 40",
+            "evaluations: 40, «hypervolume»: {reference: [1], gain_below: 0.1, over_generations: 2}",
+            "stages.0.budget.hypervolume",
+            "a hypervolume needs two or more objectives; leave it out",
+        ),
+        ("plots: []", "«reference»: {a: 1}", "report.reference", "a hypervolume needs two or more objectives"),
+        ("plots: []", "choose: [«knee»]", "report.choose.0", "'knee' chooses from a front, which needs two or more"),
+    ],
+)
+def test_a_single_objective_has_neither_front_nor_hypervolume(refused_once, find, replacement, path, message) -> None:
+    refused_once(SINGLE, find, replacement, path, message)
+
+
+def test_a_mistake_in_an_objective_is_not_told_where_it_is_used(load, full_text) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(full_text.replace("minimize: abs(peak_error)", "minimize: abs(peak_eror)"))
+    assert [issue.path for issue in caught.value.issues] == ["objectives.1.minimize"]
+    with pytest.raises(StudyError) as caught:
+        load(full_text.replace("name: peak, minimize", "nam: peak, minimize"))
+    assert {issue.path for issue in caught.value.issues} == {"objectives.1"}
+
+
+@pytest.mark.parametrize(
+    ("package", "path", "sentence"),
+    [
+        ("dask_jobqueue", "execution.cluster", "clusters need dask-jobqueue: pip install 'designopt[cluster]'"),
+        ("pyarrow", "report.export.1", "export to parquet needs pyarrow: pip install 'designopt[export]'"),
+        ("h5netcdf", "report.export.2", "export to netcdf needs h5netcdf: pip install 'designopt[export]'"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_asked_for(load, full_text, monkeypatch, package, path, sentence) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else real(name))
+    with pytest.raises(StudyError) as caught:
+        load(full_text)
+    assert [(i.path, i.message) for i in caught.value.issues] == [(path, sentence)]
