@@ -8,8 +8,8 @@ which is bounded in this project.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
-import os
 import shutil
 import threading
 import time
@@ -241,8 +241,8 @@ class Jobs:
         late = [job for job in self._jobs if job.running and not job.seen and now - job.running > ARRIVAL]
         if late and not any(job.seen for job in self._jobs):
             raise self._hopeless(
-                f"job {late[0].number} runs for {ARRIVAL:.0f} s and no worker has come: can {self._cluster.scheduler_address}"
-                " be reached from there? (execution.cluster.interface names the network)"
+                f"job {late[0].number} runs for {ARRIVAL:.0f} s and no worker has come; can they reach "
+                f"{self._cluster.scheduler_address}? (execution.cluster.interface names the network)"
             )
 
     def _ended(self, job: _Job) -> None:
@@ -254,9 +254,9 @@ class Jobs:
 
     def _hopeless(self, text: str) -> WorkersError:
         said = self._last_words()
-        parts = [text, f"the jobs' output is in {self._logs}", f"look at the queue with: {self._system.look}"]
-        parts += [f"the last lines of {said[0]}:\n{said[1]}\n"] if said else []
-        return WorkersError("; ".join(parts) + f"continue with: {resume_command(self._path)}", self._path)
+        parts = [text, *([f"the end of {said[0]}:\n{said[1]}\n"] if said else [])]
+        text = "; ".join([*parts, f"their output is in {self._logs}", f"the queue shows with: {self._system.look}"])
+        return WorkersError(f"{text}; continue with: {resume_command(self._path)}", self._path)
 
     def _last_words(self) -> tuple[str, str] | None:
         """The end of the newest file in which a job has complained."""
@@ -371,9 +371,7 @@ def _temporary_security(folder: Path) -> Iterator[Any]:
 
 
 def _cluster_class(use: str) -> Any:
-    import dask_jobqueue
-
-    return {"slurm": dask_jobqueue.SLURMCluster, "pbs": dask_jobqueue.PBSCluster}[use]
+    return getattr(importlib.import_module("dask_jobqueue"), {"slurm": "SLURMCluster", "pbs": "PBSCluster"}[use])
 
 
 def _variable(name: str) -> str:

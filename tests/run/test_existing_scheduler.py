@@ -1,12 +1,9 @@
 """Runs on a Dask scheduler that runs already."""
 
-import signal
 import socket
-import subprocess
-import sys
-import time
 
 import pytest
+from dask_processes import Cluster
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.run.errors import WorkersError
@@ -19,44 +16,6 @@ def study(model="bowl", **execution):
         model, settings=execution.pop("settings", {}), minimize=execution.pop("minimize", ("height",)), names=("a",),
         stages=execution.pop("stages", (Stage("w", use("solver", "walk")),)), execution=execution, low=-100, high=100,
     )  # fmt: skip
-
-
-class Cluster:
-    def __init__(self, folder, *worker_options):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.address = f"tcp://127.0.0.1:{port}"
-        self.file = folder / "scheduler.json"
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-        dask = [sys.executable, "-m", "dask"]
-        scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-        worker = [*dask, "worker", self.address, "--host", "127.0.0.1", "--no-dashboard", *worker_options]
-        self.processes = [
-            subprocess.Popen([*scheduler, "--scheduler-file", str(self.file)], **quiet),
-            subprocess.Popen(worker, **quiet),
-        ]
-
-    def wait_for(self, workers):
-        from distributed import Client
-
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                with Client(self.address, timeout=2, set_as_default=False) as client:
-                    client.wait_for_workers(workers, timeout=20)
-                    return
-            except (OSError, TimeoutError):
-                assert time.monotonic() < deadline, "the scheduler did not start"
-
-    def close(self):
-        for process in reversed(self.processes):
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,173 @@
+"""Runs whose workers are batch jobs, against a stand-in for the batch system whose jobs are processes here."""
+
+import os
+import signal
+import threading
+import time
+
+import fake_batch
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, listed, make_study
+
+from designopt.run import cluster
+from designopt.run.errors import WorkersError
+from designopt.run.journal import Journal
+from designopt.run.runner import run_study
+from designopt.study.study import Cluster
+
+pytest.importorskip("dask_jobqueue")
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    """The folder of the batch system."""
+    (tmp_path / "batch").mkdir()
+    for name, value in fake_batch.install(tmp_path / "batch").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cluster, "ROUND", 0.2)
+    monkeypatch.setattr(cluster, "QUESTION", 0.5)
+    folder = tmp_path / "batch" / "state"
+    yield folder
+    for group in fake_batch.jobs(folder).values():
+        os.killpg(group, signal.SIGKILL)
+
+
+def gone(state, seconds=10.0):
+    """Whether all jobs end within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while fake_batch.jobs(state) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not fake_batch.jobs(state)
+
+
+def wanted(**changes):
+    plain = {"use": "slurm", "jobs": 2, "cores": 1, "memory": 10**9, "walltime": 3600.0, "interface": "lo"}
+    return Cluster(**plain | changes)
+
+
+def study(values, pause=0.0, executor="dask", asked=None, **more):
+    execution = {"executor": executor, **more} | ({"cluster": asked or wanted()} if executor == "dask" else {})
+    stages = (listed(values),)
+    return make_study(settings={"pause": pause}, names=("a",), low=-100, high=100, stages=stages, execution=execution)
+
+
+def serially(values, path, **more):
+    """The journal of an undisturbed run in this process, without the pauses of the model."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.sleep", lambda seconds: None)
+        return dump(run_study(study(values, executor="serial", **more), path))
+
+
+def attempts(result):
+    """How often evaluations were tried."""
+    return {count for (count,) in Journal.read(result.path, result.problem).evaluations("attempts")}
+
+
+@pytest.mark.parametrize("use", ["slurm", "pbs"])
+def test_jobs_of_a_batch_system_give_the_same_journal(state, tmp_path, use):
+    values = np.linspace(-1, 1, 60)
+    result = run_study(study(values, asked=wanted(use=use, cores=2, jobs=1)), tmp_path / "s")
+    assert dump(result) == serially(values, tmp_path / "serial")
+    assert "waiting for jobs: 1 submitted, 0 running" in result.events[0]["text"]
+    assert gone(state)
+    assert not (result.path / "tls").exists()
+
+
+@pytest.mark.slow
+def test_workers_leave_before_the_wall_time_and_the_pool_is_filled_again(state, tmp_path):
+    values = np.linspace(-1, 1, 150)
+    short = wanted(jobs=1, walltime=25.0)
+    result = run_study(study(values, pause=0.2, asked=short), tmp_path / "s")
+    assert dump(result) == serially(values, tmp_path / "serial", pause=0.2)
+    assert len(list(state.glob("*.sh"))) >= 2
+    assert not list(state.glob("*.killed"))
+    assert {e["kind"] for e in result.events} == {"waiting_for_jobs"}
+    assert attempts(result) == {1}
+
+
+def test_a_job_that_is_cancelled_loses_and_doubles_nothing(state, tmp_path):
+    values = np.linspace(-1, 1, 120)
+
+    class Cancelling(Recorder):
+        def update(self, snapshot):
+            super().update(snapshot)
+            if snapshot.evaluations >= 10 and not getattr(self, "done", False):
+                self.done = True
+                os.killpg(next(iter(fake_batch.jobs(state).values())), signal.SIGKILL)
+
+    result = run_study(study(values, pause=0.1), tmp_path / "s", progress=Cancelling())
+    assert dump(result) == serially(values, tmp_path / "serial", pause=0.1)
+    assert len(list(state.glob("*.sh"))) == 3
+
+
+@pytest.mark.slow
+def test_an_evaluation_that_does_not_end_before_its_job_is_begun_anew_and_nobody_is_blamed(
+    state, tmp_path, monkeypatch
+):
+    times = iter([cluster.Retirement(10.0, 0.0, 12.0), cluster.Retirement(600.0, 0.0, 600.0)])
+    monkeypatch.setattr(cluster.Retirement, "of", lambda *_: next(times))
+    slow = study([0.1], pause=15.0, asked=wanted(jobs=1))
+    result = run_study(slow, tmp_path / "s", progress=(recorder := Recorder()))
+    assert any("had to leave before its evaluation was done" in text for _, text in recorder.events)
+    assert attempts(result) == {1}
+    assert result.counts["ok"] == 1
+
+
+@pytest.mark.slow
+def test_a_pool_with_little_to_do_gives_jobs_back(state, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "SLACK_TIME", 2.0)
+    lonely = listed(np.linspace(-1, 1, 25), batch=1)
+    few = study([0.0], pause=0.3, asked=wanted(minimum=1))
+    object.__setattr__(few, "stages", (lonely,))
+    recorder = Recorder()
+    left = []
+
+    def update(snapshot):
+        left.append(len(fake_batch.jobs(state)))
+
+    recorder.update = update
+    result = run_study(few, tmp_path / "s", progress=recorder)
+    assert max(left) == 2
+    assert left[-1] == 1
+    assert result.counts["ok"] == 25
+    assert attempts(result) == {1}
+
+
+def test_the_commands_of_the_batch_system_must_be_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WorkersError, match="SLURM asks for the command sbatch, which is not on the path"):
+        run_study(study([0.0]), tmp_path / "s")
+    assert run_study(study([0.0]), tmp_path / "t", workers=1).counts["ok"] == 1
+
+
+def test_a_job_that_is_refused_ends_the_run_with_what_the_batch_system_says(state, tmp_path):
+    (state / "refuse").write_text("Batch job submission failed: Invalid account")
+    with pytest.raises(WorkersError, match=r"the job is refused: sbatch: error: .* Invalid account"):
+        run_study(study([0.0]), tmp_path / "s")
+
+
+def test_jobs_that_end_before_a_worker_comes_end_the_run_with_their_last_words(state, tmp_path):
+    broken = wanted(prologue=("echo no such module >&2; exit 3",))
+    with pytest.raises(
+        WorkersError, match=r"3 jobs have ended before a worker came(?s:.*)no such module(?s:.*)squeue --me"
+    ) as caught:
+        run_study(study([0.0], asked=broken), tmp_path / "s")
+    assert "designopt resume" in str(caught.value)
+
+
+def test_while_jobs_wait_the_run_says_so_and_goes_on_when_they_begin(state, tmp_path):
+    (state / "closed").touch()
+    opening = threading.Timer(4.0, (state / "closed").unlink)
+    opening.start()
+    result = run_study(study([0.0]), tmp_path / "s", progress=(recorder := Recorder()))
+    opening.join()
+    told = [text.partition(" (")[0] for kind, text in recorder.events if kind == "waiting_for_jobs"]
+    assert told[0] == "waiting for jobs: 1 submitted, 0 running"
+    assert "waiting for jobs: 2 submitted, 0 running" in told
+    assert result.counts["ok"] == 1
+
+
+def test_evaluations_too_long_for_a_job_are_refused_at_once(state, tmp_path):
+    with pytest.raises(WorkersError, match=r"timeout is 60 s, too long for jobs of 120 s.* walltime of 225 s"):
+        run_study(study([0.0], timeout=60.0, asked=wanted(walltime=120.0)), tmp_path / "s")
