@@ -15,12 +15,9 @@ import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.points import Point, Points, starting_points
+from designopt.solvers.points import Point, Points, merits, starting_points
 from designopt.solvers.relations import Relations
 from designopt.space import Matrix
-
-#: Merits from here on are of designs that are not feasible; see `NelderMead`.
-INFEASIBLE = 1e300
 
 Gradient = Annotated[
     Literal["auto", "model", "differences"],
@@ -188,6 +185,12 @@ class NelderMead:
         """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
         self.check(problem)
 
+        points = Points(problem, evaluate, lambda outcomes: outcomes.objectives, start)
+        return _each(starting_points(points, start, start.objectives[:, 0], self.starts), self.searching(points))
+
+    def searching(self, points: Points) -> Callable[[Matrix], str]:
+        """The search among `points`, from coordinates (d,) to why it ended."""
+
         def search(u: Matrix) -> str:
             from scipy.optimize import minimize
 
@@ -196,7 +199,7 @@ class NelderMead:
             if not any(point.ok for point in points.at(simplex)):
                 return "began where no design has a result"
             found = minimize(
-                lambda v: merit(points.at(v[None])[0].outcomes),
+                lambda v: float(merits(points.at(v[None])[0].outcomes)[0]),
                 u,
                 method="Nelder-Mead",
                 bounds=[(0.0, 1.0)] * len(u),
@@ -211,18 +214,7 @@ class NelderMead:
             )
             return "converged" if found.status == 0 else "reached its largest number of iterations"
 
-        points = Points(problem, evaluate, lambda outcomes: outcomes.objectives, start)
-        return _each(starting_points(points, start, start.objectives[:, 0], self.starts), search)
-
-
-def merit(outcomes: Outcomes) -> float:
-    """One number that puts a design (one row) where it belongs: the objective of a feasible design, more for any other.
-
-    Nothing is added or averaged by searches that compare merits, so that the gap does not matter.
-    """
-    rank = float(outcomes.rank_violation[0])
-    value = float(np.clip(outcomes.objectives[0, 0], -INFEASIBLE, INFEASIBLE))
-    return value if rank == 0.0 else INFEASIBLE * (1.0 + rank)
+        return search
 
 
 @solver("least_squares", version=1)

@@ -14,6 +14,20 @@ import numpy as np
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix
 
+#: Merits from here on are of designs that are not feasible.
+INFEASIBLE = 1e100
+
+
+def merits(outcomes: Outcomes) -> Matrix:
+    """One number (n,) that puts each design where it belongs: the objective of a feasible one, far more for any other.
+
+    The order is exact: feasible designs by the one objective, then infeasible ones by violation, invalid, failed. The
+    gap between them has no meaning, so that merits are for searches that compare.
+    """
+    rank = outcomes.rank_violation
+    values = np.clip(outcomes.objectives[:, 0], -INFEASIBLE, INFEASIBLE)
+    return np.asarray(np.where(rank == 0.0, values, INFEASIBLE * (1.0 + rank)))
+
 
 @dataclass(frozen=True)
 class Point:
