@@ -7,7 +7,7 @@ from pathlib import Path
 from designopt.problem import Problem
 from designopt.run.errors import resume_command
 from designopt.run.progress import duration
-from designopt.study.study import Study
+from designopt.study.study import StartFrom, Study
 
 
 def plan(study: Study, store: Path) -> str:
@@ -28,12 +28,23 @@ def plan(study: Study, store: Path) -> str:
             limits.append(f"at most {stage.budget.evaluations} designs")
         if stage.budget.wall is not None:
             limits.append(f"at most {duration(stage.budget.wall)}")
-        origin = f", starts from {stage.start_from.stage}" if stage.start_from else ""
+        gain = stage.budget.hypervolume
+        if gain is not None:
+            share = f"{gain.gain_below:g} over {gain.over_generations} generations"
+            limits.append(f"until the hypervolume grows by less than {share}")
+        origin = f", starts from {_origin(stage.start_from)}" if stage.start_from else ""
         budget = f", {', '.join(limits)}" if limits else ""
         lines.append(f"stage {i}    {stage.name}: {stage.solver.plugin.name}{budget}{origin}")
+    if study.validate:
+        lines.append(f"validation {len(study.validate.scenarios)} further scenarios for the chosen designs")
     execution = study.execution
     timeout = f", time-out {duration(execution.timeout)}" if execution.timeout is not None else ""
     lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one a core'}{timeout}")
     exists = (store / "journal.db").exists()
     lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
     return "\n".join(lines)
+
+
+def _origin(start: StartFrom) -> str:
+    count = "" if start.count is None else f" {start.count}"
+    return f"the{count} {start.select} designs of {start.store or start.stage}"

@@ -17,7 +17,20 @@ from designopt.plugin import InputFile
 from designopt.run.delivery import versions
 from designopt.study.study import Study
 
-PACKAGES = ("scipy", "casadi", "pymoo", "dask", "distributed", "pydantic", "PyYAML", "pint", "moocore")
+PACKAGES = (
+    "scipy",
+    "casadi",
+    "pymoo",
+    "dask",
+    "distributed",
+    "pydantic",
+    "PyYAML",
+    "pint",
+    "moocore",
+    "SALib",
+    "optuna",
+    "dask-jobqueue",
+)
 
 
 def provenance(study: Study) -> dict[str, Any]:

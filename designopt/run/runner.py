@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,22 +15,33 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Plugin, load_file
 from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.run import recorded, start_from
 from designopt.run.auto import executor_for
 from designopt.run.delivery import loading
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import FailurePolicyStop, Interrupted, RunError, StoreError, reading, resume_command
+from designopt.run.errors import (
+    FailurePolicyStop,
+    Interrupted,
+    RunError,
+    StoreError,
+    WorkersError,
+    reading,
+    resume_command,
+)
+from designopt.run.executor import Executor
+from designopt.run.finish import finish
 from designopt.run.journal import explain
 from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
 from designopt.run.provenance import provenance
+from designopt.run.recall import Other, Recalling
 from designopt.run.result import Result
-from designopt.run.stage import BLOCK, StageRun
-from designopt.run.start_from import select
+from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
-from designopt.run.store import Store, append_durably, array_reference, read_arrays, read_study
-from designopt.run.work import Work
+from designopt.run.store import Store, append_durably, discard, read_study
+from designopt.run.validated import with_validation
 from designopt.study.findings import nearest_or_all
-from designopt.study.study import Stage, Study
+from designopt.study.study import Execution, Stage, Study
 
 
 def run_study(
@@ -56,7 +66,7 @@ def run_study(
     Raises `StoreError` (exists already, in use, other problem or format, not writable, workers not usable),
     `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
     """
-    store_path = Path(store_path)
+    given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     if loading():
         raise RuntimeError(
             "a worker runs this file to find a plugin in it; put the call that runs the study under "
@@ -69,26 +79,69 @@ def run_study(
     execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
     if scheduler not in (None, "local") and executor is None:
         execution = dataclasses.replace(execution, executor="dask")
-    start = executor_for(
-        dataclasses.replace(study, execution=execution),
-        problem,
-        store_path,
-        insecure=insecure,
-        allow_version_skew=allow_version_skew,
+    everything = with_validation(dataclasses.replace(study, execution=execution))
+    start = _Start(
+        executor_for(
+            everything,
+            Problem.of(everything),
+            store_path,
+            insecure=insecure,
+            allow_version_skew=allow_version_skew,
+        )
     )
+    taken = {} if resume else start_from.take(study, problem, store_path)
     opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
     try:
         with opened as store, Signals() as signals:
             with reading(store_path):
                 ledger = _known(store, problem)
-            dispatcher = Dispatcher(store, ledger, execution, start, signals, show)
+            taken = start_from.settle(study, problem, store_path, taken)
+            dispatcher = _dispatcher(taken, store, ledger, execution, start, signals, show)
             _begin_session(store, study)
             with _ending(store, dispatcher):
-                _run_stages(study, dispatcher)
-                _keep_arrays_of_front(study, dispatcher)
+                _run_stages(study, dispatcher, taken)
+                finish(study, dispatcher)
+    except WorkersError:
+        if not resume and not start.done:
+            discard(store_path, folder=opened.made_folder)
+        raise
     finally:
         show.close()
-    return Result.open(store_path, study)
+    return Result.open(given_path if given_path.absolute() == store_path else store_path, study)
+
+
+class _Start:
+    """Starts the executor, and knows whether that was `done`."""
+
+    def __init__(self, start: Callable[[int], Executor]) -> None:
+        self._start = start
+        self.done = False
+
+    def __call__(self, expected: int) -> Executor:
+        executor = self._start(expected)
+        self.done = True
+        return executor
+
+
+def _dispatcher(
+    taken: Mapping[str, start_from.Taken],
+    store: Store,
+    ledger: Ledger,
+    execution: Execution,
+    start: _Start,
+    signals: Signals,
+    show: Progress,
+) -> Dispatcher:
+    """The dispatcher; one that recalls what the other stores hold that the study starts from."""
+    others = []
+    for path in dict.fromkeys(Path(t.store) for t in taken.values()):
+        try:
+            others.append(Other(path))
+        except StoreError as error:  # what was taken is kept; what was not yet asked for is computed
+            show.event("start_from", f"its evaluations cannot be used any more: {error}")
+    if others:
+        return Recalling(store, ledger, execution, start, signals, show, others=others)
+    return Dispatcher(store, ledger, execution, start, signals, show)
 
 
 def resume_study(
@@ -103,7 +156,7 @@ def resume_study(
     A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
     (name, content). One that has changed since is taken as it is now, with a warning. Raises as `run_study`.
     """
-    store_path = Path(store_path)
+    store_path = Path(store_path).absolute()
     began_with = dict(read_study(store_path).plugin_files)
     given = dict(plugin_files)
     if missing := [name for name in began_with if name not in given]:
@@ -153,22 +206,17 @@ def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Pa
 def _known(store: Store, problem: Problem) -> Ledger:
     """What the journal holds, in memory."""
     ledger = Ledger(problem)
-    designs = list(store.journal.designs())
-    if not designs:
-        return ledger
-    X = np.array([x for _, x, _ in designs], float).reshape(len(designs), len(problem.space.free))
-    ledger.add_designs(X, np.array([v for _, _, v in designs], float))
-    ledger.design_of.update((row[0], i) for i, row in enumerate(problem.keys(X)))
-    evaluations = store.journal.evaluations("key, status, outputs")
-    while rows := list(itertools.islice(evaluations, BLOCK)):  # as objects they need much memory
+    X, excess = recorded.designs(store.journal, problem)
+    ledger.add_designs(X, excess)
+    for begin in range(0, len(X), recorded.BLOCK):
+        keys = problem.keys(X[begin : begin + recorded.BLOCK])
+        ledger.design_of.update((row[0], begin + i) for i, row in enumerate(keys))
+    for rows in recorded.blocks(store.journal.evaluations("key, status, outputs")):
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(rows))
         ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, rows, strict=True))
         ledger.add_slots(len(rows))
-        outputs = [json.loads(text) if text else {} for _, _, text in rows]
-        names = tuple(dict.fromkeys([*ledger.columns, *(name for data in outputs for name in data)]))
-        values = np.array([[data.get(name) for name in names] for data in outputs], float)
-        status = np.array([CODE[status] for _, status, _ in rows], np.uint8)
-        ledger.record(slots, status, names, values.reshape(len(rows), len(names)))
+        names, values = recorded.outputs([text for _, _, text in rows], ledger.columns)
+        ledger.record(slots, np.array([CODE[status] for _, status, _ in rows], np.uint8), names, values)
     return ledger
 
 
@@ -204,13 +252,16 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
                 store.journal.end_session(reason)
 
 
-def _run_stages(study: Study, dispatcher: Dispatcher) -> None:
+def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
     asked: dict[str, NDArray[np.int64]] = {}
     for number, stage in enumerate(study.stages, 1):
         run = StageRun(stage, number, len(study.stages), dispatcher)
         rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(number,)))
-        start = _start(dispatcher.ledger, stage, asked)
         try:
+            if stage.name in taken:
+                start = _evaluated(run, taken[stage.name])
+            else:
+                start = _start(dispatcher.ledger, stage, asked)
             stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
         except StageEnded:
             dispatcher.check()
@@ -219,12 +270,21 @@ def _run_stages(study: Study, dispatcher: Dispatcher) -> None:
         run.show(0, force=True)
 
 
+def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
+    """Outcomes of the designs from another store, which are the stage's first; those that failed here left out."""
+    text = f"stage {run.stage.name} starts from {taken.told}"
+    if not run.dispatcher.journal.has_event("start_from", text):
+        run.dispatcher.event("start_from", text)
+    outcomes = run(taken.X) if len(taken.X) else _outcomes(run.ledger, np.empty(0, np.int64))
+    return outcomes.take(~outcomes.failed)
+
+
 def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, NDArray[np.int64]]) -> Outcomes:
     """Outcomes of the designs that the stage starts from; none when it starts from nothing."""
     origin = stage.start_from
     rows = asked[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
     outcomes = _outcomes(ledger, rows)
-    return select(outcomes, origin) if origin else outcomes
+    return start_from.select(outcomes, origin) if origin else outcomes
 
 
 def _outcomes(ledger: Ledger, designs: NDArray[np.int64]) -> Outcomes:
@@ -235,39 +295,3 @@ def _outcomes(ledger: Ledger, designs: NDArray[np.int64]) -> Outcomes:
     slots = slots.reshape(len(X), len(ledger.problem.scenarios))
     slots[excess > 0.0] = -1
     return ledger.outcomes(X, slots, excess)
-
-
-def _keep_arrays_of_front(study: Study, dispatcher: Dispatcher) -> None:
-    """Evaluate the final front and the chosen designs again to keep their arrays, as far as that is not done yet."""
-    names = tuple(study.execution.arrays)
-    if "front" not in study.execution.arrays.values():
-        return
-    store, ledger = dispatcher.store, dispatcher.ledger
-    always = "all" in study.execution.arrays.values()
-    result = Result.open(store.path, study)
-    rows = sorted({*result.front().tolist(), *result.chosen().values()})
-    X = result.outcomes.X[rows]
-    keys = ledger.problem.keys(X) if rows else []
-    wanted = {key for row in keys for key in row}
-    have = {key for key, reference in store.journal.evaluations("key, arrays") if reference}
-    complete = {key for key in wanted & have if not always or _holds(store, key, names)}
-    todo = [(i, s, key) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete]
-    numbers = [ledger.design_of[row[0]] for row in keys]
-    work = Work(
-        slots=np.array([ledger.slot_of[key] for _, _, key in todo], np.int64),
-        keys=[key for _, _, key in todo],
-        designs=np.array([numbers[i] for i, _, _ in todo], np.int64),
-        scenarios=np.array([s for _, s, _ in todo], np.int32),
-        X=X[[i for i, _, _ in todo]],
-    )
-    dispatcher.run(iter([work]), len(work), arrays=names)
-    if not always:  # the front of an earlier session with a smaller budget
-        for key in have - wanted:
-            store.journal.set_arrays(key, None)
-        store.journal.commit()
-        for key in have - wanted:
-            store.remove_arrays(array_reference(key))
-
-
-def _holds(store: Store, key: bytes, names: tuple[str, ...]) -> bool:
-    return set(names) <= read_arrays(store.path, array_reference(key)).keys()

@@ -1,12 +1,49 @@
-"""The designs of an earlier stage with which a stage begins."""
+"""The designs with which a stage begins: of an earlier stage, or of another store.
+
+What is taken from another store is settled when the run begins and kept in ``start_from.json``: a resume is a replay,
+whatever has become of that store.
+"""
 
 from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Outcomes
-from designopt.study.study import StartFrom
+from designopt.problem import Outcomes, Problem
+from designopt.run.errors import StoreError, reading
+from designopt.run.journal import explain
+from designopt.run.result import Result
+from designopt.run.store import write_durably
+from designopt.space import Matrix, Space, shown_value
+from designopt.study import units
+from designopt.study.study import Constraint, Objective, Parameter, StartFrom, Study
+
+#: Where a store keeps what its stages took from other stores.
+FILE = "start_from.json"
+#: Values this share of a range beyond its end are on it: units were converted.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Designs `X` (n, d) for a stage, from the folder `store`; `left_out` more do not lie in the space."""
+
+    store: str
+    X: Matrix
+    left_out: int
+
+    @property
+    def told(self) -> str:
+        """What happened, for the user."""
+        text = f"{len(self.X)} designs of {self.store}"
+        return text + (f"; {self.left_out} more do not lie in this space and were left out" if self.left_out else "")
 
 
 def select(outcomes: Outcomes, start: StartFrom) -> Outcomes:
@@ -45,3 +82,147 @@ def _order(outcomes: Outcomes) -> NDArray[np.int64]:
     span = F.max(axis=0) - F.min(axis=0)
     distance = np.linalg.norm((F - F.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1)
     return np.asarray(np.lexsort((distance, moocore.pareto_rank(F), outcomes.rank_violation)))
+
+
+# ----------------------------------------------------------------------------------------------------- other stores
+
+
+def take(study: Study, problem: Problem, path: Path, known: Mapping[str, Taken] | None = None) -> dict[str, Taken]:
+    """What the stages of `study`, whose store is `path`, take from other stores, beyond what is `known`, by stage.
+
+    Raises `StoreError` when one of them cannot be read, or its designs do not have the parameters of this problem.
+    """
+    taken = dict(known or {})
+    for stage in study.stages:
+        origin = stage.start_from
+        if origin is not None and origin.store is not None and stage.name not in taken:
+            if Path(origin.store).resolve() == path.resolve():
+                raise StoreError(f"{path}: stage '{stage.name}' cannot start from its own store", path)
+            taken[stage.name] = _take(Path(origin.store), origin, problem, f"{path}: stage '{stage.name}'")
+    return taken
+
+
+def settle(study: Study, problem: Problem, path: Path, taken: Mapping[str, Taken]) -> dict[str, Taken]:
+    """What the stages take from other stores: as the store `path` keeps it, else as in `taken`, kept from now on."""
+    file = path / FILE
+    try:
+        text = file.read_bytes() if file.exists() else b"{}"
+    except OSError as error:
+        raise explain(error, path) from error
+    with reading(path, FILE):
+        width = len(problem.space.free)
+        known = {
+            name: Taken(str(kept["store"]), np.array(kept["designs"], float).reshape(-1, width), int(kept["left_out"]))
+            for name, kept in json.loads(text).items()
+        }
+    settled = take(study, problem, path, {**taken, **known})
+    if settled.keys() != known.keys():
+        data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in settled.items()}
+        try:
+            write_durably(file, json.dumps(data).encode())
+        except OSError as error:
+            raise explain(error, path) from error
+    return settled
+
+
+def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
+    other = Result.open(store)
+    theirs = other.problem.space
+    there = {p.name for p in theirs.parameters}
+    missing = [p.name for p in problem.space.free if p.name not in there]
+    if missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        had = ", ".join(p.name for p in theirs.parameters)
+        raise StoreError(
+            f"{who} cannot start from {store}: its designs have no parameter {names} (they have {had})", store
+        )
+    best = select(_judged(other, problem, who), origin)
+    try:
+        X = translated(best.X, theirs, problem.space)
+    except units.UnitError as error:
+        raise StoreError(f"{who} cannot start from {store}: {error}", store) from error
+    return Taken(str(store), X, len(best) - len(X))
+
+
+def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
+    """The other store's designs: by its own problem when the objectives have the same names, else by this one."""
+    if {o.name for o in other.problem.objectives} == {o.name for o in problem.objectives}:
+        return other.outcomes
+    outcomes = other.outcomes
+    items: list[Objective | Constraint] = [*problem.objectives, *problem.constraints]
+    for item in items:
+        unknown = sorted(item.expression.names - outcomes.figures.keys())
+        if unknown:
+            raise StoreError(
+                f"{who} cannot start from {other.path}: its objectives are others, and '{unknown[0]}', which "
+                f"'{item.name}' needs, is not on record there; give the objectives the names that they have there",
+                other.path,
+            )
+    here = dataclasses.replace(problem, scenarios=other.problem.scenarios)
+    return here.judge(outcomes.X, outcomes.figures, other.status != "ok", np.where(outcomes.invalid, np.inf, 0.0))
+
+
+def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
+    """Designs `X` of the space `theirs` as designs of the space `ours`, matched by name and converted by unit.
+
+    Those that are not in our space are left out: a value beyond a bound, a word that is no choice here, another value
+    of what is fixed here, a broken relation. So are repetitions. Raises `UnitError` for units that do not fit.
+    """
+    column = {p.name: j for j, p in enumerate(theirs.free)}
+    source = {p.name: p for p in theirs.parameters}
+    active = theirs.active(X)
+    translated = np.zeros((len(X), len(ours.free)))
+    inside = np.ones(len(X), bool)
+    inactive: dict[str, NDArray[np.bool_]] = {}
+    for p in ours.parameters:
+        there = source.get(p.name)
+        if there is None:  # fixed here, and unknown there
+            continue
+        j = column.get(p.name)
+        values = [
+            there.values[0] if j is None else shown_value(there, x) for x in (X[:, 0 if j is None else j]).tolist()
+        ]
+        used = np.ones(len(X), bool) if j is None else active[:, j]
+        entries = np.array([_entry(p, there, value) for value in values], float).reshape(len(X))
+        if p.kind == "fixed":
+            inside &= ~used | np.isfinite(entries)
+        else:
+            inactive[p.name] = ~used
+            inside &= ~used | np.isfinite(entries)
+            translated[:, ours.names.index(p.name)] = np.where(np.isfinite(entries), entries, _inside(p))
+    needed = ours.active(translated)
+    for j, p in enumerate(ours.free):
+        inside &= ~(needed[:, j] & inactive[p.name])
+    found = ours.impute(translated[inside])
+    found = found[ours.excess(found) <= 0.0]
+    _, first = np.unique(found, axis=0, return_index=True)
+    return found[np.sort(first)]
+
+
+def _entry(p: Parameter, there: Parameter, value: Any) -> float:
+    """The column entry of `p` for a `value` of the same parameter elsewhere; NaN when `p` cannot have it."""
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = _converted(float(value), there.unit, p.unit) if numeric else np.nan
+    if p.kind in ("choice", "fixed"):
+        same = [i for i, own in enumerate(p.values) if _same(own, value, number)]
+        return float(same[0]) if same else np.nan
+    if p.kind == "int":
+        whole = float(np.rint(number))
+        number = whole if abs(number - whole) <= ROUNDING * max(1.0, abs(whole)) else np.nan
+    room = ROUNDING * (p.high - p.low)
+    return min(max(number, p.low), p.high) if p.low - room <= number <= p.high + room else np.nan
+
+
+def _converted(value: float, unit: str, to: str) -> float:
+    return value if unit == to else units.convert(value, unit, to)
+
+
+def _same(own: Any, value: Any, number: float) -> bool:
+    """Whether `own` is `value`, which is `number` in the unit of `own`, NaN for words and truths."""
+    if np.isfinite(number) and isinstance(own, (int, float)) and not isinstance(own, bool):
+        return abs(number - own) <= ROUNDING * max(abs(number), abs(own))
+    return type(own) is type(value) and bool(own == value)
+
+
+def _inside(p: Parameter) -> float:
+    return 0.0 if p.kind == "choice" else p.low

@@ -17,19 +17,23 @@ from numpy.typing import NDArray
 from designopt.problem import Problem
 from designopt.run import archive
 from designopt.run.errors import StoreError, reading, resume_command
-from designopt.run.journal import Journal, explain
+from designopt.run.journal import Journal, connect_to_read, explain
 from designopt.run.lock import Lock
 from designopt.study.study import Study
 
 
 class Store:
-    """A store opened for writing: it holds the lock. Use as a context manager."""
+    """A store opened for writing: it holds the lock. Use as a context manager.
+
+    `made_folder` is True when the folder was not there before.
+    """
 
     def __init__(self, path: Path, study: Study, problem: Problem, lock: Lock, journal: Journal) -> None:
         self.path = path
         self.study = study
         self.problem = problem
         self.journal = journal
+        self.made_folder = False
         self._lock = lock
 
     @classmethod
@@ -42,6 +46,7 @@ class Store:
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
                 raise StoreError(f"{path}: is a folder of something else; give another one", path)
+            new = not path.exists()
             make_folder_durably(path)
         except OSError as error:
             raise explain(error, path) from error
@@ -54,7 +59,9 @@ class Store:
         except BaseException:
             lock.release()
             raise
-        return cls(path, study, problem, lock, journal)
+        store = cls(path, study, problem, lock, journal)
+        store.made_folder = new
+        return store
 
     @classmethod
     def resume(cls, path: Path, study: Study, problem: Problem) -> Store:
@@ -104,9 +111,12 @@ class Store:
     def _remove_orphans(self) -> None:
         """Array files without a row: their process ended between the two."""
         known = {reference for (reference,) in self.journal.evaluations("arrays") if reference}
-        for file in (self.path / "arrays").glob("*/*"):
-            if str(file.relative_to(self.path)) not in known:
-                file.unlink()
+        for reference in self.array_files() - known:
+            (self.path / reference).unlink()
+
+    def array_files(self) -> set[str]:
+        """References of the arrays that are there."""
+        return {f"arrays/{file.parent.name}/{file.name}" for file in (self.path / "arrays").glob("*/*")}
 
 
 def _exists(path: Path) -> StoreError:
@@ -118,6 +128,31 @@ _OF_AN_UNFINISHED_START = {
     "lock", "study.yaml", "problem.json", "files", "journal.db.new", "journal.db.new-journal", "journal.db.new-wal",
     "journal.db.new-shm", "provenance.jsonl", ".study.yaml.new", ".problem.json.new",
 }  # fmt: skip
+_OF_A_STORE = {
+    *_OF_AN_UNFINISHED_START, "journal.db", "journal.db-wal", "journal.db-shm", "start_from.json",
+    ".start_from.json.new",
+}  # fmt: skip
+
+
+def discard(path: Path, *, folder: bool) -> None:
+    """Remove a new store in which nothing is on record, so that the next run can have the place; with the `folder`
+    itself when nothing else is in it."""
+    db = connect_to_read(path)
+    try:
+        (recorded,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
+    finally:
+        db.close()
+    if recorded:
+        return
+    for name in sorted(_OF_A_STORE - {"files"}):
+        (path / name).unlink(missing_ok=True)
+    for file in (path / "files").glob("*"):
+        file.unlink()
+    with contextlib.suppress(OSError):  # something of somebody else's is in it
+        if (path / "files").exists():
+            (path / "files").rmdir()
+        if folder:
+            path.rmdir()
 
 
 def array_reference(key: bytes) -> str:

@@ -1,0 +1,143 @@
+"""What follows the last stage: the chosen designs in the scenarios of the validation, and the arrays of the front."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from designopt.run.dispatch import Dispatcher
+from designopt.run.ledger import PENDING
+from designopt.run.progress import Snapshot
+from designopt.run.result import Result
+from designopt.run.store import array_reference, read_arrays
+from designopt.run.validated import validation_keys
+from designopt.run.work import Work
+from designopt.study.study import Study
+
+
+def finish(study: Study, dispatcher: Dispatcher) -> None:
+    """Evaluate what the study asks for beyond its stages and what is not on record yet."""
+    if study.validate is None and not study.execution.arrays:
+        return
+    result = Result.open(dispatcher.store.path, study)
+    validate_chosen(study, dispatcher, result)
+    if "front" in study.execution.arrays.values():
+        keep_arrays_of_front(study, dispatcher, result)
+    if "all" in study.execution.arrays.values():
+        restore_arrays(study, dispatcher)
+
+
+# ------------------------------------------------------------------------------------------------------ validation
+
+
+def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> None:
+    """Evaluate the chosen designs in the scenarios of the validation, which in the journal follow the study's own."""
+    rows = list(dict.fromkeys(result.chosen().values()))
+    if study.validate is None or not rows:
+        return
+    ledger = dispatcher.ledger
+    X = result.outcomes.X[rows]
+    first = len(study.scenarios)
+    todo: dict[bytes, tuple[int, int]] = {}
+    for i, keys in enumerate(validation_keys(ledger.problem, study.validate, X)):
+        for s, key in enumerate(keys):
+            slot = ledger.slot_of.get(key)
+            if key not in todo and (slot is None or ledger.status[slot] == PENDING):
+                todo[key] = (i, first + s)
+    if not todo:
+        return
+    new = [key for key in todo if key not in ledger.slot_of]
+    ledger.slot_of.update((key, len(ledger.slot_of) + i) for i, key in enumerate(new))
+    ledger.add_slots(len(new))
+    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
+    places = list(todo.values())
+    work = Work(
+        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
+        keys=list(todo),
+        designs=np.array([numbers[i] for i, _ in places], np.int64),
+        scenarios=np.array([s for _, s in places], np.int32),
+        X=X[[i for i, _ in places]],
+    )
+    dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
+    dispatcher.run(iter([work]), len(work), tick=_shown(study, dispatcher, len(work)))
+
+
+def _shown(study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
+    """Tells the progress display how far the validation is, twice a second."""
+    began, before = time.monotonic(), dispatcher.evaluations
+    shown = [began]
+
+    def tick() -> None:
+        now = time.monotonic()
+        if now - shown[0] < 0.5:
+            return
+        shown[0] = now
+        done = dispatcher.evaluations - before
+        rate = done / (now - began)
+        left = (total - done) / rate if rate else None
+        number = len(study.stages) + 1
+        state = (done, total, dispatcher.evaluations, dispatcher.failures, rate, now - began, left)
+        dispatcher.progress.update(Snapshot("validation", number, number, *state))
+
+    return tick
+
+
+# ---------------------------------------------------------------------------------------------------------- arrays
+
+
+def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -> None:
+    """Evaluate the final front and the chosen designs again to keep their arrays, as far as that is not done yet."""
+    names = tuple(study.execution.arrays)
+    store, ledger = dispatcher.store, dispatcher.ledger
+    always = "all" in study.execution.arrays.values()
+    rows = sorted({*result.front().tolist(), *result.chosen().values()})
+    X = result.outcomes.X[rows]
+    keys = ledger.problem.keys(X) if rows else []
+    wanted = {key for row in keys for key in row}
+    own = set(range(len(study.scenarios)))
+    have = {key for key, s, file in store.journal.evaluations("key, scenario, arrays") if file and s in own}
+    complete = {key for key in wanted & have if _holds(dispatcher, key, names if always else ())}
+    todo = [(i, s, key) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete]
+    numbers = [ledger.design_of[row[0]] for row in keys]
+    work = Work(
+        slots=np.array([ledger.slot_of[key] for _, _, key in todo], np.int64),
+        keys=[key for _, _, key in todo],
+        designs=np.array([numbers[i] for i, _, _ in todo], np.int64),
+        scenarios=np.array([s for _, s, _ in todo], np.int32),
+        X=X[[i for i, _, _ in todo]],
+    )
+    dispatcher.run(iter([work]), len(work), arrays=names)
+    if not always:  # the front of an earlier session with a smaller budget
+        for key in have - wanted:
+            store.journal.set_arrays(key, None)
+        store.journal.commit()
+        for key in have - wanted:
+            store.remove_arrays(array_reference(key))
+
+
+def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
+    """Evaluate again what has lost its file."""
+    names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
+    store, ledger = dispatcher.store, dispatcher.ledger
+    kept = store.array_files()
+    rows = store.journal.evaluations("key, design, scenario, arrays")
+    lost = [(key, design, scenario) for key, design, scenario, file in rows if file and file not in kept]
+    designs = np.array([design for _, design, _ in lost], np.int64)
+    work = Work(
+        slots=np.array([ledger.slot_of[key] for key, _, _ in lost], np.int64),
+        keys=[key for key, _, _ in lost],
+        designs=designs,
+        scenarios=np.array([scenario for _, _, scenario in lost], np.int32),
+        X=ledger.designs[designs],
+    )
+    dispatcher.run(iter([work]), len(work), arrays=names)
+
+
+def _holds(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> bool:
+    """Whether the store has the arrays of the evaluation `key`, those called `names` among them."""
+    try:
+        return set(names) <= read_arrays(dispatcher.store.path, array_reference(key)).keys()
+    except FileNotFoundError:
+        return False
