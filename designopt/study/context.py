@@ -95,10 +95,14 @@ class Context:
             known = error.name in plugin.settings
             self.add((*path, error.name) if known else path, error.message if known else str(error))
         except Exception as error:
-            self.findings.append(Finding(path, f"{plugin.name}: {type(error).__name__}: {error}", at="use"))
+            self.failed(plugin, error, path)
         else:
             return use
         return None
+
+    def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
+        """Note that code of `plugin`, whose section is at `path`, failed: in one line."""
+        self.add(path, f"{plugin.name}: {type(error).__name__}: {' '.join(str(error).split())}", at="use")
 
     def formula(self, text: str, path: Path) -> Expression | None:
         """The expression in the text at `path`, its constant parts finite numbers."""

@@ -193,7 +193,7 @@ def _common(
     if model is None or model.conditions is None:
         return values
     rest = {n: f for n, f in model.conditions.items() if n not in varied and n not in given.get("vary", {})}
-    checked, wrong = check(settings.fields_type("scenario", rest), values, ctx.read)
+    checked, wrong = check(settings.new_fields_type("scenario", rest), values, ctx.read)
     for finding in wrong:
         of_section = not finding.path and finding.key is None  # something is missing
         ctx.findings.append(finding.below(path if of_section else (*path, "with")))
@@ -211,7 +211,7 @@ def _unit_sample(
         ctx.add((*path, key) if key in use.plugin.settings or key == "count" else path, error.message)
         return None
     except Exception as error:
-        ctx.add(path, f"{use.plugin.name}: {type(error).__name__}: {error}", at="use")
+        ctx.failed(use.plugin, error, path)
         return None
     if unit.shape != (count, dimension) or not ((unit >= 0.0) & (unit <= 1.0)).all():
         ctx.add(path, f"{use.plugin.name}: unit_sample gave no {count} points of the unit cube", at="use")

@@ -29,8 +29,22 @@ def settings_type(plugin: Plugin) -> Checked:
     return fields_type(plugin.name, plugin.settings)
 
 
+#: The checks made so far by the identity of their fields, which are kept with them: making one takes milliseconds.
+_made: dict[int, tuple[Mapping[str, Field], Checked]] = {}
+
+
 def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
-    """The check for a mapping with the keys `fields`."""
+    """The check for a mapping with the keys `fields`, which nobody changes any more."""
+    known = _made.get(id(fields))
+    if known is None:
+        if len(_made) >= 256:
+            _made.clear()
+        known = _made[id(fields)] = fields, new_fields_type(name, fields)
+    return known[1]
+
+
+def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
+    """`fields_type` for fields that are asked for once."""
     for field in fields.values():
         try:
             adapted(field.annotation)

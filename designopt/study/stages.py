@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from designopt.plugin import InvalidSetting, Plugin
+from designopt.plugin import InvalidSetting, Plugin, Use
 from designopt.study.context import Context
 from designopt.study.findings import Path
 from designopt.study.goals import Goals
@@ -119,20 +119,27 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
     """What solvers have to say about `problem`: their `check(problem)`, and the least budget that makes sense."""
     for item in placed:
         solver = item.stage.solver
-        built = solver.build()
         path: Path = (*item.path, "solver")
-        if callable(getattr(built, "check", None)):
-            try:
-                built.check(problem)
-            except InvalidSetting as error:
-                if error.name in solver.plugin.settings:
-                    ctx.add((*path, error.name), error.message)
-                else:
-                    ctx.add(path, error.message, at="use")
-                continue
+        try:
+            needed = _least_budget(solver, problem)
+        except InvalidSetting as error:
+            if error.name in solver.plugin.settings:
+                ctx.add((*path, error.name), error.message)
+            else:
+                ctx.add(path, error.message, at="use")
+            continue
+        except Exception as error:
+            ctx.failed(solver.plugin, error, path)
+            continue
         evaluations = item.stage.budget.evaluations
-        if evaluations is not None and hasattr(built, "minimum_budget"):
-            needed = built.minimum_budget(problem)
-            if evaluations < needed:
-                message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}"
-                ctx.add((*item.path, "budget", "evaluations"), message)
+        if evaluations is not None and evaluations < needed:
+            message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}"
+            ctx.add((*item.path, "budget", "evaluations"), message)
+
+
+def _least_budget(solver: Use, problem: Any) -> int:
+    """The evaluations below which the solver cannot work on `problem`; raises what its `check` raises."""
+    built = solver.build()
+    if callable(getattr(built, "check", None)):
+        built.check(problem)
+    return built.minimum_budget(problem) if hasattr(built, "minimum_budget") else 0

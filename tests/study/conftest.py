@@ -126,7 +126,8 @@ class Grid:
     uses_start: ClassVar[bool] = False
 
     def check(self, problem: Any) -> None:
-        unknown = [n for n in self.levels if n not in problem.names] if isinstance(self.levels, dict) else []
+        known = problem.names if hasattr(problem, "names") else problem.space.names
+        unknown = [n for n in self.levels if n not in known] if isinstance(self.levels, dict) else []
         if unknown:
             raise InvalidSetting("levels", f"'{unknown[0]}' is not in space")
         if self.levels == 99:

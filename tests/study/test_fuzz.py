@@ -1,0 +1,47 @@
+"""Thousands of broken study files: each is judged within a second and 200 MB, and none with anything but `StudyError`.
+
+The files are judged in a process of their own, whose memory is measured from what it needs for the valid files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: Seconds of processor time for one file.
+LONGEST = 1.0
+#: Growth of the process over all files, MB.
+LARGEST = 200.0
+
+
+def judged(first: int, count: int) -> dict[str, float]:
+    """The verdict of the process that judges so many broken files."""
+    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("fuzzing.py")), str(first), str(count)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    verdict: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return verdict
+
+
+def check(verdict: dict[str, float], count: int) -> None:
+    assert verdict["files"] == count
+    assert verdict["refused"] > 0.6 * count, "most of the files are broken"
+    assert verdict["slowest"] < LONGEST, f"file {verdict['slowest_file']}"
+    assert verdict["grown"] < LARGEST, f"file {verdict['grown_file']}"
+
+
+def test_broken_files_are_refused_with_places_in_time_and_in_little_memory() -> None:
+    check(judged(0, 300), 300)
+
+
+@pytest.mark.slow
+def test_ten_thousand_broken_files_are_refused_with_places_in_time_and_in_little_memory() -> None:
+    check(judged(1_000_000, 10_000), 10_000)
