@@ -23,9 +23,13 @@ from designopt.cli.showing import show
 class _Commands(click.Group):
     """A group of commands whose output may meet a closed pipe or a full disk."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # --help and --version write here
         with told_output():
-            return super().main(*args, **kwargs)
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with told_output():
+            return super().invoke(ctx)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 import numpy as np
@@ -71,7 +71,7 @@ def _unknown(result: Result, point: str, found: int) -> str:
 
 
 def _with_key(result: Result, start: str) -> list[int]:
-    keys = enumerate(result.problem.keys(result.outcomes.X))
+    keys = enumerate(result.recorded_problem.keys(result.outcomes.X))
     return [row for row, of_design in keys if any(key.hex().startswith(start) for key in of_design)]
 
 
@@ -86,7 +86,7 @@ def _described(result: Result, row: int) -> str:
     outcomes = result.outcomes
     if not outcomes.feasible[row]:
         labels.append("invalid" if outcomes.invalid[row] else "failed" if outcomes.failed[row] else "not feasible")
-    keys = [key.hex() for key in result.problem.keys(outcomes.X[row : row + 1])[0]]
+    keys = [key.hex() for key in result.recorded_problem.keys(outcomes.X[row : row + 1])[0]]
     parts = [
         f"design {row} of {result.path}" + (f": {', '.join(labels)}" if labels else ""),
         _aligned(_space_rows(result, row)),
@@ -94,6 +94,7 @@ def _described(result: Result, row: int) -> str:
         _aligned(_figure_rows(result, row)),
         _aligned(_evaluation_rows(result, row, keys)),
         *_messages(result, row),
+        _asked(result, row),
     ]
     arrays = _array_rows(result, row)
     if arrays:
@@ -167,8 +168,12 @@ def _evaluation_rows(result: Result, row: int, keys: Sequence[str]) -> list[list
         rows.append(
             [scenario.name, f"{status} ({reason})" if reason else status, f"{wall:.3g} s" if wall else "", keys[k]]
         )
+    return rows
+
+
+def _asked(result: Result, row: int) -> str:
     stage = str(result.stage[row])
-    return [*rows, ["asked by", f"stage {stage}" if stage else "", "", ""]]
+    return f"asked by stage {stage}, ask {int(np.argmax(result.asked(stage) == row))}" if stage else ""
 
 
 def _messages(result: Result, row: int) -> list[str]:
@@ -213,6 +218,9 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
         click.echo("not computed: the design breaks a relation")
         return 0
     model = result.problem.model.plugin
+    for use in (result.problem.model, *result.problem.figures.values()):
+        if use.plugin.description.startswith("not available: "):
+            _absent(result, use.plugin.description.removeprefix("not available: "))
     names = tuple(model.arrays) if array_file else ()
     if array_file and not names:
         fail(f"error: model '{model.name}' gives no arrays", WRONG_INPUT)
@@ -241,7 +249,11 @@ def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tu
     try:
         return evaluate_one(result.study, values, scenario=scenario, arrays=arrays)
     except plugin.PluginError as error:
-        fail(f"{result.path}: {error}; install it, or give the file that declares it with --plugin FILE", STORE)
+        fail(f"{result.path}: {error}", STORE)
+
+
+def _absent(result: Result, reason: str) -> NoReturn:
+    fail(f"{result.path}: {reason}; install it, or give the file that declares it with --plugin FILE", STORE)
 
 
 def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:

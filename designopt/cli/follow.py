@@ -50,7 +50,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
             began = time.monotonic()
             result = _look(result)
             looks.append((began, result.counts["evaluations"]))
-            display.update(result, _snapshot(result, looks))
+            display.update(result, snapshot(result, looks))
             if page_every is not None and (time.monotonic() >= page_due or not going):
                 write_page(result)
                 page_due = time.monotonic() + page_every
@@ -92,7 +92,7 @@ def _look(result: Result) -> Result:
     return fresh
 
 
-def _snapshot(result: Result, looks: deque[tuple[float, int]]) -> Snapshot:
+def snapshot(result: Result, looks: deque[tuple[float, int]]) -> Snapshot:
     """The state of the run as its own progress line would tell it."""
     counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
     begun = set(result.stage.tolist())

@@ -79,23 +79,26 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
 
 def _changed(result: Result, changes: Sequence[str]) -> Result:
     """`result` judged anew; ends the command when that cannot be done."""
+    from designopt.run.errors import StoreError
     from designopt.study.errors import StudyError, render_text
 
     if not changes:
         return result
     try:
-        return result.with_changes(list(changes))
+        return result.with_changes(changes)
     except StudyError as error:
         fail(render_text(error.issues), WRONG_INPUT)
-    except (ValueError, plugin.PluginError) as error:
+    except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
+    except StoreError as error:
+        fail(str(error), STORE)
 
 
 def _write_comparison(results: list[Result], page: Path) -> Path:
     from designopt.report.compare import write_comparison
 
     try:
-        return Path(write_comparison(results, page))
+        return write_comparison(results, page)
     except OSError as error:
         fail(f"{page}: the comparison cannot be written ({error.strerror or error}); write it elsewhere with -o", STORE)
     except ValueError as error:

@@ -38,7 +38,7 @@ class Kept:
 
 def kept_arrays(result: Result) -> list[Kept]:
     """All evaluations of `result` whose arrays are kept, by design and scenario."""
-    journal = Journal.read(result.path, result.problem)
+    journal = Journal.read(result.path, result.recorded_problem)
     try:
         references = {key: reference for key, reference in journal.evaluations("key, arrays") if reference}
     finally:
@@ -47,7 +47,7 @@ def kept_arrays(result: Result) -> list[Kept]:
         return []
     return [
         Kept(row, scenario, references[key])
-        for row, keys in enumerate(result.problem.keys(result.outcomes.X))
+        for row, keys in enumerate(result.recorded_problem.keys(result.outcomes.X))
         for scenario, key in enumerate(keys)
         if key in references
     ]

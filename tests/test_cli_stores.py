@@ -1,0 +1,416 @@
+"""Commands that look at stores, from end to end: one design, reports and exports, a run looked on at, odd outputs."""
+
+import contextlib
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from designopt import open_store
+from designopt.cli import main
+
+MODEL = '''
+import time
+from typing import Annotated, TypedDict
+import numpy as np
+from designopt import Array, Diverged, Quantity as Q, model
+
+class Out(TypedDict):
+    mass: Annotated[float, Q("kg", "mass of the rod")]
+    pitch: Annotated[float, Q("Hz", "lowest tone")]
+
+@model("rod", version=1, arrays={"place": Array(("place",), "m"), "bow": Array(("place",), "", "first mode")})
+def rod(design, scenario, arrays, *, pause: Annotated[float, Q("s", "time that it takes", ge=0)] = 0.0
+        ) -> tuple[Out, dict[str, np.ndarray]]:
+    """A clamped rod, warm or cold."""
+    time.sleep(pause)
+    side = design["side"] * (1.0 + CHANGED)
+    if side < 0.004:
+        raise Diverged("the section folds", reason="folded")
+    place = np.linspace(0.0, 1.0, 11)
+    kept = {"place": place, "bow": place**2}
+    pitch = 830.0 * side * scenario.get("softening", 1.0)
+    return {"mass": 7850.0 * side**2, "pitch": pitch}, {name: kept[name] for name in arrays}
+'''
+
+STUDY = """\
+study: rod
+model: {use: rod}
+scenarios:
+  - {name: cold}
+  - {name: warm, softening: 0.9}
+space:
+  side: {low: 0.002, high: 0.05, scale: log}
+  colour: {value: red}
+objectives:
+  - {name: mass, minimize: mass, unit: g}
+  - {name: tone, maximize: pitch}
+constraints:
+  - {name: light, of: mass, max: 10 kg}
+  - {name: audible, of: pitch, min: 10 Hz}
+stages:
+  - {name: look, solver: {use: full_factorial, levels: 20}}
+execution: {executor: serial, arrays: [bow]}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a plugin, a study and the store of its run."""
+    place = tmp_path_factory.mktemp("rods")
+    (place / "rod.py").write_text(MODEL.replace("CHANGED", "0.0"))
+    (place / "rod.yaml").write_text(STUDY)
+    with contextlib.chdir(place):
+        assert designopt("run", "rod.yaml", "--plugin", "rod.py").exit_code == 0
+    return place
+
+
+@pytest.fixture(autouse=True)
+def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def designopt(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "designopt", *arguments]
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 60, **options}
+    return subprocess.run(command, **given)  # type: ignore[call-overload, no-any-return]
+
+
+STORE = "results/rod.study"
+
+# ------------------------------------------------------------------------------------------------------- one design
+
+
+def test_a_design_is_shown_with_values_figures_margins_arrays_and_the_way_to_compute_it_again() -> None:
+    row = open_store(STORE).chosen()["best tone"]
+    shown = designopt("show", f"{STORE}/{row}")
+    assert shown.exit_code == 0, shown.output
+    text = shown.output
+    result = open_store(STORE)
+    side = float(result.outcomes.X[row, 0])
+    assert f"design {row} of {STORE}: best tone, on the front" in text
+    assert re.search(rf"^side +{side!r} *$", text, re.MULTILINE)
+    assert re.search(r"^colour +red +fixed$", text, re.MULTILINE)
+    warm = float(result.outcomes.figures["pitch"][row, 1])
+    assert re.search(rf"^tone +{warm!r} +Hz +maximize$", text, re.MULTILINE)  # the worst one
+    mass = float(result.outcomes.figures["mass"][row, 0])
+    assert re.search(rf"^light +{mass!r} +kg +<= 10 +margin {10.0 - mass:.4g}$", text, re.MULTILINE)
+    assert re.search(rf"^pitch +\S+ +{warm!r} +Hz$", text, re.MULTILINE)
+    assert re.search(r"^warm +ok +\S+ s +[0-9a-f]{32}$", text, re.MULTILINE)
+    assert "asked by stage look, ask " in text
+    assert re.search(r"^bow +warm +11 +place$", text, re.MULTILINE)
+    assert f"designopt show {STORE}/{row} --plugin rod.py --evaluate --arrays FILE.npz" in text
+
+
+@pytest.mark.parametrize("scenario", [0, 1])
+def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: int) -> None:
+    result = open_store(STORE)
+    row = result.chosen()["best mass"]
+    key = result.problem.keys(result.outcomes.X[row : row + 1])[0][scenario].hex()
+    shown = [designopt("show", f"{STORE}/{point}").output for point in (str(row), "best mass", key, key[:10].upper())]
+    assert len(set(shown)) == 1
+    assert shown[0].startswith(f"design {row} of")
+
+
+@pytest.mark.parametrize(
+    ("point", "text"),
+    [
+        ("best mas", "no design 'best mas': it has designs 0 to 19; did you mean 'best mass'?"),
+        ("20", "no design '20': it has designs 0 to 19; chosen are 'best mass', 'best tone', "),
+        ("ffffffffff", "no design 'ffffffffff'"),
+        ("report.html", "no design 'report.html'"),
+    ],
+)
+def test_a_design_that_is_not_there_is_told_with_those_that_are(point: str, text: str) -> None:
+    shown = designopt("show", f"{STORE}/{point}")
+    assert shown.exit_code == 2
+    assert text in shown.output
+
+
+def test_a_failed_design_is_shown_with_what_was_said_about_it() -> None:
+    shown = designopt("show", f"{STORE}/0").output
+    assert "design 0 of results/rod.study: failed" in shown
+    assert re.search(r"^cold +diverged \(folded\)", shown, re.MULTILINE)
+    assert "warm: the section folds" in shown
+    assert re.search(r"^mass +no value +g +minimize$", shown, re.MULTILINE)
+    again = designopt("show", f"{STORE}/0", "--plugin", "rod.py", "--evaluate")
+    assert again.exit_code == 0, again.output
+    assert re.search(r"^computed again in warm: diverged in .* s: the same as recorded$", again.output, re.MULTILINE)
+
+
+def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tmp_path: Path) -> None:
+    file = tmp_path / "best.npz"
+    again = designopt("show", f"{STORE}/best tone", "--plugin", "rod.py", "--evaluate", "--arrays", str(file))
+    assert again.exit_code == 0, again.output
+    for scenario in ("cold", "warm"):
+        line = rf"^computed again in {scenario}: ok in .* s: the same as recorded, bit for bit$"
+        assert re.search(line, again.output, re.MULTILINE)
+    with np.load(file) as arrays:
+        assert sorted(arrays.files) == ["bow@cold", "bow@warm", "place@cold", "place@warm"]
+        assert (arrays["bow@warm"] == np.linspace(0.0, 1.0, 11) ** 2).all()
+
+
+def test_a_design_that_gives_other_numbers_is_told_with_the_difference_and_exit_code_1(tmp_path: Path) -> None:
+    (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-9"))
+    again = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
+    assert again.returncode == 1, again.stderr
+    assert re.search(r"^computed again in cold: .*mass was \S+, is \S+ \(2e-09 of it\)", again.stdout, re.MULTILINE)
+
+
+def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:
+    again = process("show", f"{STORE}/best tone", "--evaluate")
+    assert again.returncode == 4
+    assert "no plugin named 'rod'" in again.stderr
+    assert "--plugin FILE" in again.stderr
+    assert "Traceback" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("nsga2", "--evaluate"), "--evaluate is for one design"),
+        ((STORE, "--evaluate"), "--evaluate is for one design, not for a whole store; name a design: STORE/POINT"),
+        (("nsga2", "--follow"), "--follow is for a store"),
+        ((f"{STORE}/3", "--follow"), "--follow is for a store, not for one design"),
+        ((STORE, "--every", "3"), "--every and --report go with --follow"),
+        ((f"{STORE}/3", "--arrays", "a.npz"), "--arrays goes with --evaluate"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
+)
+def test_options_of_show_that_do_not_fit_are_refused(arguments: tuple[str, ...], text: str) -> None:
+    shown = designopt("show", *arguments)
+    assert shown.exit_code == 2
+    assert text in " ".join(shown.output.split())
+
+
+# ------------------------------------------------------------------------------------------------ reports, exports
+
+
+def test_exports_lie_beside_the_page_and_bear_its_name_when_it_is_not_the_stores_own(tmp_path: Path) -> None:
+    assert designopt("report", STORE, "--export", "csv").exit_code == 0
+    assert (Path(STORE) / "designs.csv").exists()
+    done = designopt("report", STORE, "-o", str(tmp_path / "rods.html"), "--export", "csv", "--export", "csv")
+    assert done.exit_code == 0, done.output
+    assert done.output.split() == [
+        str(tmp_path / name) for name in ("rods.html", "rods.designs.csv", "rods.designs.csv-metadata.json")
+    ]
+    assert (tmp_path / "rods.designs.csv").read_bytes() == (Path(STORE) / "designs.csv").read_bytes()
+
+
+def test_a_study_may_ask_for_exports_after_its_run(tmp_path: Path) -> None:
+    store = str(tmp_path / "s.study")
+    options = ("--set", "report.export=[csv, netcdf]", "--set", "execution.arrays=[]")
+    done = designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options)
+    assert done.exit_code == 0, done.output
+    assert f"export       {store}/designs.csv\n" in done.output
+    assert "not exported: " in done.stderr  # the run is done; what cannot be exported is only told
+    assert "no arrays are kept" in done.stderr
+
+
+def test_several_stores_get_a_report_each(tmp_path: Path) -> None:
+    store = str(tmp_path / "t.study")
+    assert designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store).exit_code == 0
+    done = designopt("report", STORE, store)
+    assert done.output.split() == [f"{STORE}/report.html", f"{store}/report.html"]
+
+
+def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_path: Path) -> None:
+    before = (Path(STORE) / "journal.db").read_bytes()
+    done = designopt("report", STORE, "--set", "objectives.tone.over=mean", "--export", "csv", "--export", "netcdf")
+    assert done.exit_code == 0, done.output
+    names = (
+        "report-set.html",
+        "report-set.designs.csv",
+        "report-set.designs.csv-metadata.json",
+        "report-set.arrays.nc",
+    )
+    assert done.output.split() == [f"{STORE}/{name}" for name in names]
+    with open(f"{STORE}/report-set.designs.csv", newline="") as stream:
+        row = list(csv.DictReader(stream))[-1]
+    mean = (float(row["pitch@cold"]) + float(row["pitch@warm"])) / 2.0
+    assert float(row["tone"]) == pytest.approx(mean, rel=1e-15)
+    assert (Path(STORE) / "journal.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "text"),
+    [
+        ("objectives.tone.over=men", 2, "did you mean 'mean'?"),
+        ("space.side.high=2", 4, f"{STORE}: "),
+    ],
+)
+def test_a_change_that_cannot_be_judged_anew_is_told(change: str, code: int, text: str) -> None:
+    done = designopt("report", STORE, "--set", change)
+    assert done.exit_code == code
+    assert text in done.output
+    assert not isinstance(done.exception, Exception)
+
+
+def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
+    store = str(tmp_path / "heavy.study")
+    options = ("--set", "objectives.mass.unit=kg", "--set", "space.side.high=0.04")
+    assert designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options).exit_code == 0
+    page = tmp_path / "both.html"
+    done = designopt("report", STORE, store, "--compare", "-o", str(page))
+    assert done.exit_code == 0, done.output
+    assert done.output == f"{page}\n"
+    text = page.read_text()
+    assert "Comparison of rod and heavy" in text
+    assert designopt("report", STORE, store, "--compare", "-o", str(tmp_path / "no" / "x.html")).exit_code == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((STORE, "--compare"), "--compare takes two stores or more"),
+        ((STORE, STORE, "-o", "x.html"), "-o names one page; give --compare"),
+        ((STORE, STORE, "--compare", "--export", "csv"), "leave --compare out"),
+        ((STORE, "--export", "xlsx"), "'xlsx' is not one of 'parquet', 'csv', 'netcdf'"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
+)
+def test_options_of_report_that_do_not_fit_are_refused(arguments: tuple[str, ...], text: str) -> None:
+    done = designopt("report", *arguments)
+    assert done.exit_code == 2
+    assert text in " ".join(done.output.split())
+
+
+# ------------------------------------------------------------------------------------------------------- listing
+
+
+def test_the_stores_of_a_folder_are_listed() -> None:
+    assert designopt("list", "stores").output == f"{STORE}\n"
+    assert designopt("list", "stores", "results").output == f"{STORE}\n"
+    assert designopt("list", "stores", STORE).output == f"{STORE}\n"
+    missing = designopt("list", "stores", "nowhere")
+    assert missing.exit_code == 2
+    assert "nowhere is no folder: it does not exist" in missing.output
+    assert designopt("list", "models", "results").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (".", ". is a folder; give its study files: designopt validate ./*.yaml"),
+        (STORE, f"{STORE} is a store; its study was checked when it ran"),
+        ("*.yml", "no file matches *.yml"),
+    ],
+)
+def test_what_is_no_study_file_is_told(file: str, text: str) -> None:
+    done = designopt("validate", file)
+    assert done.exit_code == 2
+    assert text in done.output
+
+
+# ------------------------------------------------------------------------------------------------------- following
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A run of about 4 s that is at work, and its store."""
+    store = str(tmp_path / "slow.study")
+    command = [sys.executable, "-m", "designopt", "run", "rod.yaml", "--plugin", "rod.py", "-o", store]
+    options = ["--set", "model.pause=0.1", "--set", "execution.arrays=[]"]
+    run = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30.0
+    while time.monotonic() < deadline and not _recorded(store):
+        time.sleep(0.05)
+    yield run, store
+    run.kill()
+    run.wait()
+
+
+def _recorded(store: str) -> bool:
+    return (Path(store) / "journal.db").exists() and bool(open_store(store).sessions)
+
+
+def test_a_run_is_looked_on_at_until_it_ends(running: tuple[subprocess.Popen[bytes], str]) -> None:
+    run, store = running
+    followed = designopt("show", store, "--follow", "--every", "0.3", "--report", "60")
+    assert followed.exit_code == 0, followed.output
+    assert run.wait(timeout=30) == 0
+    lines = followed.stdout.splitlines()
+    told = [line for line in lines if re.match(r"\d\d:\d\d:\d\d look \(1/1\): \d+", line)]
+    assert len(told) >= 2
+    assert " 20 designs" in told[-1]
+    assert re.search(r"best mass [\d.]+, tone [\d.]+", told[-1])
+    assert re.search(r"^last session +done$", followed.stdout, re.MULTILINE)
+    assert (Path(store) / "report.html").exists()
+
+
+def test_ctrl_c_ends_the_looking_and_leaves_the_run_alone(running: tuple[subprocess.Popen[bytes], str]) -> None:
+    run, store = running
+    command = [sys.executable, "-m", "designopt", "show", store, "--follow", "--every", "0.2"]
+    look = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert look.stdout is not None
+    assert "look (1/1)" in look.stdout.readline()
+    os.kill(look.pid, signal.SIGINT)
+    _, errors = look.communicate(timeout=30)
+    assert look.returncode == 130
+    assert f"the run goes on: designopt show {store} --follow" in errors
+    assert "Traceback" not in errors
+    assert run.wait(timeout=30) == 0
+
+
+def test_a_store_at_which_nothing_works_is_shown_at_once() -> None:
+    shown = designopt("show", STORE, "--follow")
+    assert shown.exit_code == 0
+    assert f"no run is at work on {STORE}" in shown.stderr
+    assert re.search(r"^last session +done$", shown.stdout, re.MULTILINE)
+
+
+def test_the_view_on_a_terminal_tells_how_far_the_run_is_and_what_is_best() -> None:
+    from rich.console import Console
+
+    from designopt.cli.follow import snapshot, view
+
+    result = open_store(STORE)
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(view(result, snapshot(result, deque([(0.0, 0), (2.0, 40)]))))
+    console.file.close()
+    text = console.export_text()
+    assert "look (1/1): 20 designs, " in text
+    assert "20/s" in text
+    assert re.search(r"best +tone [\d.]+", text)
+    assert re.search(r"failed +diverged \(folded\) \d+", text)
+
+
+# ------------------------------------------------------------------------------------------------- odd outputs
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [("list",), ("show", STORE)])
+def test_an_output_that_is_full_ends_with_a_sentence(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = process(*arguments, stdout=full)
+    assert done.returncode == 4
+    assert done.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("list",)])
+def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = process(*arguments, stdout=write)
+    os.close(write)
+    assert done.returncode == 141  # as of any program that a closed pipe ends
+    assert done.stderr == ""
+
+
+def test_the_schema_is_json() -> None:
+    assert json.loads(designopt("show", "schema").output)["title"] == "designopt study"

@@ -1,0 +1,142 @@
+"""What `designopt new` writes runs as it stands: studies answer, the package installs and its tests pass."""
+
+import contextlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from designopt import load, templates
+from designopt.cli import main
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def designopt(*arguments: str) -> Result:
+    return CliRunner().invoke(main, list(arguments))
+
+
+def python(*arguments: str, site: Path, folder: Path) -> str:
+    path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def can_build_wheels() -> bool:
+    """Whether pip can build with what is installed here; else it fetches the build's requirements from the index."""
+    return importlib.util.find_spec("setuptools") is not None and importlib.util.find_spec("wheel") is not None
+
+
+def test_without_a_template_they_are_listed() -> None:
+    done = designopt("new")
+    assert done.exit_code == 0
+    assert [line.split()[0] for line in done.output.splitlines()[:3]] == ["damper", "isolation", "plugin"]
+    assert "designopt new TEMPLATE" in done.output
+
+
+def test_the_damper_template_is_a_valid_study_with_the_name_that_is_given(here: Path) -> None:
+    done = designopt("new", "damper", "-o", "my_knee.yaml")
+    assert done.output.splitlines()[0] == "wrote  my_knee.yaml"
+    assert "  designopt run my_knee.yaml" in done.output.splitlines()
+    assert load("my_knee.yaml").name == "my_knee"
+    assert designopt("new", "damper", "--name", "other").exit_code == 0
+    assert load("other.yaml").name == "other"
+
+
+def test_the_isolation_template_runs_at_once_by_the_commands_that_are_printed(here: Path) -> None:
+    done = designopt("new", "isolation")
+    commands = [line.strip() for line in done.output.partition("next:\n")[2].splitlines()]
+    assert commands[0] == "cd isolation"
+    with contextlib.chdir("isolation"):
+        for command in commands[1:]:
+            answer = designopt(*command.split()[1:])
+            assert answer.exit_code == 0, answer.output
+    assert (here / "isolation" / "results" / "isolation.study" / "report.html").exists()
+
+
+def test_the_plugin_template_installs_its_tests_pass_and_its_study_runs(here: Path) -> None:
+    done = designopt("new", "plugin", "--name", "lander")
+    assert done.exit_code == 0, done.output
+    package, site = here / "lander", here / "site"
+    isolation = ["--no-build-isolation"] if can_build_wheels() else []
+    install = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", *isolation]
+    python(*install, "--target", str(site), str(package), site=site, folder=here)
+    assert "3 passed" in python("-m", "pytest", "-q", "-p", "no:cacheprovider", site=site, folder=package)
+    listed = python("-m", "designopt", "list", "models", site=site, folder=here)
+    assert "lander                 lander 0.1.0" in listed
+    printed = python("-m", "designopt", "run", "lander.yaml", site=site, folder=package)
+    assert "best stroke" in printed
+    assert (package / "results" / "lander.study" / "report.html").exists()
+
+
+def test_every_entry_point_of_the_package_leads_to_a_plugin_of_that_name(here: Path) -> None:
+    assert designopt("new", "plugin", "--name", "strut").exit_code == 0
+    points = tomllib.loads((here / "strut" / "pyproject.toml").read_text())["project"]["entry-points"]
+    source = (here / "strut" / "strut" / "model.py").read_text()
+    assert points == {
+        "designopt.models": {"strut": "strut.model:strut"},
+        "designopt.objectives": {"strut_efficiency": "strut.model:efficiency"},
+    }
+    assert 'strut",\n    version=1' in source
+    assert '@objective("strut_efficiency", version=1)\ndef efficiency(' in source
+
+
+def test_no_placeholder_is_left_in_what_is_written(here: Path) -> None:
+    for name in templates.TEMPLATES:
+        assert designopt("new", name, "--name", "some_name").exit_code == 0
+        if name != "damper":
+            (here / "some_name").rename(here / name)
+    for file in filter(Path.is_file, here.rglob("*")):
+        assert "{{" not in file.read_text()
+        assert "NAME" not in str(file.relative_to(here))
+        assert not file.name.endswith(templates.SUFFIX)
+
+
+def test_nothing_is_overwritten(here: Path) -> None:
+    (here / "damper.yaml").write_text("mine")
+    done = designopt("new", "damper")
+    assert done.exit_code == 2
+    assert "damper.yaml exists already; give another place with -o" in done.output
+    assert (here / "damper.yaml").read_text() == "mine"
+    (here / "full").mkdir()
+    (here / "full" / "mine.txt").write_text("mine")
+    assert designopt("new", "plugin", "-o", "full").exit_code == 2
+    assert [p.name for p in (here / "full").iterdir()] == ["mine.txt"]
+    (here / "empty").mkdir()
+    assert designopt("new", "isolation", "-o", "empty").exit_code == 0
+    assert (here / "empty" / "empty.py").exists()
+
+
+@pytest.mark.parametrize("name", ["my plugin", "Lander", "2nd", "class", "designopt", "_x", "größe", "a-b", ""])
+def test_a_name_that_cannot_be_one_is_refused(name: str, here: Path) -> None:
+    done = designopt("new", "plugin", "--name", name)
+    assert done.exit_code == 2
+    assert f"'{name}' cannot be a name here" in done.output
+    assert not list(here.iterdir())
+
+
+def test_a_template_that_there_is_not_is_told_with_the_nearest() -> None:
+    done = designopt("new", "dampr")
+    assert done.exit_code == 2
+    assert "no template named 'dampr'; did you mean 'damper'?" in done.output
+    assert "-o and --name go with a template" in designopt("new", "--name", "x").output
+
+
+def test_a_place_that_cannot_be_written_is_told(here: Path) -> None:
+    (here / "file").write_text("")
+    done = designopt("new", "damper", "-o", "file/x.yaml")
+    assert done.exit_code == 4
+    assert "cannot be written: Not a directory" in done.output
