@@ -49,7 +49,7 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
     if not todo:
         return
     new = [key for key in todo if key not in ledger.slot_of]
-    ledger.slot_of.update((key, len(ledger.slot_of) + i) for i, key in enumerate(new))
+    ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
     ledger.add_slots(len(new))
     numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
     places = list(todo.values())

@@ -1,0 +1,172 @@
+"""After the last stage the chosen designs are evaluated in scenarios that no solver has seen."""
+
+import dataclasses
+import os
+import signal
+import sqlite3
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, listed, make_study, use
+
+from designopt.plugin import Diverged, Use, model
+from designopt.run.errors import Interrupted
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+from designopt.study.expression import Expression
+from designopt.study.study import Choice, Constraint, Scenario, Validation
+
+SHIFTS = (0.25, -0.5, 0.75)
+
+
+def scenarios(*values):
+    return tuple(Scenario(f"v{i}", v) for i, v in enumerate(values))
+
+
+def study(**others):
+    validation = Validation(scenarios(*({"shift": shift} for shift in SHIFTS)), (0.0, 0.5, 1.0))
+    return make_study(
+        minimize=("height", "slope"),
+        names=("a", "b"),
+        scenarios=({}, {"shift": 0.5}),
+        **{"validate": validation, **others},
+    )
+
+
+def evaluations(result):
+    db = sqlite3.connect(result.path / "journal.db")
+    try:
+        return db.execute("SELECT design, scenario, hex(key), status, outputs FROM evaluation").fetchall()
+    finally:
+        db.close()
+
+
+def test_the_chosen_designs_are_evaluated_in_every_further_scenario_once(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    chosen = set(result.chosen().values())
+    further = [row for row in evaluations(result) if row[1] >= 2]
+    assert {row[0] for row in further} == chosen  # every design is complete, so rows are numbers
+    assert len(further) == len(chosen) * len(SHIFTS)
+    assert [e["text"] for e in result.events] == [f"{len(chosen)} chosen designs in 3 further scenarios"]
+    before = dump(result)
+    again = run_study(study(), tmp_path / "s", resume=True)
+    assert dump(again) == before
+    assert again.sessions[-1]["executor"] == "none"
+
+
+def test_what_the_solvers_hear_and_the_table_are_as_without_validation(tmp_path):
+    with_it = run_study(study(), tmp_path / "a")
+    without = run_study(study(validate=None), tmp_path / "b")
+    assert with_it.outcomes.X.tolist() == without.outcomes.X.tolist()
+    assert with_it.status.shape == without.status.shape
+    assert with_it.counts == without.counts
+    assert without.validation() is None
+
+
+def test_objectives_quantiles_and_limits_are_those_of_each_scenario_by_itself(tmp_path):
+    limit = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.5)
+    s = study(stages=(listed([0.25, 0.5, 1.5]),), constraints=(limit,))
+    s = dataclasses.replace(s, space=s.space[:1])
+    result = run_study(s, tmp_path / "s")
+    done = result.validation()
+    assert done.labels == tuple(", ".join(n for n, r in result.chosen().items() if r == row) for row in done.rows)
+    a = result.outcomes.X[done.rows, 0]
+    height = (a[:, None] - np.array(SHIFTS)) ** 2
+    assert done.figures["height"] == pytest.approx(height, rel=1e-12)
+    assert done.objectives[:, 0] == pytest.approx(height, rel=1e-12)
+    assert done.objectives.shape == (len(done), 2, 3)
+    expected = np.quantile(done.objectives, (0.0, 0.5, 1.0), axis=2).transpose(1, 2, 0)
+    assert done.quantiles == pytest.approx(expected, rel=1e-12)
+    assert done.feasible_share.tolist() == pytest.approx((height <= 0.5).mean(axis=1).tolist())
+    assert 0.0 < done.feasible_share.min() < 1.0
+    assert (done.statuses == "ok").all()
+
+
+def test_what_is_to_be_made_large_is_shown_in_its_own_direction(tmp_path):
+    s = study(stages=(listed([0.5, 1.0]),))
+    first, second = s.objectives
+    s = dataclasses.replace(s, space=s.space[:1], objectives=(first, dataclasses.replace(second, direction="maximize")))
+    done = run_study(s, tmp_path / "s").validation()
+    assert (done.objectives[:, 1] > 0.0).all()
+
+
+def test_a_scenario_that_is_known_already_is_not_computed_again(tmp_path):
+    s = study(validate=Validation(scenarios({"shift": 0.5}, {"shift": 0.5})))
+    result = run_study(s, tmp_path / "s")
+    assert all(scenario < 2 for _, scenario, *_ in evaluations(result))
+    assert (result.validation().statuses == "ok").all()
+    worst = result.outcomes.figures["height"][result.validation().rows, 1]
+    assert result.validation().figures["height"][:, 0].tolist() == worst.tolist()
+
+
+@model("moody", version=1, unchecked=True)
+def moody(design, scenario):
+    """Falls over in a storm."""
+    if scenario.get("storm"):
+        raise Diverged("fell over", reason="storm")
+    return {"value": design["a"]}
+
+
+def test_failures_there_are_data(tmp_path):
+    s = make_study(minimize=("value",), names=("a",), stages=(listed([1.0, 0.5]),))
+    validation = Validation(scenarios({"storm": True}, {"storm": False}))
+    s = dataclasses.replace(s, model=Use(moody.__designopt__, {}), validate=validation)
+    result = run_study(s, tmp_path / "s")
+    done = result.validation()
+    assert result.ended == "done"
+    assert done.statuses.tolist() == [["diverged", "ok"]]
+    assert np.isnan(done.objectives[0, 0, 0])
+    assert done.quantiles.tolist() == [[[0.5] * 3]]
+    assert done.feasible_share.tolist() == [0.5]
+    assert "diverged" not in result.counts
+
+
+def test_a_larger_budget_validates_what_is_chosen_then(tmp_path):
+    s = study(stages=(listed([1.5, 0.5, 0.25], evaluations=1),))
+    s = dataclasses.replace(s, space=s.space[:1], objectives=s.objectives[:1])
+    first = run_study(s, tmp_path / "s")
+    assert first.validation().rows.tolist() == [0]
+    grown = run_study(s, tmp_path / "s", resume=True, budget={"list": 3})
+    assert grown.validation().rows.tolist() == [2]
+    assert (grown.validation().statuses == "ok").all()
+    assert {row[0] for row in evaluations(grown) if row[1] >= 2} == {0, 2}
+
+
+def test_a_run_stopped_during_validation_goes_on_with_it(tmp_path):
+    s = study(settings={"pause": 0.02}, stages=(listed(np.linspace(0, 1, 5)),))
+    s = dataclasses.replace(
+        s,
+        space=s.space[:1],
+        objectives=s.objectives[:1],
+        validate=Validation(scenarios(*({"shift": i / 100} for i in range(40)))),
+    )
+
+    class Stopper(Recorder):
+        def event(self, kind, text):
+            super().event(kind, text)
+            if kind == "validation":
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        run_study(s, tmp_path / "s", progress=Stopper())
+    stopped = Result.open(tmp_path / "s")
+    done = stopped.validation()
+    assert done is None or (done.statuses == "").any()
+    whole = run_study(s, tmp_path / "s", resume=True)
+    assert (whole.validation().statuses == "ok").all()
+    assert dump(whole) == dump(run_study(s, tmp_path / "t"))
+
+
+def test_designs_chosen_by_the_study_are_validated_under_the_names_of_their_rules(tmp_path):
+    result = run_study(study(choose=(Choice("topsis"), Choice("utopia", norm="l1"))), tmp_path / "s")
+    named = {name for label in result.validation().labels for name in label.split(", ")}
+    assert named == {"best f0", "best f1", "topsis vector", "utopia l1"}
+
+
+def test_workers_know_the_further_scenarios(tmp_path):
+    s = study(execution={"executor": "dask", "workers": 2}, stages=(listed(np.linspace(0, 1, 9)),))
+    s = dataclasses.replace(s, space=s.space[:1])
+    there = run_study(s, tmp_path / "a")
+    here = run_study(s, tmp_path / "b", executor="serial")
+    assert dump(there) == dump(here)
+    assert there.validation().objectives.tolist() == here.validation().objectives.tolist()
