@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, design_rows, listed, number, objective_values, recompute
+from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
 from designopt.report.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.run.result import Result
+
+#: With more parameters than this a design is not put into words.
+TOLD = 8
 
 
 @report("best", version=1)
@@ -63,6 +66,8 @@ def describe(result: Result, row: int) -> str:
     free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
     given = objective_values(result)[row]
     aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
+    if len(free) > TOLD:
+        return f"its {count(len(free))} parameters give {listed(aims)}"
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
 
 

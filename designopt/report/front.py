@@ -22,6 +22,7 @@ from designopt.report.labels import (
     recompute,
     thinned,
     with_unit,
+    wrapped,
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
@@ -112,8 +113,11 @@ def _styles() -> dict[str, dict[str, Any]]:
 def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     """Every pair of the objectives as a lower triangle of plots; one plot for two objectives."""
     problem = result.problem
-    values, labels = objective_values(result), [plain(t) for t in objective_labels(problem)]
     m = min(len(problem.objectives), PAIRED)
+    # Two lines of what a plot has room for; the direction is kept where there is some.
+    room = {2: 70, 3: 34, 4: 24}.get(m, 18)
+    values = objective_values(result)
+    labels = [plain(t) if len(t) <= room else wrapped(t, room) for t in objective_labels(problem)]
     pairs = list(combinations(range(m), 2))
     gap = 0.08 if m > 2 else 0.0
     size = (1.0 - gap * (m - 2)) / (m - 1)
@@ -256,7 +260,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
             }
         )
     ranges = _ranges(result, drawn)
-    short = [plain(with_unit(o.name, o.unit)) for o in result.problem.objectives]
+    short = [wrapped(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
     scene = {f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j]} for j, a in enumerate("xyz")}
     return Figure(
         "The three objectives in space",

@@ -105,7 +105,8 @@ def _sentence(indices: Indices, i: Influence) -> str:
     if indices.method == "morris":
         said = [f"{indices.parameters[j]} ({number(float(main[j]), 3)} {i.unit}".rstrip() + ")" for j in order]
         return f"{i.output} changes most with {listed(said)}, over their whole ranges."
-    said = [f"{indices.parameters[j]} ({_percent(main[j])} of the variance)" for j in order if main[j] >= NEGLIGIBLE]
+    said = [f"{indices.parameters[j]} ({_percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
+    said = [said[0].replace(")", " of its variance)"), *said[1:]] if said else []
     idle = [
         name
         for name, total, width in zip(indices.parameters, main, i.measures["total_confidence"], strict=True)
@@ -241,13 +242,12 @@ def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[
         "x": labels[:-1],
         "y": labels[1:],
         "colorscale": ORDERED,
-        "zmin": 0.0,
         "colorbar": colour_bar("share of the variance"),
         "hoverongaps": False,
         "hovertemplate": "%{x} with %{y}: <b>%{z:.3~g}</b><extra></extra>",
     }
     variants: dict[tuple[int, ...], Any] = {
-        (k,) if choices else (): {"data": {"0": {"z": i.measures["second"].T[1:, :-1]}}} for k, i in enumerate(known)
+        (k,) if choices else (): {"data": {"0": _cells(i.measures["second"].T[1:, :-1])}} for k, i in enumerate(known)
     }
     axes = {
         "xaxis": axis("", type="category", showgrid=False),
@@ -260,6 +260,16 @@ def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[
         choices=choices,
         variants=variants,
     )
+
+
+def _cells(z: Matrix) -> dict[str, Any]:
+    """Colours from 0, for what is below is noise; the numbers where there is room for them."""
+    top = max(float(np.nanmax(z)), 1e-3)
+    shown = {"z": z, "zmin": 0.0, "zmax": top}
+    if len(z) > 9:
+        return shown
+    text = [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in z.tolist()]
+    return {**shown, "text": text, "texttemplate": "%{text}"}
 
 
 def _table(indices: Indices, title: str) -> Table:

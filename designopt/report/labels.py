@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]
+
+#: A wrapped name has room for so many letters in a line, and so many lines.
+LEAST, LINES = 9, 2
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -174,6 +178,21 @@ def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any
         for name, values in outcomes.figures.items():
             columns.append((with_unit(name, figure_unit(problem, name)), values[rows, 0]))
     return columns
+
+
+def wrapped(label: str, room: int) -> str:
+    """`label` in lines of about `room` letters, broken at spaces and underscores, without an objective's direction."""
+    label = label.removesuffix(" (minimize)").removesuffix(" (maximize)")
+    room = max(room, LEAST)
+    lines = [""]
+    for word in re.findall(r"[^_ ]*[_ ]?", label):
+        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:
+            lines.append("")
+        lines[-1] += word
+    if len(lines) > LINES:  # the beginning and the end (the unit) tell most
+        lines = [*lines[: LINES - 2], "".join(lines[LINES - 2 : -1]), lines[-1]]
+    lines = [line.strip() for line in lines]
+    return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)
 
 
 def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:

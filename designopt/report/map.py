@@ -22,6 +22,7 @@ from designopt.report.labels import (
     plural,
     thinned,
     with_unit,
+    wrapped,
 )
 from designopt.report.section import Choice, Figure, Section
 from designopt.run.result import Result
@@ -108,6 +109,12 @@ def scale_of(p: Parameter) -> dict[str, Any]:
     return {}
 
 
+def _few_ticks(p: Parameter, d: int) -> dict[str, Any]:
+    """The same for the small plots of several pairs: a log axis is marked at powers of ten only."""
+    scale = scale_of(p)
+    return {**scale, "dtick": 1} if d > 2 and scale == {"type": "log"} else scale
+
+
 def _nice_ticks(low: float, high: float) -> list[float]:
     """About six round values over less than one and a half decades, where a log axis would show one or two."""
     step = 10 ** np.floor(np.log10((high - low) / 4))
@@ -122,7 +129,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     variants: dict[tuple[int, ...], Any] = {}
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            update = {"z": grid.take(column), "colorbar": {"title": {"text": plain(name)}}}
+            update = {"z": grid.take(column), "colorbar": {"title": {"text": wrapped(name, 48)}}}
             variants[(k, s) if several else (k,)] = {"data": {"0": update}}
     first = next(iter(variants.values()))["data"]["0"]
     hovertemplate = (
@@ -179,8 +186,15 @@ def _overlay(
 ) -> list[tuple[dict[str, Any], Rows]]:
     """The front and the compromise as marks over a map: traces and their designs."""
     front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
-    compromise = result.compromise()
-    marks = [("Pareto front", front, {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}})]
+    several = len(result.problem.objectives) > 1
+    compromise = result.compromise() if several else None
+    marks = [
+        (
+            "Pareto front" if several else "best design",
+            front,
+            {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}},
+        )
+    ]
     if compromise is not None:
         star = {"symbol": "star", "size": 15, "color": "@mark", "line": {"color": "#ffffff", "width": 1}}
         marks.append(("compromise", np.array([compromise]), star))
@@ -215,19 +229,20 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     axes: dict[str, Any] = {}
     gap = 0.07 if d > 2 else 0.0
     size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
+    room = {1: 70, 2: 70, 3: 34, 4: 24}.get(d, 18)
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
         left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
         bottom = max(y, 1) == max(d - 1, 1)
         axes[f"xaxis{suffix}"] = axis(
-            plain(parameter_label(free[x])) if bottom else "",
+            wrapped(parameter_label(free[x]), room) if bottom else "",
             domain=[left, left + size],
             anchor=f"y{suffix}",
             showticklabels=bottom,
-            **scale_of(free[x]),
+            **_few_ticks(free[x], d),
         )
         up = (
-            {"title": plain(parameter_label(free[y])) if x == 0 else "", **scale_of(free[y])}
+            {"title": wrapped(parameter_label(free[y]), room) if x == 0 else "", **_few_ticks(free[y], d)}
             if pairs
             else {"title": ""}
         )
@@ -264,10 +279,10 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             update: dict[str, Any] = {"marker": {"color": column[rows]}}
             if not pairs:
                 update["y"] = column[rows]
-            title = {"text": plain(name)}
+            title = {"text": wrapped(name, 48)}
             change = {"coloraxis": {"colorbar": {"title": title}}} if pairs else {"yaxis": {"title": title}}
             variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
-    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(plain(names[0])), "showscale": bool(pairs)}
+    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(wrapped(names[0], 48)), "showscale": bool(pairs)}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},

@@ -18,6 +18,9 @@ from designopt.run.result import Result
 if TYPE_CHECKING:
     from designopt.study.study import Constraint, Parameter, Stage
 
+#: More parameters than this are not named in the question.
+TOLD = 8
+
 
 @report("overview", version=1)
 def overview(result: Result) -> Section:
@@ -65,6 +68,7 @@ def overview(result: Result) -> Section:
                     (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ()))
                     for p in problem.space.parameters
                 ),
+                shown=60,
                 note="Relations: " + "; ".join(r.text for r in problem.space.relations)
                 if problem.space.relations
                 else "",
@@ -128,7 +132,8 @@ def _question(result: Result) -> str:
     aims = [f"{o.direction} {o.name}" for o in problem.objectives]
     held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
     where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
-    free = listed([p.name for p in problem.space.free])
+    names = [p.name for p in problem.space.free]
+    free = listed(names) if len(names) <= TOLD else f"{len(names)} parameters"
     return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"
 
 

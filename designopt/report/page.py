@@ -246,11 +246,12 @@ def _figure(anchor: str, figure: Figure) -> str:
     if figure.brushed is not None:
         data["brushed"] = _brushed(figure.brushed)
     note = f'<p class="note">{_text(figure.note)}</p>' if figure.note else ""
+    wide = f";min-width:{int(figure.width)}px" if figure.width else ""
     return (
         f'<figure id="{anchor}"><div class="caption"><figcaption>{_text(figure.title)}</figcaption>'
         '<button class="svg" type="button">SVG</button></div>'
         + (f'<div class="choices">{selectors}</div>' if selectors else "")
-        + f'<div class="plot" style="height:{int(figure.height)}px"></div>{note}'
+        + f'<div class="plot" style="height:{int(figure.height)}px{wide}"></div>{note}'
         + ('<div class="brushed"></div>' if figure.brushed is not None else "")
         + f'<script type="application/json">{_json(data)}</script></figure>'
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,15 @@ from designopt.report.labels import (
     plain,
     plural,
     thinned,
+    wrapped,
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
 
 #: At most this many designs are drawn, those of the front first.
 DRAWN = 2000
-#: So many letters have room above all axes of a page of 1000 pixels together, and at least so many above one.
-WIDTH, LEAST = 100, 9
-#: Lines of a wrapped name: they take the room above an axis where Plotly writes its end, which the ticks tell too.
-LINES = 2
+#: So many letters have room above all axes of a page of 1000 pixels together; an axis has at least so many pixels.
+LETTERS, AXIS = 100, 72
 
 
 @report("parallel", version=1)
@@ -44,7 +42,9 @@ def parallel(result: Result) -> Section | None:
     rows = np.concatenate([rest, kept])
     values, labels = objective_values(result), objective_labels(result.problem)
     on_front = np.isin(rows, front)
-    room = WIDTH // (len(space.free) + len(labels) + 1)
+    axes = len(space.free) + len(labels) + 1
+    width = max(1000, AXIS * axes)
+    room = LETTERS * width // 1000 // axes
     dimensions: list[dict[str, Any]] = []
     for j, p in enumerate(space.free):
         log = p.kind == "real" and p.scale == "log"
@@ -79,7 +79,7 @@ def parallel(result: Result) -> Section | None:
             "color": values[rows, 0],
             "colorscale": ORDERED_LINES,
             "showscale": True,
-            "colorbar": colour_bar(plain(labels[0])),
+            "colorbar": colour_bar(wrapped(labels[0], 36)),
         },
         "unselected": {"line": {"opacity": 0.06}},
         "labelside": "top",
@@ -104,6 +104,7 @@ def parallel(result: Result) -> Section | None:
                 note=note,
                 height=440,
                 brushed=_table(result, rows),
+                width=width if width > 1000 else 0,
             ),
         ),
         notes=(thin,) if len(rows) < len(feasible) else (),
@@ -116,18 +117,3 @@ def _table(result: Result, rows: NDArray[np.intp]) -> Table:
     head = ("design", *(parameter_label(p) for p in result.problem.space.free), *objective_labels(result.problem))
     lines = tuple((i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist())
     return Table("Designs within the brushes", head, lines, shown=10, designs=tuple(rows.tolist()))
-
-
-def wrapped(label: str, room: int) -> str:
-    """`label` in lines of about `room` letters, broken at spaces and underscores, without an objective's direction."""
-    label = label.removesuffix(" (minimize)").removesuffix(" (maximize)")
-    room = max(room, LEAST)
-    lines = [""]
-    for word in re.findall(r"[^_ ]*[_ ]?", label):
-        if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:
-            lines.append("")
-        lines[-1] += word
-    if len(lines) > LINES:  # the beginning and the end (the unit) tell most
-        lines = [*lines[: LINES - 2], "".join(lines[LINES - 2 : -1]), lines[-1]]
-    lines = [line.strip() for line in lines]
-    return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)

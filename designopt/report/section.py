@@ -30,7 +30,8 @@ class Figure:
     changes in the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
     trace numbers (several with commas, ``"*"`` for all) and mappings are merged in depth. A variant whose ``data`` is a
     list is a plot of its own.
-    `height` is in CSS pixels. With `loop`, an animation that comes to its end starts again.
+    `height` is in CSS pixels; a figure is as wide as the page, or at least `width`: then the reader scrolls. With
+    `loop`, an animation that comes to its end starts again.
 
     `designs` gives, by trace number, the design (row of the result) of each point. `brushed` belongs to a plot whose
     first trace is ``parcoords``: a table with a row for each line. The page shows those within the brushes below the
@@ -44,6 +45,7 @@ class Figure:
     choices: tuple[Choice, ...] = ()
     variants: Mapping[tuple[int, ...], Mapping[str, Any]] = field(default_factory=dict)
     loop: bool = False
+    width: int = 0
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
 
