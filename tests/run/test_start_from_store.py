@@ -1,0 +1,292 @@
+"""A stage may start from the designs of another store, and what is known there is not computed again."""
+
+import dataclasses
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, listed, make_study, use
+
+from designopt.run.errors import Interrupted, StoreError
+from designopt.run.result import Result
+from designopt.run.runner import run_study
+from designopt.run.start_from import translated
+from designopt.space import Space
+from designopt.study.expression import Expression
+from designopt.study.study import Budget, Parameter, Stage, StartFrom, Validation
+
+A = Parameter("a", "real", -2.0, 2.0)
+
+
+def sweep(**others):
+    """Designs of the first store: the square of `a`, logged."""
+    others = {"values": (1.0, 0.5, -0.25, 1.5), "minimize": ("square",), **others}
+    values = others.pop("values")
+    return make_study("wave", names=("a",), stages=(listed(values),), **others)
+
+
+def starting(store, *, count=None, select="nondominated", then=("walk",), **others):
+    solver = use("solver", "walk", size=4, rounds=3) if then == ("walk",) else listed(then).solver
+    stage = Stage("front", solver, Budget(), StartFrom(None, select, count, str(store)))
+    return make_study("wave", **{"names": ("a",), "minimize": ("square",), "stages": (stage,), **others})
+
+
+def logged(path):
+    return len(path.read_text()) if path.exists() else 0
+
+
+def workers(result):
+    db = sqlite3.connect(result.path / "journal.db")
+    try:
+        return dict(db.execute("SELECT worker, COUNT(*) FROM evaluation GROUP BY worker"))
+    finally:
+        db.close()
+
+
+def test_a_stage_begins_with_the_best_designs_of_another_store(tmp_path):
+    run_study(sweep(), tmp_path / "first")
+    result = run_study(starting(tmp_path / "first", select="best", count=2), tmp_path / "second")
+    assert result.outcomes.X[:2, 0].tolist() == [0.5, -0.25]  # squares of distances from 0.25: 0.0625 and 0.25
+    assert result.asked("front")[:2].tolist() == [0, 1]
+    assert abs(result.outcomes.X[2:6, 0] - 0.5).max() < 2.0  # the walk began there
+    assert "starts from 2 designs of" in result.events[0]["text"]
+
+
+def test_evaluations_with_the_same_key_are_taken_over_for_the_whole_run(tmp_path):
+    log = tmp_path / "log"
+    settings = {"settings": {"log": str(log)}}
+    run_study(sweep(**settings), tmp_path / "first")
+    assert logged(log) == 4
+    study = starting(tmp_path / "first", count=1, then=(0.5, 1.0, 1.5, 0.75), **settings)
+    result = run_study(study, tmp_path / "second")
+    assert logged(log) == 5
+    assert workers(result) == {"store:first": 3, "serial": 1}
+    first, second = (Result.open(tmp_path / name) for name in ("first", "second"))
+    there = dict(zip(first.outcomes.X[:, 0], first.outcomes.figures["value"][:, 0], strict=True))
+    for x, value in zip(second.outcomes.X[:, 0], second.outcomes.figures["value"][:, 0], strict=True):
+        assert there.get(x, value) == value
+
+
+def test_the_store_is_equal_to_that_of_a_run_that_computes_everything(tmp_path):
+    log = tmp_path / "log"
+    run_study(sweep(settings={"log": str(log)}), tmp_path / "first")
+    run_study(sweep(), tmp_path / "unlogged")  # the same designs under other keys: another setting
+    taken = run_study(starting(tmp_path / "first", settings={"log": str(log)}), tmp_path / "a")
+    anew = starting(tmp_path / "unlogged", settings={"log": str(log)})
+    fresh = run_study(anew, tmp_path / "b")
+    assert any(worker.startswith("store:") for worker in workers(taken))
+    assert not any(worker.startswith("store:") for worker in workers(fresh))
+    assert dump(taken) == dump(fresh)
+
+
+def test_failures_of_the_physics_are_taken_over_and_those_of_the_machine_tried_again(tmp_path):
+    def study(kind, stages):
+        return make_study("trouble", settings={"kind": kind}, minimize=("value",), names=("a",), low=0, high=100,
+                          stages=stages)  # fmt: skip
+
+    for kind, expected in (("diverge", {"store:diverge": 3}), ("refuse", {"store:refuse": 3}),
+                           ("nan", {"store:nan": 3}), ("raise", {"store:raise": 2, "serial": 1})):  # fmt: skip
+        store = tmp_path / kind
+        first = run_study(study(kind, (listed([10, 50, 60]),)), store)
+        stage = Stage("front", listed([10, 50, 60]).solver, Budget(), StartFrom(None, "best", 1, str(store)))
+        second = run_study(study(kind, (stage,)), tmp_path / f"{kind}_again")
+        assert workers(second) == expected
+        assert second.status.tolist() == first.status.tolist()
+        assert second.reason.tolist() == first.reason.tolist()
+        assert second.message(1) == first.message(1)
+
+
+def test_a_resume_is_a_replay_even_if_the_other_store_is_gone_or_another_one(tmp_path):
+    store, log = tmp_path / "first", tmp_path / "log"
+    settings = {"settings": {"log": str(log)}}
+    run_study(sweep(**settings), store)
+    study = starting(store, **settings)
+    budget = dataclasses.replace(study.stages[0], budget=Budget(evaluations=6))
+    small = dataclasses.replace(study, stages=(budget,))
+    run_study(small, tmp_path / "a")
+    whole = run_study(study, tmp_path / "whole")
+    shutil.rmtree(store)
+    shown = Recorder()
+    grown = run_study(study, tmp_path / "a", resume=True, progress=shown)
+    assert "cannot be used any more" in shown.events[0][1]
+    assert dump(grown) == dump(whole)
+    run_study(sweep(values=(2.0, 1.9), **settings), store)  # another run under the same name
+    assert dump(run_study(study, tmp_path / "a", resume=True)) == dump(whole)
+
+
+def test_a_run_stopped_at_its_first_designs_goes_on_from_the_same_ones(tmp_path):
+    store = tmp_path / "first"
+    run_study(sweep(), store)
+    study = starting(store)
+
+    class Stopper(Recorder):
+        def event(self, kind, text):
+            raise KeyboardInterrupt
+
+    with pytest.raises((Interrupted, KeyboardInterrupt)):
+        run_study(study, tmp_path / "a", progress=Stopper())
+    shutil.rmtree(store)
+    resumed = run_study(study, tmp_path / "a", resume=True)
+    run_study(sweep(), store)
+    assert dump(resumed) == dump(run_study(study, tmp_path / "b"))
+
+
+def test_a_killed_run_resumed_equals_one_that_was_not(tmp_path):
+    store = tmp_path / "first"
+    run_study(make_study(stages=(listed(np.linspace(-2, 2, 40)),), names=("a",), minimize=("height",)), store)
+    text = (
+        "import sys; sys.path.insert(0, {folder!r})\n"
+        "from pathlib import Path\n"
+        "from run_cases import make_study, listed\n"
+        "from designopt.run.runner import run_study\n"
+        "from designopt.study.study import Budget, Stage, StartFrom\n"
+        "import numpy as np\nimport time\n"
+        "class Slow:\n"
+        "    def update(self, snapshot): pass\n"
+        "    def event(self, kind, text): print(kind, flush=True); time.sleep(0.05)\n"
+        "    def close(self): pass\n"
+        "solver = listed(np.linspace(-2, 2, 400), batch=5).solver\n"
+        "stage = Stage('front', solver, Budget(), StartFrom(None, 'best', 5, {store!r}))\n"
+        "study = make_study(stages=(stage,), names=('a',), minimize=('height',))\n"
+        "run_study(study, Path(sys.argv[1]), resume='resume' in sys.argv, progress=Slow())\n"
+    )
+    text = text.format(folder=str(Path(__file__).parent), store=str(store))
+    whole = tmp_path / "whole"
+    subprocess.run([sys.executable, "-c", text, str(whole)], check=True, stdout=subprocess.DEVNULL)
+    killed = tmp_path / "killed"
+    process = subprocess.Popen([sys.executable, "-c", text, str(killed)], stdout=subprocess.PIPE)
+    assert process.stdout.readline()
+    time.sleep(0.1)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    resume = ["resume"] if (killed / "journal.db").exists() else []
+    subprocess.run([sys.executable, "-c", text, str(killed), *resume], check=True, stdout=subprocess.DEVNULL)
+    a, b = Result.open(whole), Result.open(killed)
+    assert dump(a) == dump(b)
+    assert workers(a) == workers(b)
+
+
+def test_kept_arrays_are_taken_over_with_their_evaluations(tmp_path):
+    log = tmp_path / "log"
+    keep = {"settings": {"log": str(log)}, "execution": {"executor": "serial", "arrays": {"signal": "all"}}}
+    run_study(sweep(**keep), tmp_path / "first")
+    result = run_study(starting(tmp_path / "first", then=(0.5, 1.0), **keep), tmp_path / "second")
+    assert logged(log) == 4
+    assert result.arrays(1)["signal"].tolist() == Result.open(tmp_path / "first").arrays(0)["signal"].tolist()
+    more = {**keep, "execution": {"executor": "serial", "arrays": {"signal": "all", "time": "all"}}}
+    run_study(starting(tmp_path / "first", then=(0.5, 1.0), **more), tmp_path / "third")
+    assert logged(log) == 6  # what the first store did not keep has to be computed
+
+
+def test_the_validation_uses_the_other_store_too(tmp_path):
+    scenarios = make_study(scenarios=({"shift": 0.5}, {"shift": 1.0})).scenarios
+    first = make_study(names=("a",), stages=(listed([0.5, 1.0]),), scenarios=({}, {"shift": 0.5}, {"shift": 1.0}))
+    run_study(first, tmp_path / "first")
+    stage = Stage("front", listed([0.5]).solver, Budget(), StartFrom(None, "best", 1, str(tmp_path / "first")))
+    second = make_study(names=("a",), stages=(stage,), validate=Validation(scenarios))
+    result = run_study(second, tmp_path / "second")
+    assert workers(result) == {"store:first": 3}
+    assert (result.validation().statuses == "ok").all()
+
+
+def test_its_own_problem_judges_where_the_objectives_have_the_same_names(tmp_path):
+    first = sweep(minimize=("-1 * square",))  # the farthest is best there
+    run_study(first, tmp_path / "first")
+    assert run_study(starting(tmp_path / "first"), tmp_path / "a").outcomes.X[0, 0] == 1.5
+    other = starting(tmp_path / "first")
+    renamed = dataclasses.replace(other, objectives=(dataclasses.replace(other.objectives[0], name="mine"),))
+    assert run_study(renamed, tmp_path / "b").outcomes.X[0, 0] == 0.5
+
+
+def test_a_parameter_that_the_other_designs_lack_is_named_before_anything_is_made(tmp_path):
+    run_study(sweep(), tmp_path / "first")
+    with pytest.raises(StoreError, match=r"its designs have no parameter 'b', 'c' \(they have a\)"):
+        run_study(starting(tmp_path / "first", names=("a", "b", "c")), tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_objectives_that_cannot_be_known_there_are_named(tmp_path):
+    run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "first")
+    study = starting(tmp_path / "first")
+    study = dataclasses.replace(study, objectives=(dataclasses.replace(study.objectives[0], name="mine"),))
+    with pytest.raises(StoreError, match="'square', which 'mine' needs, is not on record there"):
+        run_study(study, tmp_path / "second")
+
+
+def test_a_folder_that_is_no_store_and_the_own_store_are_refused(tmp_path):
+    with pytest.raises(StoreError, match=r"is not a store"):
+        run_study(starting(tmp_path / "nothing"), tmp_path / "second")
+    with pytest.raises(StoreError, match="cannot start from its own store"):
+        run_study(starting(tmp_path / "second"), tmp_path / "second")
+    assert not (tmp_path / "second").exists()
+
+
+def test_designs_outside_of_the_space_are_left_out_and_counted(tmp_path):
+    run_study(sweep(), tmp_path / "first")
+    study = starting(tmp_path / "first", select="best", count=4, low=-0.5, high=1.2)
+    result = run_study(study, tmp_path / "second")
+    assert result.outcomes.X[:3, 0].tolist() == [0.5, -0.25, 1.0]
+    assert result.events[0]["text"].endswith("; 1 more do not lie in this space and were left out")
+
+
+# ----------------------------------------------------------------------------------------------------- translation
+
+
+def spaces(theirs, ours, relations=()):
+    return Space(tuple(theirs)), Space(tuple(ours), tuple(Expression.parse(r) for r in relations))
+
+
+def test_values_are_matched_by_name_and_converted_by_unit():
+    there = (Parameter("k", "real", 1, 9, unit="kN/m"), Parameter("b", "real", 0, 1), Parameter("n", "int", 1, 9))
+    here = (Parameter("n", "real", 0, 5), Parameter("k", "real", 1000, 9000, unit="N/m"))
+    X = np.array([[2.5, 0.1, 3], [9.0, 0.2, 9], [9.0, 0.3, 2], [2.5, 0.4, 3]])
+    assert translated(X, *spaces(there, here)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
+
+
+def test_choices_are_matched_by_value_and_type():
+    there = Parameter("c", "choice", values=("x", 1, True, "y"))
+    here = Parameter("c", "choice", values=(True, "y", "x", 2))
+    assert translated(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([there], [here])).tolist() == [
+        [2.0],
+        [0.0],
+        [1.0],
+    ]
+
+
+def test_a_real_value_is_an_integer_only_if_it_is_one():
+    there, here = Parameter("n", "real", 0, 9, unit="mm"), Parameter("n", "int", 0, 9000, unit="um")
+    assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([there], [here])).tolist() == [[2000.0], [3001.0]]
+
+
+def test_what_is_fixed_here_must_have_its_value_there():
+    there = (A, Parameter("m", "choice", values=("steel", "oak")), Parameter("t", "real", 0, 9, unit="mm"))
+    here = (A, Parameter("m", "fixed", values=("oak",)), Parameter("t", "fixed", values=(0.002,), unit="m"),
+            Parameter("new", "fixed", values=(1.0,)))  # fmt: skip
+    X = np.array([[1.0, 0, 2.0], [1.1, 1, 2.0], [1.2, 1, 3.0]])
+    assert translated(X, *spaces(there, here)).tolist() == [[1.1]]
+
+
+def test_what_is_fixed_there_has_that_value_here():
+    there = (A, Parameter("t", "fixed", values=(2.0,), unit="mm"))
+    here = (Parameter("t", "real", 0, 1, unit="m"), A)
+    assert translated(np.array([[1.0]]), *spaces(there, here)).tolist() == [[0.002, 1.0]]
+
+
+def test_broken_relations_leave_a_design_out():
+    assert translated(np.array([[1.0], [0.5]]), *spaces([A], [A], ["a <= 0.7"])).tolist() == [[0.5]]
+
+
+def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
+    kind = Parameter("kind", "choice", values=("p", "pd"))
+    gain = Parameter("gain", "real", 0.0, 2.0)
+    when = dataclasses.replace(gain, when={"kind": ("pd",)})
+    X = np.array([[0.0, 1.0], [1.0, 0.25]])
+    assert translated(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]
+    assert translated(X, *spaces([kind, when], [kind, when])).tolist() == [[0.0, 1.0], [1.0, 0.25]]
+    assert translated(np.array([[0.0, 0.3]]), *spaces([kind, gain], [kind, when])).tolist() == [[0.0, 1.0]]
