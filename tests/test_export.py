@@ -268,6 +268,17 @@ def test_netcdf_holds_the_kept_arrays_with_their_axes_units_and_designs(result: 
                 assert pole == arrays["pole"]
 
 
+def test_arrays_are_exported_of_results_that_are_judged_anew_too(result: Result, tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5py")
+    (file,) = export(result.with_changes(["objectives.stiffness.over=mean"]), tmp_path, ["netcdf"], prefix="mean.")
+    assert file.name == "mean.arrays.nc"
+    with xarray.open_dataset(file, engine="h5netcdf") as data:
+        first = int(data["design"][0])
+        sag = result.outcomes.figures["sag"][first]
+        assert data["stiffness"].values[0] == pytest.approx((1.0 / sag).mean(), rel=1e-15)
+
+
 def test_netcdf_of_designs_of_which_some_scenarios_failed_leaves_them_empty(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5py")

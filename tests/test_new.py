@@ -138,5 +138,8 @@ def test_a_template_that_there_is_not_is_told_with_the_nearest() -> None:
 def test_a_place_that_cannot_be_written_is_told(here: Path) -> None:
     (here / "file").write_text("")
     done = designopt("new", "damper", "-o", "file/x.yaml")
+    assert done.exit_code == 2
+    assert "file exists already; give another place with -o" in done.output
+    done = designopt("new", "damper", "-o", "/proc/x.yaml")
     assert done.exit_code == 4
-    assert "cannot be written: Not a directory" in done.output
+    assert "error: /proc/x.yaml: cannot be written: " in done.output

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,8 +76,9 @@ class _Layout:
 
 def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[str, Any]) -> None:
     """Write the arrays of the evaluations `kept`, which are read twice and held one evaluation at a time."""
-    import h5py  # type: ignore[import-untyped, unused-ignore]  # what h5netcdf writes with
     from h5netcdf import File
+
+    text = import_module("h5py").string_dtype()  # what h5netcdf writes with
 
     layouts, clashing = _survey(result, kept)
     plan = _Plan(result, kept, layouts, clashing)
@@ -85,7 +87,6 @@ def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[st
             nc.attrs[name] = json.dumps(value) if isinstance(value, dict) else value
         for name, size in plan.sizes.items():
             nc.dimensions[name] = size
-        text = h5py.string_dtype()
         designs = nc.create_variable("design", ("design",), np.int64, data=plan.rows)
         designs.attrs["long_name"] = "row in the table of designs"
         names = np.array([s.name for s in result.problem.scenarios], dtype=object)

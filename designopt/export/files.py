@@ -59,7 +59,7 @@ def _replacing(file: Path) -> Iterator[Path]:
 
 
 def _missing(what: str, error: ImportError) -> ExportError:
-    return ExportError(f"{what} needs {error.name}; install it with: pip install 'designopt[export]'")
+    return ExportError(f"{what} needs {error.name or 'h5py'}; install it with: pip install 'designopt[export]'")
 
 
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
