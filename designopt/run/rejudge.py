@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from designopt.problem import Problem
 from designopt.run import archive
 from designopt.run.errors import StoreError
+from designopt.study import schema
 from designopt.study.load import load_text
 from designopt.study.study import Constraint, Objective, Study
 
@@ -17,56 +18,57 @@ if TYPE_CHECKING:
 
     from designopt.run.result import Result
 
-#: What may change without a simulation, as fields of a study.
-FREE = ("title", "description", "objectives", "constraints", "figures", "plots", "choose", "reference", "export")
-#: Other fields, as the file calls them.
-_SAID = {"name": "study"}
+#: Sections of a study file that may change without a simulation.
+SECTIONS = ("title", "description", "objectives", "constraints", "figures", "report")
+#: What they are in a study.
+FIELDS = ("title", "description", "objectives", "constraints", "figures", "plots", "choose", "reference", "export")
+#: The stages have done their work. Those that name another store could be checked only where that store still is.
+_ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
 
 
 def changed_study(result: Result, overrides: Sequence[str]) -> Study:
-    """The study of `result` with ``key=value`` texts applied to its file, checked again.
+    """The study of `result`, as it was run, with ``key=value`` texts applied to its file, checked again.
 
     Raises `StudyError` for texts that make no study, `StoreError` for a change that would need a simulation.
     """
     study, path = result.study, result.path
     if not study.text:
         raise StoreError(f"{path}: has no study.yaml, so nothing of it can be changed afterwards", path)
+    for override in overrides:
+        section = override.partition("=")[0].strip().partition(".")[0]
+        if section not in SECTIONS and section in schema.SECTIONS:
+            _refuse(path, section)
     files = {file.name: file.content for file in archive.files(study)}
-    stored = load_text(study.text, f"{path}/study.yaml", files=files)
-    if Problem.of(stored).digest != result.recorded_problem.digest:
+    stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
+    name = str(path / "study.yaml")
+    stored = load_text(study.text, name, files=files, overrides=stages)
+    if Problem.of(stored).digest != Problem.of(study).digest:
         raise StoreError(
             f"{path}: study.yaml does not pose the problem that was run (it was changed, or plugins of other versions"
             " are installed), so it cannot be judged anew here",
             path,
         )
-    changed = load_text(study.text, f"{path}/study.yaml", files=files, overrides=overrides)
-    _refuse_simulation(stored, changed, path)
-    _refuse_unrecorded(result, changed)
+    changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
     validate = study.validate
     if validate is not None and changed.validate is not None:
+        if changed.validate.scenarios != validate.scenarios:
+            _refuse(path, "report.validate.scenarios")
         validate = dataclasses.replace(validate, quantiles=changed.validate.quantiles)
-    free: dict[str, Any] = {name: getattr(changed, name) for name in FREE}
-    return dataclasses.replace(study, **free, validate=validate, text=changed.text)
+    elif changed.validate is not None:
+        _refuse(path, "report.validate")
+    _refuse_unrecorded(result, changed)
+    fields: dict[str, Any] = {field: getattr(changed, field) for field in FIELDS}
+    text = study.text if stages else changed.text
+    return dataclasses.replace(study, **fields, validate=validate, text=text)
 
 
-def _refuse_simulation(stored: Study, changed: Study, path: Path) -> None:
-    before, after = archive.encode(stored), archive.encode(changed)
-    different = [
-        _SAID.get(name, name)
-        for name in before
-        if name not in (*FREE, "validate", "relation_texts") and before[name] != after[name]
-    ]
-    if stored.validate and changed.validate and stored.validate.scenarios != changed.validate.scenarios:
-        different.append("report.validate.scenarios")
-    elif (stored.validate is None) != (changed.validate is None):
-        different.append("report.validate")
-    if different:
-        raise StoreError(
-            f"{path}: '{different[0]}' decides what is computed and cannot be changed afterwards; objectives,"
-            " constraints, figures on record, report, title and description can. For anything else begin a new study;"
-            f" with start_from: {{store: {path}}} it uses what is known",
-            path,
-        )
+def _refuse(path: Path, key: str) -> NoReturn:
+    raise StoreError(
+        f"{path}: '{key}' decides what is computed and cannot be changed afterwards; objectives, constraints, figures"
+        " on record, report, title and description can. For anything else begin a new study; with start_from:"
+        f" {{store: {path}}} it uses what is known",
+        path,
+    )
 
 
 def _refuse_unrecorded(result: Result, changed: Study) -> None:

@@ -40,14 +40,15 @@ Rows = Sequence[int] | NDArray[Any]
 class Result:
     """A read-only view of the store `path`, as it was when first looked at. Rows are distinct designs in ask order.
 
-    `problem` judges what is on record; `recorded_by` is the problem that the store was written with, where that is
-    another one (`with_changes`).
+    `problem` judges what is on record. After `with_changes`, `original` is the result as it was run and `changes` are
+    the texts that made this one of it.
     """
 
     path: Path
     study: Study
     problem: Problem
-    recorded_by: Problem | None = field(default=None, kw_only=True)
+    original: Result | None = field(default=None, kw_only=True)
+    changes: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def open(cls, path: str | Path, study: Study | None = None) -> Result:
@@ -69,13 +70,14 @@ class Result:
         objectives, constraints, the report, title and description, and use every figure on record. Raises `StudyError`
         for texts that make no valid study, `StoreError` for a change that would need a simulation.
         """
-        study = changed_study(self, overrides)
-        return Result(self.path, study, Problem.of(study), recorded_by=self.recorded_problem)
+        original, changes = self.original or self, (*self.changes, *overrides)
+        study = changed_study(original, changes)
+        return Result(self.path, study, Problem.of(study), original=original, changes=changes)
 
     @property
     def recorded_problem(self) -> Problem:
         """The problem that the store was written with."""
-        return self.recorded_by or self.problem
+        return self.original.problem if self.original else self.problem
 
     # ------------------------------------------------------------------------------------------------- designs
 
