@@ -62,13 +62,13 @@ class NSGA2:
         """Raises `InvalidSetting` when there is nothing to search for."""
         check_searchable("nsga2", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.nsga2 import NSGA2 as Algorithm
         from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
         self.check(problem)
-        search(
+        return search(
             lambda **general: Algorithm(**general, **variation(self.crossover, self.mutation)),
             RankAndCrowding,
             problem,
@@ -129,7 +129,7 @@ class NSGA3:
                 "population", f"there are {count} directions and only {self.population} designs to serve them"
             )
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.nsga3 import NSGA3 as Algorithm
         from pymoo.algorithms.moo.nsga3 import ReferenceDirectionSurvival
@@ -137,7 +137,7 @@ class NSGA3:
 
         self.check(problem)
         directions = self.reference_directions(len(problem.objectives))
-        search(
+        return search(
             lambda **general: Algorithm(
                 directions,
                 selection=TournamentSelection(func_comp=_feasibility_tournament),
@@ -228,13 +228,13 @@ class SMSEMOA:
         """Raises `InvalidSetting` when there is no front to search for."""
         check_several("sms_emoa", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.sms import SMSEMOA as Algorithm
         from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
 
         self.check(problem)
-        search(
+        return search(
             lambda **general: Algorithm(
                 survival=LeastHypervolumeContributionSurvival(eps=self.reference),
                 **general,
@@ -277,7 +277,7 @@ class AGEMOEA:
         """Raises `InvalidSetting` when there is no front to search for."""
         check_several("age_moea", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.base.genetic import GeneticAlgorithm
         from pymoo.algorithms.moo.nsga2 import binary_tournament
@@ -299,7 +299,7 @@ class AGEMOEA:
             return algorithm
 
         self.check(problem)
-        search(
+        return search(
             build,
             survival,
             problem,

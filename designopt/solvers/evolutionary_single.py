@@ -14,6 +14,7 @@ import numpy as np
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.pymoo_search import (
+    EXHAUSTED,
     Crossover,
     HowToCross,
     HowToMutate,
@@ -52,12 +53,12 @@ class Genetic:
         """Raises `InvalidSetting` when there is not one number to be made small."""
         check_single("genetic", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
 
         self.check(problem)
-        search(
+        return search(
             lambda **general: GA(**general, **variation(self.crossover, self.mutation)),
             FitnessSurvival,
             problem,
@@ -105,13 +106,13 @@ class DE:
         """Raises `InvalidSetting` when there is not one number to be made small."""
         check_single("de", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         from pymoo.algorithms.soo.nonconvex.de import DE as Algorithm
         from pymoo.algorithms.soo.nonconvex.ga import FitnessSurvival
 
         self.check(problem)
-        search(
+        return search(
             lambda **general: Algorithm(
                 variant=f"DE/{self.base}/{self.differences}/{self.exchange}",
                 F=self.weight,
@@ -177,7 +178,7 @@ class CMAES:
         """Raises `InvalidSetting` when there is not one number to be made small."""
         check_single("cma_es", problem)
 
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
         self.check(problem)
         space = problem.space
@@ -189,11 +190,12 @@ class CMAES:
             asked = memory.asked
             ordered = self._run(memory, centre, int(size), rng)
             if memory.asked == asked and not memory.ask_at_random(int(size)):
-                return
+                return EXHAUSTED
             if ordered:  # else nothing was learned: another place is tried in the same way
                 runs += 1
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
+        return f"all {runs} searches have come to rest" if runs > 1 else "the search has come to rest"
 
     def _size(self, d: int) -> int:
         return self.population or max(6, 4 + int(3 * np.log(d)))

@@ -22,6 +22,9 @@ from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix, Space
 
+#: Why a search in a small discrete space ends by itself.
+EXHAUSTED = "every design of the space has been asked for"
+
 Population = Annotated[int, Quantity("", "designs that survive a generation", ge=2)]
 Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)]
 
@@ -98,8 +101,10 @@ def search(
     population: int,
     offspring: int | None = None,
     replaces: bool = False,
-) -> None:
+) -> str:
     """Ask for generation after generation until `evaluate` ends it; all random numbers come from `rng`.
+
+    Returns why there is nothing left to ask for, should that happen.
 
     `build` makes pymoo's algorithm from its general arguments, `select` the survival that picks the best of too many
     known designs. An algorithm that `replaces` lets each child compete with its own parent and needs all of them: a
@@ -142,7 +147,7 @@ def search(
                 individual.X = other.X
             generation = generation if len(fresh) else fresh
         if not len(generation):
-            return
+            return EXHAUSTED
         new = generation[[not individual.evaluated for individual in generation]]
         if known:
             new = known.settle(new, unasked)

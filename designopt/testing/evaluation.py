@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, Use, find
 from designopt.problem import Outcomes, Problem, StageEnded, derivative_name, evaluation_seed
@@ -87,17 +88,27 @@ class InProcess:
         self._check_open()
         waiting: deque[Outcomes] = deque()
         more = True
-        while more or waiting:
-            while more and not self.ended and len(waiting) < look_ahead:
-                outcomes = self._paid(self.problem.space.impute(np.array(ask(), dtype=float)))
+        while True:
+            if more and len(waiting) < look_ahead and self.budget != 0:
+                outcomes = self.outcomes(self.problem.space.impute(np.array(ask(), dtype=float)))
                 more = len(outcomes) > 0
                 if more:
                     self.batches.append(outcomes.X)
                     waiting.append(outcomes)
-            if waiting:
-                tell(waiting.popleft())
-            if self.ended and not waiting:
+                    self._pay(self.problem.space.excess(outcomes.X) == 0.0)
+            elif waiting:
+                outcomes = waiting.popleft()
+                self._pay(outcomes.invalid & (self.problem.space.excess(outcomes.X) == 0.0), back=True)
+                tell(outcomes)
+            elif more:
+                self.ended = True
                 raise StageEnded
+            else:
+                return
+
+    def _pay(self, designs: NDArray[np.bool_], back: bool = False) -> None:
+        if self.budget is not None:
+            self.budget += int(designs.sum()) * (1 if back else -1)
 
     def outcomes(self, X: Matrix) -> Outcomes:
         """Outcomes of `X` outside the count: what an earlier stage may have left."""

@@ -15,7 +15,10 @@ SETTINGS = {
     "halton": [{"samples": 23}],
     "latin_hypercube": [{"samples": 23}],
     "morris": [{"trajectories": 4}],
-    "nsga2": [{"population": 12, "offspring": 5}],
+    "nsga2": [
+        {"population": 12},
+        {"population": 12, "offspring": 5, "crossover": {"probability": 0.5}, "mutation": {"eta": 5}},
+    ],
     "nsga3": [{"partitions": 11}, {"directions": 8, "population": 10}],
     "random": [{"samples": 23}],
     "sms_emoa": [{"population": 12}, {"population": 6, "offspring": 1}],

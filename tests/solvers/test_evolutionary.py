@@ -5,74 +5,50 @@ import sys
 import numpy as np
 import pytest
 from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
-from pymoo.core.problem import ElementwiseProblem
 from pymoo.operators.crossover.sbx import SBX
 from pymoo.operators.mutation.pm import PM
 from pymoo.optimize import minimize
-from pymoo.problems import get_problem
+from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.problem import Problem, StageEnded
 from designopt.solvers.evolutionary import NSGA2, Crossover, Mutation
 from designopt.study.study import Parameter
-from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
-
-
-def run(solver: NSGA2, problem: Problem, budget: int, seed: int = 1, start: np.ndarray | None = None) -> InProcess:
-    evaluate = InProcess(problem, budget)
-    known = no_outcomes(problem) if start is None else evaluate.outcomes(start)
-    with pytest.raises(StageEnded):
-        solver.solve(problem, evaluate, np.random.default_rng(seed), known)
-    return evaluate
-
-
-def both(name: str, **options: int):
-    """pymoo's test problem `name` twice: as a designopt problem, and for pymoo with a list of the points it asks for.
-
-    Both evaluate one row at a time with the same code, so that not even the order of a summation differs.
-    """
-    original = get_problem(name, **options)
-    n, m, k = original.n_var, original.n_obj, original.n_ieq_constr
-    asked: list[np.ndarray] = []
-
-    def row(x):
-        out = original.evaluate(np.array([x]), return_as_dictionary=True)
-        return out["F"][0], out["G"][0] if k else []
-
-    def function(design, scenario):
-        F, G = row([design[f"x{i}"] for i in range(n)])
-        return {f"f{j}": F[j] for j in range(m)} | {f"g{j}": G[j] for j in range(k)}
-
-    class Reference(ElementwiseProblem):
-        def __init__(self):
-            super().__init__(n_var=n, n_obj=m, n_ieq_constr=k, xl=original.xl, xu=original.xu)
-
-        def _evaluate(self, x, out, *args, **kwargs):
-            asked.append(x.copy())
-            out["F"], out["G"] = row(x)
-
-    space = [Parameter(f"x{i}", "real", float(original.xl[i]), float(original.xu[i])) for i in range(n)]
-    limits = {f"g{j}": 0.0 for j in range(k)}
-    return problem_from(function, space, minimize=[f"f{j}" for j in range(m)], limits=limits), Reference(), asked
-
-
-def test_it_keeps_the_rules_of_solvers():
-    check_solver(NSGA2, {"population": 20})
-    check_solver(NSGA2, {"population": 20, "offspring": 7, "crossover": {"probability": 0.5}, "mutation": {"eta": 5}})
-
+from designopt.testing import InProcess, no_outcomes, problem_from
 
 # ------------------------------------------------------------------------------------------------------- as in pymoo
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("zdt1", {}), ("dtlz2", {"n_var": 12, "n_obj": 3}), ("bnh", {}), ("osy", {}), ("ackley", {})]
-)
+@pytest.mark.parametrize("case", [*FRONTS, ("ackley", {})], ids=lambda case: case[0])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_it_asks_for_exactly_the_designs_that_pymoo_evaluates(name, options, seed):
-    problem, reference, expected = both(name, **options)
-    minimize(reference, PymooNSGA2(pop_size=24), ("n_eval", 480), seed=seed)
+def test_it_asks_for_exactly_the_designs_that_pymoo_evaluates(case, seed):
+    problem, expected = asks_of_pymoo(case, PymooNSGA2(pop_size=24), 480, seed)
     assert len(expected) == 480
     assert np.array_equal(run(NSGA2(population=24), problem, 480, seed).X, expected)
+
+
+@pytest.mark.parametrize("case", FRONTS, ids=lambda case: case[0])
+def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoos_population(case):
+    problem, reference, _ = both(case[0], **case[1])
+    populations = []
+    minimize(
+        reference,
+        PymooNSGA2(pop_size=24),
+        ("n_eval", 1200),
+        seed=1,
+        callback=lambda algorithm: populations.append(algorithm.pop.get("F")[algorithm.pop.get("FEAS")[:, 0]]),
+    )
+    evaluate = run(NSGA2(population=24), problem, 1200)
+    outcomes = evaluate.outcomes(evaluate.X)
+    far = outcomes.objectives[outcomes.feasible].max(axis=0) + 1.0  # beyond every feasible design: all of them count
+    archive, population = [], []
+    for generation, F in enumerate(populations, start=1):
+        known = outcomes.take(np.arange(24 * generation))
+        archive.append(hypervolume(known.objectives[known.feasible], far))
+        population.append(hypervolume(F, far))
+    assert len(archive) == 50
+    assert population[-1] > 0.0
+    assert np.all(np.array(archive) >= np.array(population) * (1.0 - 1e-12))  # the sum of boxes is rounded
+    assert np.all(np.diff(archive) >= -1e-12 * archive[-1])
 
 
 def test_settings_mean_what_they_mean_in_pymoo():
@@ -158,6 +134,19 @@ def test_only_finite_numbers_reach_pymoo(monkeypatch):
     assert np.any(values[:, 2] == 0.0)
 
 
+def test_an_objective_that_seldom_has_a_value_leads_the_search_to_where_it_has_one():
+    # f is the logarithm of a number that is negative on 90 % of the space; g has a value everywhere.
+    problem = problem_from(
+        lambda d, s: {"a": d["x"] - 0.9, "g": d["x"] + d["y"]},
+        [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)],
+        minimize=["0 - log(a)", "g"],
+    )
+    evaluate = run(NSGA2(population=20), problem, 400)
+    with_value = evaluate.X[:, 0] > 0.9
+    assert with_value[:20].mean() < 0.4
+    assert with_value[-60:].mean() > 0.8
+
+
 def test_designs_that_break_a_relation_lead_back_to_where_it_holds():
     problem = problem_from(
         lambda d, s: {"f": d["x"], "g": (d["x"] - 1) ** 2},
@@ -204,6 +193,15 @@ def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
     problem = problem_from(lambda d, s: {"f": abs(d["n"] - 1000)}, space, minimize=["f"])
     X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 300).X
     assert len(np.unique(X)) == len(X) == 300
+
+
+# ------------------------------------------------------------------------------------------------------ small numbers
+
+
+@pytest.mark.parametrize("budget", [2, 3, 41, 60])
+def test_any_budget_is_spent_to_the_last_design(budget):
+    problem, _, _ = both("bnh")
+    assert len(run(NSGA2(population=20 if budget > 20 else 2), problem, budget).X) == budget
 
 
 # ---------------------------------------------------------------------------------------------------------- start_from

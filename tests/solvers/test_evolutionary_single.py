@@ -1,0 +1,284 @@
+"""The genetic algorithm, differential evolution and CMA-ES: pymoo's sequences, known optima, restarts, ranks."""
+
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from pymoo.algorithms.soo.nonconvex.de import DE as PymooDE
+from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
+from pymoo_cases import asks_of_pymoo, both, run, solved
+
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.solvers.evolutionary import AGEMOEA, NSGA2, NSGA3, SMSEMOA
+from designopt.solvers.evolutionary_single import CMAES, DE, Genetic
+from designopt.study.study import Parameter
+from designopt.testing import problem_from
+
+PLANE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+SOLVERS = [Genetic(population=12), DE(population=12), CMAES(population=12)]
+PROBLEMS = [("rosenbrock", {"n_var": 4}), ("g1", {})]  # g1 has nine limits
+
+
+def by_name(value):
+    return type(value).__name__ if not isinstance(value, tuple) else value[0]
+
+
+def minimised(function, space, **options):
+    return problem_from(lambda d, s: {"f": float(function(**d))}, space, minimize=["f"], **options)
+
+
+def cube(n: int, low: float, high: float) -> list[Parameter]:
+    return [Parameter(f"x{i}", "real", low, high) for i in range(n)]
+
+
+# ------------------------------------------------------------------------------------------------------- as in pymoo
+
+
+@pytest.mark.parametrize("case", PROBLEMS, ids=by_name)
+def test_genetic_asks_for_exactly_the_designs_that_pymoo_evaluates(case):
+    problem, expected = asks_of_pymoo(case, PymooGA(pop_size=20), 300, seed=1)
+    assert np.array_equal(run(Genetic(population=20), problem, 300).X, expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "variant", "options"),
+    [
+        ({}, "DE/best/1/bin", {"F": 0.5, "CR": 0.9}),
+        (
+            {"base": "target-to-best", "differences": 2, "weight": 0.7, "exchange": "exp", "rate": 0.3, "mutated": 0.5},
+            "DE/target-to-best/2/exp",
+            {"F": 0.7, "CR": 0.3, "prob_mut": 0.5},
+        ),
+        ({"base": "rand", "jitter": True, "rate": 0.5}, "DE/rand/1/bin", {"F": 0.5, "CR": 0.5, "jitter": True}),
+    ],
+)
+@pytest.mark.parametrize("case", PROBLEMS, ids=by_name)
+def test_de_asks_for_exactly_the_designs_that_pymoo_evaluates(case, settings, variant, options):
+    problem, asked = asks_of_pymoo(case, PymooDE(pop_size=20, variant=variant, **options), 300, seed=1)
+    # pymoo evaluates a trial that it had before once more; here that costs nothing.
+    expected = asked[np.sort(np.unique(asked, axis=0, return_index=True)[1])]
+    assert len(expected) > 250
+    assert np.array_equal(run(DE(population=20, **settings), problem, len(expected)).X, expected)
+
+
+# -------------------------------------------------------------------------------------------------------- known optima
+
+
+def test_cma_es_follows_a_bent_valley_to_its_end():
+    # Rosenbrock's function in four dimensions has its only optimum at 1.
+    def rosenbrock(**design):
+        x = np.array(list(design.values()))
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    X = run(CMAES(), minimised(rosenbrock, cube(4, -1.0, 3.0)), 2500).X
+    assert np.abs(X - 1.0).max(axis=1).min() < 1e-5
+
+
+def test_cma_es_does_not_mind_the_scale_of_objectives_only_their_order():
+    def bowl(x, y):
+        return (x - 0.3) ** 2 + 10.0 * (y - 0.6) ** 2
+
+    plain = run(CMAES(tolerance=0.0), minimised(bowl, PLANE), 300).X
+    bent = run(CMAES(tolerance=0.0), minimised(lambda x, y: np.log(bowl(x, y) + 1e-300) * 1e6, PLANE), 300).X
+    assert np.array_equal(plain, bent)
+
+
+@pytest.mark.parametrize("solver", [Genetic(population=30), DE(population=30), CMAES()], ids=by_name)
+def test_limits_are_kept_at_the_optimum(solver):
+    # The nearest point of the plane to (1, 1) with x + y <= 1 is (0.5, 0.5).
+    problem = problem_from(
+        lambda d, s: {"f": (d["x"] - 1.0) ** 2 + (d["y"] - 1.0) ** 2, "h": d["x"] + d["y"]},
+        PLANE,
+        minimize=["f"],
+        limits={"h": 1.0},
+    )
+    evaluate = run(solver, problem, 900)
+    outcomes = evaluate.outcomes(evaluate.X)
+    best = outcomes.objectives[outcomes.feasible].min()
+    assert 0.5 <= best < 0.51
+
+
+@pytest.mark.parametrize("solver", [Genetic(population=30), DE(population=30), CMAES()], ids=by_name)
+def test_an_optimum_on_a_bound_is_found_exactly_on_it_or_beside_it(solver):
+    X = run(solver, minimised(lambda x, y: x - 2.0 * y, PLANE), 900).X
+    assert np.min(X[:, 0] + 1.0 - X[:, 1]) < 1e-3
+
+
+def test_cma_es_searches_one_parameter_too():
+    X = run(CMAES(), minimised(lambda x: (x - 0.123) ** 2, PLANE[:1]), 150).X
+    assert np.abs(X - 0.123).min() < 1e-4
+
+
+def test_cma_es_moves_whole_numbers_and_choices():
+    space = [
+        Parameter("n", "int", -50, 50),
+        Parameter("m", "int", 0, 30),
+        Parameter("kind", "choice", values=("a", "b")),
+    ]
+    problem = minimised(lambda n, m, kind: (n - 17) ** 2 + (m - 4) ** 2 + (kind == "a"), space)
+    X = run(CMAES(), problem, 500).X
+    assert len(np.unique(X, axis=0)) == len(X)
+    assert [17.0, 4.0, 1.0] in X.tolist()
+
+
+def test_cma_es_begins_anew_with_a_larger_population_and_leaves_a_local_optimum():
+    # Two valleys: one in the middle, where the first run begins, and a deeper one at (0.9, 0.9).
+    def valleys(x, y):
+        return min((x - 0.5) ** 2 + (y - 0.5) ** 2, (x - 0.9) ** 2 + (y - 0.9) ** 2 - 0.1)
+
+    evaluate = run(CMAES(step=0.02), minimised(valleys, PLANE), 2500)
+    sizes = [len(batch) for batch in evaluate.batches]
+    assert set(sizes[:-1]) >= {6, 12, 24}
+    first = np.concatenate(evaluate.batches[: sizes.index(12)])
+    assert np.abs(first - 0.5).max(axis=1).min() < 1e-5
+    assert np.abs(first - 0.9).max(axis=1).min() > 0.1
+    assert np.abs(evaluate.X - 0.9).max(axis=1).min() < 1e-5
+
+
+def test_cma_es_ends_by_itself_after_its_restarts():
+    problem = minimised(lambda x, y: (x - 0.3) ** 2 + (y - 0.3) ** 2, PLANE)
+    alone, thrice = (solved(CMAES(restarts=restarts), problem, 100_000) for restarts in (0, 2))
+    assert alone.told == "the search has come to rest"
+    assert thrice.told == "all 3 searches have come to rest"
+    assert np.array_equal(thrice.X[: len(alone.X)], alone.X)
+    assert np.abs(alone.X - 0.3).min() < 1e-5
+
+
+def test_a_place_where_all_designs_fail_is_left_for_another_one():
+    def function(design, scenario):
+        if design["x"] < 0.9:
+            raise Diverged("no answer")
+        return {"f": (design["x"] - 0.95) ** 2 + design["y"] ** 2}
+
+    X = run(CMAES(step=0.02), problem_from(function, PLANE, minimize=["f"]), 600).X
+    assert np.all(X[:6, 0] < 0.9)
+    assert np.hypot(X[:, 0] - 0.95, X[:, 1]).min() < 1e-2
+
+
+# ---------------------------------------------------------------------------------------------------------- start_from
+
+
+def test_cma_es_begins_at_the_best_known_design():
+    problem = minimised(
+        lambda k, y: (np.log10(k) - 1.0) ** 2 + y, [Parameter("k", "real", 0.01, 100.0, scale="log"), PLANE[1]]
+    )
+    start = np.array([[0.02, 0.5], [9.0, 0.2], [90.0, 0.9]])
+    X = run(CMAES(step=0.01), problem, 12, start=start).X
+    assert np.all(np.abs(np.log10(X[:, 0] / 9.0)) < 0.3)
+    assert np.all(np.abs(X[:, 1] - 0.2) < 0.1)
+
+
+@pytest.mark.parametrize("solver", SOLVERS[:2], ids=by_name)
+def test_known_designs_enter_the_first_population_the_best_when_there_are_too_many(solver):
+    problem = minimised(lambda x, y: x + y, PLANE)
+    good = np.random.default_rng(0).random((12, 2)) * 0.01
+    few = run(solver, problem, 30, start=good[:5])
+    assert len(few.batches[0]) == 7
+    poor = np.random.default_rng(1).random((30, 2)) * 0.5 + 0.5
+    many = run(solver, problem, 12, start=np.concatenate([poor, good]))
+    assert np.mean(many.batches[0].max(axis=1) < 0.1) > 0.7
+
+
+# ------------------------------------------------------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
+def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
+    space = [
+        Parameter("n", "int", 0, 5),
+        Parameter("kind", "choice", values=("a", "b", "c")),
+        Parameter("m", "int", 4, 4),
+    ]
+    evaluate = solved(solver, minimised(lambda n, kind, m: n + len(kind), space), 1000)
+    assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 18
+    assert evaluate.told == "every design of the space has been asked for"
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
+def test_several_objectives_are_refused_with_the_way_out(solver):
+    problem = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, PLANE, minimize="fg")
+    with pytest.raises(
+        InvalidSetting, match="minimises one objective, not 2; use nsga2 for a front, or make limits of"
+    ):
+        solver.check(problem)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
+def test_objectives_of_any_size_and_all_alike_are_survived(solver):
+    for function in (lambda x, y: 1.7e308 * (x - 0.5), lambda x, y: 7.0, lambda x, y: -1e-320 * x):
+        assert len(run(solver, minimised(function, PLANE), 150).X) == 150
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
+def test_refused_designs_cost_no_budget(solver):
+    def function(design, scenario):
+        if design["x"] > 0.4:
+            raise InvalidDesign("too large")
+        return {"f": -design["x"]}
+
+    evaluate = run(solver, problem_from(function, PLANE, minimize=["f"]), 100)
+    assert np.sum(evaluate.X[:, 0] <= 0.4) == 100
+    assert evaluate.X[evaluate.X[:, 0] <= 0.4, 0].max() > 0.36
+
+
+class _Poison:
+    """Stands for a source of chance that may not be used."""
+
+    def __call__(self, *args, **options):
+        raise AssertionError("a source of chance other than the given generator is used")
+
+    __getattr__ = __call__
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [*SOLVERS, NSGA2(population=12), NSGA3(partitions=11), SMSEMOA(population=12), AGEMOEA(population=12)],
+    ids=by_name,
+)
+def test_the_given_generator_is_the_only_source_of_chance(solver, monkeypatch):
+    run(solver, both("zdt1" if hasattr(solver, "offspring") and not isinstance(solver, Genetic) else "ackley")[0], 40)
+    for module in (np.random, random):
+        for name in dir(module):
+            bound = getattr(getattr(module, name), "__self__", None)
+            if isinstance(bound, (np.random.RandomState, random.Random)):
+                monkeypatch.setattr(module, name, _Poison())
+    made = np.random.default_rng
+    # pymoo makes generators that it does not use; to draw from one seeded by the clock is the mistake.
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else made(seed))
+
+    def function(design, scenario):
+        if design["x"] > 0.5:
+            raise Diverged("no answer")
+        return {"f": design["x"], "g": -design["x"] * design["y"]}
+
+    several = getattr(solver, "objectives", "several") != "one"
+    problem = problem_from(function, PLANE, minimize="fg" if several else "f", relations=["x + y <= 1.5"])
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: _Poison() if seed is None else made(seed))
+    run(solver, problem, 150)
+    with pytest.raises(AssertionError, match="a source of chance other than the given generator"):
+        np.random.rand()
+    with pytest.raises(AssertionError, match="a source of chance other than the given generator"):
+        random.random()
+
+
+def test_cma_es_neither_prints_nor_writes_nor_reads_options_of_the_working_folder(tmp_path):
+    (tmp_path / "cma_signals.in").write_text("{'timeout': 0}")  # cma would stop for it
+    code = (
+        "import numpy as np\n"
+        "from designopt.problem import StageEnded\n"
+        "from designopt.solvers.evolutionary_single import CMAES\n"
+        "from designopt.study.study import Parameter\n"
+        "from designopt.testing import InProcess, no_outcomes, problem_from\n"
+        "space = [Parameter('x', 'real', 0.0, 1.0), Parameter('y', 'real', 0.0, 1.0)]\n"
+        "problem = problem_from(lambda d, s: {'f': d['x'] ** 2 + d['y']}, space, minimize=['f'])\n"
+        "evaluate = InProcess(problem, 60)\n"
+        "try:\n"
+        "    CMAES().solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))\n"
+        "except StageEnded:\n"
+        "    assert len(evaluate.X) == 60\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["cma_signals.in"]
