@@ -206,7 +206,7 @@ def test_a_store_whose_file_was_tampered_with_is_not_judged_anew(path, tmp_path)
     shutil.copytree(path, copy)
     file = copy / "study.yaml"
     file.write_text(file.read_text().replace("0.5,", "0.25,", 1))
-    with pytest.raises(StoreError, match="study.yaml does not pose the problem that was run"):
+    with pytest.raises(StoreError, match=r"study.yaml does not pose the problem that was run"):
         Result.open(copy).with_changes(["title=x"])
     file.unlink()
     with pytest.raises(StoreError, match=r"has no study.yaml"):

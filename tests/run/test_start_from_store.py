@@ -13,12 +13,13 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.run.errors import Interrupted, StoreError
+from designopt.run.plan import plan
 from designopt.run.result import Result
 from designopt.run.runner import run_study
 from designopt.run.start_from import translated
 from designopt.space import Space
 from designopt.study.expression import Expression
-from designopt.study.study import Budget, Parameter, Stage, StartFrom, Validation
+from designopt.study.study import Budget, HypervolumeGain, Parameter, Stage, StartFrom, Validation
 
 A = Parameter("a", "real", -2.0, 2.0)
 
@@ -290,3 +291,14 @@ def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
     assert translated(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]
     assert translated(X, *spaces([kind, when], [kind, when])).tolist() == [[0.0, 1.0], [1.0, 0.25]]
     assert translated(np.array([[0.0, 0.3]]), *spaces([kind, gain], [kind, when])).tolist() == [[0.0, 1.0]]
+
+
+def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):
+    study = starting(tmp_path / "first", count=3, validate=Validation(make_study(scenarios=({}, {})).scenarios))
+    text = plan(study, tmp_path / "s")
+    assert f"starts from the 3 nondominated designs of {tmp_path / 'first'}" in text
+    assert "validation 2 further scenarios for the chosen designs" in text
+    stage = dataclasses.replace(study.stages[0], budget=Budget(hypervolume=HypervolumeGain((1.0,), 0.01, 5)))
+    assert "until the hypervolume grows by less than 0.01 over 5 generations" in plan(
+        dataclasses.replace(study, stages=(stage,)), tmp_path / "s"
+    )
