@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded
-from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError
+from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss, evaluation_seed
 from designopt.run.failures import Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
@@ -55,9 +55,10 @@ class Dispatcher:
         self._chunks = 0
         self._size = ChunkSize()
         self._flight: dict[int, Work] = {}
-        self._attempts = Attempts(execution.retries, self.journal.attempts())
         self._failures = FailurePolicy(execution, ledger.problem.space)
-        self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
+        with reading(store.path):
+            self._attempts = Attempts(execution.retries, self.journal.attempts())
+            self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
         self._policy: str | None = None
         self._patience = execution.grace
         allotted = seconds_allotted()

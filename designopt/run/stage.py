@@ -12,6 +12,7 @@ from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run.ahead import Ahead
 from designopt.run.budget import StageBudget
 from designopt.run.dispatch import Dispatcher
+from designopt.run.errors import reading
 from designopt.run.journal import Ending
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.points import Points
@@ -53,7 +54,8 @@ class StageRun:
 
     def _ending_in_force(self) -> Ending | None:
         """Where the time of the stage was used up in an earlier session, unless it has been given more."""
-        ending = self.dispatcher.journal.ending(self.points.number)
+        with reading(self.dispatcher.store.path):
+            ending = self.dispatcher.journal.ending(self.points.number)
         wall = self.stage.budget.wall
         return ending if ending is not None and wall is not None and wall <= ending.wall else None
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -167,6 +168,70 @@ def test_a_second_run_on_a_store_in_use_is_refused_with_who_uses_it(tmp_path):
     finally:
         process.kill()
         finish(process)
+
+
+STARTS = """
+import os, sys, time
+from pathlib import Path
+from designopt.cli import main
+
+folder, plugins, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+sys.stdout = sys.stderr = open(os.devnull, "w")
+
+
+def run(number, which, moment):
+    command = ["run", str(folder / "study.yaml"), "-o", str(folder / f"store{number}"), "--plugin", plugins]
+    while time.monotonic() < moment:
+        pass
+    try:
+        main([*command, "--executor", "serial", "--progress", "none"])
+    except SystemExit as end:
+        return end.code
+
+
+run("first", "", 0.0)  # imports what a run needs, so that the others begin at their moment
+for number in range(rounds):
+    moment = time.monotonic() + 0.02
+    pids = []
+    for which in "ab":
+        pid = os.fork()
+        if pid == 0:
+            sys.stderr = open(folder / f"{number}{which}.err", "w")
+            code = run(number, which, moment)
+            sys.stderr.close()
+            os._exit(code)
+        pids.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    (folder / f"{number}.codes").write_text(" ".join(map(str, codes)))
+"""
+
+STUDY = """
+study: race
+model: {use: bowl, pause: 0.002}
+space: {a: {low: -1, high: 1}, b: {low: -1, high: 1}}
+objectives: [{name: height, minimize: height}]
+solver: {use: full_factorial, levels: 5}
+"""
+
+
+@pytest.mark.parametrize("rounds", [8, pytest.param(60, marks=pytest.mark.slow)])
+def test_of_two_starts_on_one_store_at_the_same_instant_exactly_one_runs(tmp_path, rounds):
+    (tmp_path / "study.yaml").write_text(STUDY)
+    (tmp_path / "starts.py").write_text(STARTS)
+    plugins = Path(__file__).with_name("plugins.py")
+    command = [sys.executable, str(tmp_path / "starts.py"), str(tmp_path), str(plugins), str(rounds)]
+    subprocess.run(command, check=True, timeout=300)
+    for number in range(rounds):
+        codes = (tmp_path / f"{number}.codes").read_text().split()
+        assert sorted(codes) == ["0", "4"], (tmp_path / f"{number}b.err").read_text()
+        loser = (tmp_path / f"{number}{'ab'[codes.index('4')]}.err").read_text()
+        assert re.search(
+            r"in use by (process \d+ on|another process)|exists already; continue it with: designopt", loser
+        )
+        result = Result.open(tmp_path / f"store{number}")
+        assert result.ended == "done"
+        assert len(result.sessions) == 1
+        assert result.counts["evaluations"] == 25
 
 
 def test_the_note_of_a_dead_process_does_not_lock_a_store(tmp_path, monkeypatch):
