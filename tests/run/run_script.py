@@ -14,12 +14,13 @@ from designopt.study.study import Budget, Stage, StartFrom
 
 
 def study(pause, executor):
-    """Two stages that learn; some designs are asked for twice."""
+    """Two stages that learn batch by batch, some designs asked for twice, and one that asks ahead."""
     stages = (
         Stage("first", use("solver", "walk", size=12, rounds=6)),
         Stage(
             "second", use("solver", "walk", size=10, rounds=6), Budget(evaluations=55), StartFrom("first", "best", 3)
         ),
+        Stage("third", use("solver", "follower", count=25, look_ahead=4)),
     )
     return make_study(
         settings={"pause": pause}, scenarios=({}, {"shift": 0.5}), minimize=("height", "slope"), stages=stages,
