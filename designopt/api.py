@@ -3,6 +3,8 @@
 >>> import designopt
 >>> result = designopt.load("studies/knee_damper.yaml").run()      # doctest: +SKIP
 >>> result.to_pandas(result.front())                               # doctest: +SKIP
+>>> average = result.with_changes(["objectives.mismatch.over=mean"])   # doctest: +SKIP
+>>> designopt.export(average, "tables", ["parquet"])               # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -106,6 +108,37 @@ def resume(
     from designopt.run.runner import resume_study
 
     return resume_study(Path(store), plugin_files=_contents(plugin_files), progress=progress, **options)
+
+
+def compare(stores: Sequence[Result | str | Path], page: str | Path = "comparison.html") -> Path:
+    """Write one page that puts several stores (results, or their folders) side by side, and return its path.
+
+    Raises `StoreError` for a folder that is not a store, `ValueError` for fewer than two and for stores that have no
+    objective in common, `OSError` when the page cannot be written.
+    """
+    from designopt.report.compare import write_comparison
+    from designopt.run.result import Result
+
+    results = [store if isinstance(store, Result) else Result.open(Path(store)) for store in stores]
+    return write_comparison(results, Path(page))
+
+
+def export(
+    result: Result | str | Path, folder: str | Path | None = None, formats: Sequence[str] = ("parquet", "csv")
+) -> list[Path]:
+    """Write a result (or that of a store's folder) as files and return them: all designs as a table (``parquet``,
+    ``csv``), the kept arrays with named axes (``netcdf``).
+
+    `folder` is made when it is not there; without one the files go into the store. What they hold: `designopt.exports`.
+    Raises `designopt.exports.ExportError`, with a sentence, and `OSError`.
+    """
+    from designopt import exports
+    from designopt.run.result import Result
+
+    opened = result if isinstance(result, Result) else Result.open(Path(result))
+    place = Path(folder) if folder is not None else opened.path
+    place.mkdir(parents=True, exist_ok=True)
+    return exports.export(opened, place, formats)
 
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:

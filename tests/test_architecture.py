@@ -18,7 +18,7 @@ LAYERS = (
     ("dynamics", "collocation"),
     ("solvers",),
     ("run",),
-    ("report", "export"),
+    ("report", "exports"),
     ("api", "testing", "templates"),
     ("cli",),
 )

@@ -15,7 +15,7 @@ import pytest
 import designopt
 from designopt import Array, Diverged
 from designopt import Quantity as Q
-from designopt.export import ExportError, export
+from designopt.exports import ExportError, export
 from designopt.run.result import Result
 
 

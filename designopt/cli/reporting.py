@@ -87,7 +87,10 @@ def _changed(result: Result, changes: Sequence[str]) -> Result:
     try:
         return result.with_changes(changes)
     except StudyError as error:
-        fail(render_text(error.issues), WRONG_INPUT)
+        given = [name for name, _ in result.study.plugin_files]
+        again = "".join(f" --plugin {shlex.quote(name)}" for name in given)
+        hint = f"\nThe run was given{again}; it is needed here too." if again else ""
+        fail(render_text(error.issues) + hint, WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except StoreError as error:
@@ -122,7 +125,7 @@ def write_exports(result: Result, page: Path, formats: Sequence[str], *, require
 
     Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
     """
-    from designopt.export import ExportError, export
+    from designopt.exports import ExportError, export
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
     written: list[Path] = []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.export.table import Column, columns
+from designopt.exports.table import Column, columns
 from designopt.run.errors import StoreError
 from designopt.run.journal import Journal
 from designopt.run.store import read_arrays

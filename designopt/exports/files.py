@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designopt.export.table import Column, columns
+from designopt.exports.table import Column, columns
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
@@ -123,7 +123,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 
 
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
-    from designopt.export.arrays import kept_arrays, write_arrays
+    from designopt.exports.arrays import kept_arrays, write_arrays
 
     kept = kept_arrays(result)
     if not kept:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from designopt.export.files import ExportError, write_csv, write_netcdf, write_parquet
+from designopt.exports.files import ExportError, write_csv, write_netcdf, write_parquet
 
 if TYPE_CHECKING:
     from designopt.run.result import Result

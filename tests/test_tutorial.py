@@ -1,0 +1,95 @@
+"""The tutorial works as it is written: its files and commands, one after the other, in an empty folder."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+#: Every block: its language, the file that it is (if any), and its text.
+BLOCKS = re.findall(r'^```(\w+)(?: title="(.*?)")?\n(.*?)^```$', PAGE, flags=re.DOTALL | re.MULTILINE)
+
+NUMBER = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
+
+
+def pattern(line: str) -> str:
+    """What a printed line has to match: its words, and numbers where it has numbers.
+
+    Processors differ in the last digit of an exponential function, and a search goes another way from there.
+    """
+    words = [r"\s*".join(map(re.escape, part.split())) for part in re.split(NUMBER, line)]
+    return r"\s*" + rf"\s*{NUMBER}\s*".join(words) + r"\s*"
+
+
+def check_printed(expected: str, printed: str) -> None:
+    lines = iter(printed.splitlines())
+    for line in expected.splitlines():
+        if line.strip() in ("", "..."):
+            continue
+        for found in lines:
+            if re.fullmatch(pattern(line), found):
+                break
+        else:
+            pytest.fail(f"the tutorial says that this is printed (in this order): {line}\nprinted was:\n{printed}")
+
+
+def environment(site: Path) -> dict[str, str]:
+    """One in which pip installs into `site`, without the network where setuptools and wheel are at hand."""
+    here = {"PIP_TARGET": str(site), "PIP_NO_DEPS": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    if all(importlib.util.find_spec(name) for name in ("setuptools", "wheel")):
+        here["PIP_NO_BUILD_ISOLATION"] = "0"  # pip's way to say: without isolation
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    modules = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, **here, "PATH": programs, "PYTHONPATH": modules}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder after the whole page."""
+    folder, site = tmp_path_factory.mktemp("tutorial"), tmp_path_factory.mktemp("site")
+    printed = ""
+    for language, file, text in BLOCKS:
+        if file:
+            (folder / file).write_text(text, encoding="utf-8")
+        elif language == "sh":
+            command = ["bash", "-e", "-c", text]
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=300, env=environment(site)
+            )
+            assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+            assert "Traceback" not in done.stderr
+            printed = done.stdout if "||" not in text else done.stderr + done.stdout
+        else:
+            check_printed(text, printed)
+    return folder
+
+
+def test_every_command_works_and_prints_what_is_shown(played: Path) -> None:
+    stores = {path.parent.name for path in played.glob("results/*/journal.db")}
+    assert stores == {"by_hand.study", "landing.study", "lander.study"}
+    assert (played / "results" / "landing.study" / "report-set.html").exists()
+
+
+def test_the_first_program_has_thirty_lines_at_most() -> None:
+    program = next(text for _, file, text in BLOCKS if file == "landing.py")
+    assert len([line for line in program.splitlines() if line.strip()]) <= 30
+
+
+def test_every_block_is_a_file_a_command_or_what_a_command_prints() -> None:
+    kinds = [language if not file else "file" for language, file, _ in BLOCKS]
+    assert set(kinds) == {"file", "sh", "text"}
+    assert len(kinds) == PAGE.count("```") / 2
+    for kind, before in zip(kinds[1:], kinds, strict=False):
+        assert kind != "text" or before == "sh"
+
+
+def test_a_line_that_is_not_printed_is_noticed() -> None:
+    check_printed("best  1.5 kN\n...\nend", "x\nbest 2.25e3 kN\ny\nend")
+    for wrong in ("worst  1.5 kN", "best 1.5 N", "end\nbest 1 kN"):
+        with pytest.raises(pytest.fail.Exception, match="the tutorial says"):
+            check_printed(wrong, "x\nbest 2.25e3 kN\ny\nend")
