@@ -41,10 +41,7 @@ def best(evaluate: InProcess) -> float:
 @pytest.mark.parametrize(
     ("solver", "settings"),
     [
-        (DifferentialEvolution, {"population": 12}),
         (DifferentialEvolution, {"strategy": "rand1exp", "weight_low": 0.6, "weight_high": 0.6, "generations": 4}),
-        (DifferentialEvolution, {"population": 10, "generations": 3, "polish": True}),
-        (DualAnnealing, {"iterations": 30}),
         (DualAnnealing, {"iterations": 5, "polish": True}),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),

@@ -128,22 +128,19 @@ def best(evaluate: InProcess, start=None) -> np.ndarray:
 @pytest.mark.parametrize(
     ("solver", "settings"),
     [
-        (SLSQP, {}),
         (SLSQP, {"starts": 3, "differences": "central"}),
-        (NelderMead, {}),
         (NelderMead, {"starts": 2, "adaptive": True}),
-        (LeastSquares, {}),
         (LeastSquares, {"starts": 3, "differences": "central"}),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value) or "plain",
 )
 def test_they_keep_the_rules_of_solvers(solver, settings):
-    check_solver(solver, settings)
+    check_solver(solver, settings, budget=40)
 
 
 @pytest.mark.parametrize("solver", [SLSQP, NelderMead, LeastSquares])
 def test_they_keep_the_rules_also_with_derivatives_and_without_limits(solver):
-    check_solver(solver, problems=[ROSENBROCK[0]])
+    check_solver(solver, problems=[ROSENBROCK[0]], budget=40)
 
 
 # --------------------------------------------------------------------------------------------------------------- slsqp

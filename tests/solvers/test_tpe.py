@@ -34,9 +34,8 @@ def run(problem, budget, *, seed=1, start=None, **settings) -> InProcess:
     return evaluate
 
 
-@pytest.mark.parametrize("settings", [{"startup": 5}, {"startup": 5, "look_ahead": 1, "joint": False, "liar": True}])
-def test_it_keeps_the_rules_of_solvers(settings):
-    check_solver(TPE, settings, budget=20)
+def test_it_keeps_the_rules_of_solvers():
+    check_solver(TPE, {"startup": 5, "look_ahead": 1, "joint": False, "liar": True}, budget=20)
 
 
 # ------------------------------------------------------------------------------------------------------- as in Optuna
