@@ -317,7 +317,7 @@ class Jobs:
             self._told = ("", -MESSAGE)
             return
         running = sum(job.running is not None for job in self._jobs)
-        text = f"waiting for jobs: {len(self._jobs)} submitted, {running} running"
+        text = f"{len(self._jobs)} submitted, {running} running"
         now = time.monotonic()
         if text != self._told[0] or now - self._told[1] > MESSAGE:
             self._told = (text, now)

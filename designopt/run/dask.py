@@ -20,7 +20,7 @@ from designopt.run.dask_worker import DeliveredProblem, ExitCodes
 from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError, resume_command
 from designopt.run.executor import Chunk, Completion, Loss
-from designopt.run.watch import PREPARATIONS, SLACK, Death
+from designopt.run.watch import SLACK, Death
 from designopt.study.study import Execution
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
@@ -70,6 +70,7 @@ class Dask:
         self._connection = connection
         self._client = connection.client
         self._limit = delivery.timeout
+        self._preparation = delivery.preparation
         self._futures: dict[int, tuple[Any, Chunk]] = {}
         self._done: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._limbo: dict[int, tuple[Chunk, str, float]] = {}
@@ -262,7 +263,7 @@ class Dask:
         if not self._futures or self._limbo:
             return
         longest = max(len(chunk) for _, chunk in self._futures.values())
-        patience = PATIENCE if self._answered else max(PATIENCE, PREPARATIONS * limit)  # the model is being prepared
+        patience = PATIENCE if self._answered else max(PATIENCE, self._preparation or 0.0)
         if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()

@@ -44,7 +44,8 @@ class DeliveredProblem(WorkerPlugin):
         if self.local:
             ignore_interrupts()
         death = read_death(self.run, identity)
-        self.watch = Watch(self.run, identity, worker.address, self.delivery.timeout if worker.nanny else None)
+        limits = (self.delivery.timeout, self.delivery.preparation) if worker.nanny else (None, None)
+        self.watch = Watch(self.run, identity, worker.address, *limits)
         _problems[self.run] = self
         if death is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(death)})
@@ -141,6 +142,7 @@ class RunGuard(SchedulerPlugin):
         self.name = f"designopt-guard-{run}"
         self.run = run
         self.client = client
+        self.before = 0
 
     def _others(self, scheduler: Any) -> list[RunGuard]:
         return [p for p in scheduler.plugins.values() if isinstance(p, RunGuard) and p.run != self.run]

@@ -13,6 +13,9 @@ from designopt.run.evaluate import Evaluator
 from designopt.space import Space
 from designopt.study.study import Parameter, Scenario, Study
 
+#: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
+PREPARATIONS, PREPARATION = 10.0, 60.0
+
 _loading = False
 
 
@@ -32,6 +35,7 @@ class Delivery:
     files: tuple[tuple[str, bytes], ...]
     versions: Mapping[str, str]
     timeout: float | None = None
+    preparation: float | None = None
     allow_version_skew: bool = False
 
     @classmethod
@@ -49,6 +53,7 @@ class Delivery:
             files=tuple(files),
             versions=versions([use.plugin for use in uses]),
             timeout=study.execution.timeout,
+            preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
         )
 
@@ -88,6 +93,11 @@ class Delivery:
         if plugin.version != version:
             raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
         return Use(plugin, settings)
+
+
+def preparation_limit(timeout: float | None) -> float | None:
+    """How long the set-up of a model may take on a worker; None without a time-out."""
+    return None if timeout is None else max(PREPARATION, PREPARATIONS * timeout)
 
 
 def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:

@@ -28,10 +28,6 @@ PREPARING = -1
 SLACK = 1.25
 #: ... and set anew when this share of a limit has passed, so that each evaluation has one limit at least.
 RENEW = SLACK - 1.0
-#: The set-up of a model may take so many limits of an evaluation ...
-PREPARATIONS = 10.0
-#: ... and at least so many seconds.
-PREPARATION = 60.0
 
 
 def folder(run: str, worker: str) -> Path:
@@ -76,7 +72,7 @@ class Death:
         """The end of a sentence that begins with the worker process."""
         code = self.exit_code
         if self.timed_out and self.position == PREPARING:
-            return "was ended because the set-up of the model took longer than 10 times the time-out (and a minute)"
+            return "was ended because the set-up took longer than ten time-outs and a minute"
         if code is None:
             fatal = self.trace.partition("\n")[0].removeprefix("Fatal Python error: ")
             return f"died ({fatal})" if fatal else "vanished"
@@ -90,15 +86,20 @@ class Death:
 class Watch:
     """Keeps the notes of this worker process, and ends it when an evaluation takes longer than `limit` seconds.
 
+    `preparation` is that limit for the model's set-up.
+
     The end comes from a thread of the interpreter's own C code, which works even when an extension holds the
     interpreter's lock.
     """
 
-    def __init__(self, run: str, worker: str, address: str, limit: float | None) -> None:
+    def __init__(
+        self, run: str, worker: str, address: str, limit: float | None, preparation: float | None = None
+    ) -> None:
         place = folder(run, worker)
         self._place = place
         self._address = address
         self._limit = limit
+        self._preparation = preparation
         self._armed = -float("inf")
         self.chunk = _IDLE
         place.mkdir(mode=0o700, exist_ok=True)
@@ -119,9 +120,8 @@ class Watch:
         """A chunk begins; until its first evaluation does, the model may have to be prepared."""
         self.chunk = chunk
         _NOTE.pack_into(self._note, 0, chunk, PREPARING)
-        if self._limit is not None and preparing:
-            limit = max(PREPARATION, PREPARATIONS * self._limit)
-            faulthandler.dump_traceback_later(limit, exit=True, file=self._trace)
+        if self._preparation is not None and preparing:
+            faulthandler.dump_traceback_later(self._preparation, exit=True, file=self._trace)
 
     def begin(self, position: int) -> None:
         """The evaluation at `position` of the chunk begins."""
@@ -134,7 +134,7 @@ class Watch:
 
     def end_chunk(self) -> None:
         """The chunk is done."""
-        if self._limit is not None:
+        if self._limit is not None or self._preparation is not None:
             faulthandler.cancel_dump_traceback_later()
             self._armed = -float("inf")
         self.chunk = _IDLE

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
-from designopt.plugin import Use
+from designopt.plugin import Use, find, load_file
 from designopt.run.errors import FailurePolicyStop, WorkersError
 from designopt.run.journal import Journal
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
+
+MODELS = Path(__file__).with_name("plugins_clusters.py")
 
 
 def learning(executor, **more):
@@ -219,6 +221,15 @@ def test_a_model_that_cannot_be_prepared_ends_the_run_with_a_line_that_says_why(
 def test_a_model_that_ends_its_process_when_prepared_ends_the_run_with_a_line_that_says_so(tmp_path):
     study = make_study("fragile", minimize=("value",), names=("a",), execution={"executor": "dask", "workers": 1})
     with pytest.raises(WorkersError, match=r"die while they prepare the model: .* ended itself with exit code 3"):
+        run_study(study, tmp_path / "s")
+
+
+def test_a_set_up_that_does_not_end_is_ended_where_the_study_sets_a_time_out(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.delivery.PREPARATION", 0.5)
+    load_file(str(MODELS), MODELS.read_bytes())
+    study = make_study("bowl", minimize=("value",), names=("a",), execution={"workers": 1, "timeout": 0.05})
+    object.__setattr__(study, "model", Use(find("model", "endless_set_up"), {}))
+    with pytest.raises(WorkersError, match=r"die while they prepare the model: .* longer than ten time-outs"):
         run_study(study, tmp_path / "s")
 
 

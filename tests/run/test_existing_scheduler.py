@@ -1,12 +1,17 @@
 """Runs on a Dask scheduler that runs already."""
 
 import socket
+import subprocess
+import sys
+import time
 
+import numpy as np
 import pytest
 from dask_processes import Cluster
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
 
 from designopt.run.errors import WorkersError
+from designopt.run.journal import Journal
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
 
@@ -107,3 +112,72 @@ def test_workers_with_several_threads_are_refused(tmp_path):
             run_study(study(), tmp_path / "s", scheduler=threaded.address)
     finally:
         threaded.close()
+
+
+STRANGE = """\
+from designopt.run import delivery
+ours = delivery.versions
+delivery.versions = lambda plugins=(): {**ours(plugins), "numpy": "0.1"}
+"""
+
+
+def test_workers_that_come_later_work_and_those_with_other_versions_or_several_threads_do_not(tmp_path):
+    (tmp_path / "strange.py").write_text(STRANGE)
+    growing = Cluster(tmp_path, "--nthreads", "1", "--name", "first")
+
+    class Adding(Recorder):
+        def update(self, snapshot):
+            super().update(snapshot)
+            if len(growing.processes) == 2:
+                growing.add_worker("--nthreads", "1", "--name", "strange", "--preload", "strange.py")
+                growing.add_worker("--nthreads", "2", "--name", "threaded")
+                growing.add_worker("--nthreads", "1", "--name", "late")
+
+    try:
+        growing.wait_for(1)
+        slow = study(settings={"pause": 0.1}, stages=(listed(np.linspace(-1, 1, 200)),))
+        result = run_study(slow, tmp_path / "s", scheduler=growing.address, progress=(recorder := Adding()))
+    finally:
+        growing.close()
+    workers = {worker for (worker,) in Journal.read(result.path, result.problem).evaluations("worker")}
+    assert workers == {"first", "late"}
+    told = sorted(text for kind, text in recorder.events if kind == "worker_excluded")
+    assert told[0].startswith("worker strange gets no work: the worker has other versions: numpy")
+    assert told[1].startswith("worker threaded gets no work: it has 2 threads")
+
+
+def _traces(dask_scheduler):
+    """What runs may have changed: the number of allowed failures, plugins and resources."""
+    plugins = [*dask_scheduler.worker_plugins, *dask_scheduler.nanny_plugins, *dask_scheduler.plugins]
+    ours = [name for name in [*plugins, *dask_scheduler.resources] if "designopt" in str(name)]
+    return dask_scheduler.allowed_failures, ours
+
+
+STUDY = """\
+study: killed
+model: {use: bowl, pause: 0.05}
+space: {a: {low: -1, high: 1}}
+objectives: [{name: height, minimize: height}]
+solver: {use: full_factorial, levels: 2000}
+"""
+
+
+def test_a_scheduler_is_left_as_it_was_also_by_a_run_that_is_killed(cluster, tmp_path):
+    from distributed import Client
+
+    with Client(cluster.address, set_as_default=False) as client:
+        before = client.run_on_scheduler(_traces)
+        assert before == (3, [])
+        (tmp_path / "study.yaml").write_text(STUDY)
+        command = [sys.executable, "-m", "designopt", "run", "study.yaml", "--plugin", PLUGINS]
+        command += ["--scheduler", cluster.address]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            deadline = time.monotonic() + 60
+            while client.run_on_scheduler(_traces)[0] != 0:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            run.kill()
+        deadline = time.monotonic() + 20
+        while client.run_on_scheduler(_traces) != before:
+            assert time.monotonic() < deadline, client.run_on_scheduler(_traces)
+            time.sleep(0.1)
