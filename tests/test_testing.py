@@ -2,13 +2,14 @@
 
 import itertools
 import random
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
 import pytest
 
 from designopt import plugin
-from designopt.plugin import Array, Diverged, InvalidDesign, model, solver
+from designopt.plugin import Array, Diverged, InvalidDesign, InvalidSetting, Use, model, solver
 from designopt.problem import StageEnded
 from designopt.study.study import Parameter, Scenario
 from designopt.testing import InProcess, check_model, check_solver, no_outcomes, problem_from
@@ -69,6 +70,99 @@ def test_no_outcomes_are_empty_outcomes():
     none = no_outcomes(problem_from(line, SQUARE, minimize="fg"))
     assert none.X.shape == (0, 2)
     assert none.objectives.shape == (0, 2)
+
+
+def test_what_the_model_refuses_is_invalid_and_costs_no_budget():
+    def function(design, scenario):
+        if design["x"] > 0.5:
+            raise InvalidDesign("too large")
+        return {"f": design["x"]}
+
+    evaluate = InProcess(problem_from(function, SQUARE, minimize="f"), budget=2)
+    out = evaluate(np.array([[0.6, 0.0], [0.1, 0.0], [0.9, 0.0], [0.2, 0.0]]))
+    assert out.invalid.tolist() == [True, False, True, False]
+    assert out.violation.tolist() == [np.inf, 0.0, np.inf, 0.0]
+    with pytest.raises(StageEnded):
+        evaluate(np.array([[0.7, 0.0], [0.3, 0.0]]))
+
+
+def test_inactive_parameters_are_imputed_and_not_given_to_the_model():
+    space = (
+        Parameter("kind", "choice", values=("a", "b")),
+        Parameter("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
+    )
+    evaluate = InProcess(problem_from(lambda d, s: {"f": d.get("x", 7.0)}, space, minimize="f"))
+    out = evaluate(np.array([[0.0, 0.9], [1.0, 0.9]]))
+    assert out.objectives[:, 0].tolist() == [7.0, 0.9]
+    assert out.X.tolist() == [[0.0, 0.5], [1.0, 0.9]]
+
+
+def test_random_numbers_of_a_model_follow_from_the_design():
+    @model("chancy", version=1, unchecked=True)
+    def chancy(design, scenario, rng):
+        return {"f": rng.random()}
+
+    problem = replace(problem_from(line, SQUARE, minimize="f"), model=Use(chancy.__designopt__), seed=1)
+    X = np.array([[0.1, 0.2], [0.3, 0.4]])
+    first, again = InProcess(problem)(X), InProcess(problem)(X[::-1])
+    assert first.objectives.tolist() == again.objectives[::-1].tolist()
+    assert first.objectives[0] != first.objectives[1]
+
+
+def test_derivatives_are_recorded_where_the_problem_asks_for_them():
+    @model("derived", version=1, unchecked=True)
+    class Derived:
+        def evaluate(self, design, scenario):
+            return {"f": design["x"] ** 2}
+
+        def gradient(self, design, scenario):
+            if design["x"] > 0.5:
+                raise Diverged("a kink")
+            return {"f": {"x": 2.0 * design["x"]}}
+
+    problem = replace(problem_from(line, SQUARE, minimize="f"), model=Use(Derived.__designopt__), gradients=True)
+    X = np.array([[0.25, 0.0], [0.75, 0.0]])
+    out = InProcess(problem)(X)
+    np.testing.assert_array_equal(problem.objective_gradients(X, out.figures)[:, 0, 0], [0.5, np.nan])
+    np.testing.assert_array_equal(out.figures["d(f)/d(x)"], [[0.5], [np.nan]])
+
+
+def asked_ahead(look_ahead, budget=None, ends_after=None, refused=()):
+    """What is asked and told, in order, when designs are numbered by their first value."""
+
+    def function(design, scenario):
+        if round(10 * design["x"]) in refused:
+            raise InvalidDesign("refused")
+        return {"f": design["x"]}
+
+    evaluate = InProcess(problem_from(function, SQUARE, minimize="f"), budget)
+    talk = []
+
+    def ask():
+        number = sum(event.startswith("ask") for event in talk)
+        talk.append(f"ask {number}")
+        return np.empty((0, 2)) if number == ends_after else np.array([[number / 10.0, 0.0]])
+
+    def tell(outcomes):
+        talk.append(f"tell {round(10 * outcomes.X[0, 0])}")
+
+    try:
+        evaluate.ahead(ask, tell, look_ahead)
+        talk.append("done")
+    except StageEnded:
+        talk.append("ended")
+    return ", ".join(talk)
+
+
+def test_ask_i_comes_after_the_tell_of_i_minus_the_look_ahead_and_before_the_next():
+    assert asked_ahead(1, ends_after=2) == "ask 0, tell 0, ask 1, tell 1, ask 2, done"
+    assert asked_ahead(2, ends_after=3) == "ask 0, ask 1, tell 0, ask 2, tell 1, ask 3, tell 2, done"
+    assert asked_ahead(5, ends_after=2) == "ask 0, ask 1, ask 2, tell 0, tell 1, done"
+
+
+def test_what_is_asked_ahead_is_told_before_a_spent_budget_ends_the_stage():
+    assert asked_ahead(2, budget=3) == "ask 0, ask 1, tell 0, ask 2, tell 1, tell 2, ended"
+    assert asked_ahead(2, budget=2, refused=(1,)) == "ask 0, ask 1, tell 0, tell 1, ask 2, tell 2, ended"
 
 
 # ------------------------------------------------------------------------------------------------------------- solvers
@@ -167,6 +261,46 @@ def that_catches_everything(self, problem, evaluate, rng, start):
         pass
 
 
+def that_catches_what_comes_later(self, problem, evaluate, rng, start):
+    out = evaluate(draws(rng, problem))
+    while len(out):
+        try:
+            evaluate(draws(rng, problem))
+        except Exception:
+            return
+
+
+def that_changes_outcomes(self, problem, evaluate, rng, start):
+    while True:
+        evaluate(draws(rng, problem)).objectives[:] = 0.0
+
+
+def that_seeds_numpy(self, problem, evaluate, rng, start):
+    np.random.seed(1)
+    evaluate(draws(rng, problem))
+
+
+def that_returns_a_number(self, problem, evaluate, rng, start):
+    evaluate(draws(rng, problem))
+    return 3
+
+
+def that_depends_on_the_budget(self, problem, evaluate, rng, start):
+    evaluate(draws(rng, problem, 20 if getattr(evaluate, "_budget", 0) > 150 else 10))
+
+
+def that_forgets_its_start(self, problem, evaluate, rng, start):
+    evaluate(draws(rng if not len(start) else np.random.default_rng(next(instances)), problem))
+
+
+def that_asks_ahead_for_two(self, problem, evaluate, rng, start):
+    evaluate.ahead(lambda: draws(rng, problem, 2), lambda outcomes: None, 2)
+
+
+def that_looks_no_design_ahead(self, problem, evaluate, rng, start):
+    evaluate.ahead(lambda: draws(rng, problem, 1), lambda outcomes: None, 0)
+
+
 def that_trips_over_failures(self, problem, evaluate, rng, start):
     for _ in range(100):
         out = evaluate(draws(rng, problem))
@@ -188,12 +322,50 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (that_never_ends, "batches did not spend a budget of 150 designs"),
         (that_goes_on_after_the_end, "evaluate was called again after it had raised StageEnded"),
         (that_catches_everything, "swallows StageEnded; what evaluate raises has to pass through solve"),
+        (that_catches_what_comes_later, "swallows StageEnded; what evaluate raises has to pass through solve"),
+        (that_changes_outcomes, "changes the objectives of the outcomes that it is given"),
+        (that_seeds_numpy, r"uses the global generator of numpy.random or random; it has to use rng alone"),
+        (that_returns_a_number, "solve returns 3; it may return a sentence that tells why it ended"),
+        (that_depends_on_the_budget, "a new instance asked for other designs"),
+        (that_forgets_its_start, "asked for other designs although its generator and start were equal"),
+        (that_asks_ahead_for_two, "asks ahead for 2 designs at once; it has to be one or none"),
+        (that_looks_no_design_ahead, "looks 0 designs ahead; it has to be a whole number from 1 on"),
         (that_trips_over_failures, "the solver's own mistake"),
     ],
 )
 def test_a_solver_that_breaks_a_rule_is_found(body, message):
     with pytest.raises(AssertionError, match=message):
         check_solver(declared(body))
+
+
+def test_a_search_that_asks_ahead_keeps_all_rules():
+    def search(self, problem, evaluate, rng, start):
+        known = []
+        evaluate.ahead(lambda: draws(rng, problem, 1) if len(known) < 99 else draws(rng, problem, 0), known.append, 3)
+        return "has had enough"
+
+    check_solver(declared(search))
+
+
+def of_one_objective_alone(count):
+    def check(self, problem):
+        if len(problem.objectives) != count:
+            raise InvalidSetting("use", f"needs {count} objectives")
+
+    def search(self, problem, evaluate, rng, start):
+        evaluate(draws(rng, problem))
+
+    return solver("declared", version=1)(
+        type("Declared", (), {"solve": search, "check": check, "minimum_budget": lambda self, problem: count - 1})
+    )
+
+
+def test_a_solver_is_tried_on_the_problems_that_it_accepts():
+    with pytest.raises(AssertionError, match=r"refuses all problems \(use: needs 3 objectives\); give others"):
+        check_solver(of_one_objective_alone(3))
+    with pytest.raises(AssertionError, match="minimum_budget gives 0; it has to be a whole number from 1 on"):
+        check_solver(of_one_objective_alone(1))
+    check_solver(of_one_objective_alone(2))
 
 
 def test_the_global_generators_are_left_as_they_were():
@@ -380,3 +552,90 @@ def test_settings_have_to_exist():
         check_model(checked, {"gian": 2.0})
     with pytest.raises(AssertionError, match="is not a model plugin; decorate it"):
         check_model(int)
+
+
+# ------------------------------------------------------------------------------------- derivatives and random numbers
+
+
+class Slope(TypedDict):
+    y: float
+
+
+def check_derivative(gradient, function=lambda x: x**3, designs=({"x": 1.5}, {"x": -2.0}, {"x": 0.0}), **options):
+    @model("checked", version=1)
+    class Checked:
+        def evaluate(self, design, scenario) -> Slope:
+            return {"y": function(design["x"])}
+
+    Checked.gradient = lambda self, design, scenario: gradient(design)
+    model("checked", version=1)(Checked)
+    check_model(Checked, {}, designs, **options)
+
+
+def cut(x):
+    if x < 0.0:
+        raise InvalidDesign("negative")
+    return x**1.5
+
+
+@pytest.mark.parametrize(
+    ("gradient", "options"),
+    [
+        (lambda d: {"y": {"x": 3.0 * d["x"] ** 2}}, {}),
+        (lambda d: {}, {}),
+        (lambda d: {"y": {"x": float("nan")}}, {}),
+        (lambda d: {"y": {"x": 3.003 * d["x"] ** 2}}, {"gradient_tolerance": 2e-3}),
+        (lambda d: {"y": {"x": 1.5 * d["x"] ** 0.5}}, {"function": cut, "designs": ({"x": 0.0}, {"x": 2.0})}),
+        (lambda d: {"y": {"x": 1e6}}, {"function": lambda x: 1e6 * x, "designs": ({"x": 1e-9},)}),
+        (lambda d: {"y": {"x": np.exp(d["x"])}}, {"function": np.exp}),
+    ],
+)
+def test_derivatives_that_agree_with_differences_are_passed(gradient, options):
+    check_derivative(gradient, **options)
+
+
+def spoiling(design):
+    return {"y": {"x": design.pop("x")}}
+
+
+@pytest.mark.parametrize(
+    ("gradient", "message"),
+    [
+        (lambda d: {"y": {"x": -3.0 * d["x"] ** 2}}, r"derivative of y by x as .*; central differences give 12"),
+        (lambda d: {"y": {"x": 3.0003 * d["x"] ** 2}}, "central differences give"),
+        (lambda d: {"z": {"x": 1.0}}, "gives the derivative of 'z', which is none of its outputs"),
+        (lambda d: {"y": {"w": 1.0}}, "gives the derivative of y by 'w', which is no real input"),
+        (spoiling, "gradient changes the design or scenario that it is given"),
+    ],
+)
+def test_a_wrong_derivative_is_found(gradient, message):
+    with pytest.raises(AssertionError, match=message):
+        check_derivative(gradient)
+
+
+def test_a_derivative_by_something_that_is_no_number_is_found():
+    with pytest.raises(AssertionError, match="gives the derivative of y by 'kind', which is no real input"):
+        check_derivative(lambda d: {"y": {"kind": 1.0}}, designs=({"x": 1.0, "kind": "a"},))
+
+
+def test_where_a_model_knows_no_derivative_it_may_say_so():
+    def gradient(design):
+        raise Diverged("a kink")
+
+    check_derivative(gradient, function=abs)
+
+
+def test_a_model_with_random_numbers_keeps_the_rules_if_they_come_from_its_generator():
+    @model("checked", version=1, arrays={"path": Array(("time",), "m")})
+    def noisy(design, scenario, wanted, rng) -> tuple[Out, dict]:
+        path = design["x"] + rng.standard_normal(4)
+        return {"y": path.sum(), "z": 1.0}, {"path": path} if wanted else {}
+
+    check_model(noisy, {}, [{"x": 1.0}, {"x": 2.0}])
+
+    @model("checked", version=1)
+    def worldly(design, scenario, rng) -> Out:
+        return {"y": np.random.random(), "z": rng.random()}
+
+    with pytest.raises(AssertionError, match=r"has another y .* when it is asked again"):
+        check_model(worldly, {}, [{"x": 1.0}])

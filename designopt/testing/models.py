@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, Use
-from designopt.testing.evaluation import prepared
+from designopt.testing.evaluation import chance, prepared
 
 
 def check_model(
@@ -20,13 +20,16 @@ def check_model(
     scenarios: Sequence[Mapping[str, Any]] = ({},),
     refused: Sequence[Mapping[str, Any]] = (),
     diverging: Sequence[Mapping[str, Any]] = (),
+    gradient_tolerance: float = 1e-5,
 ) -> None:
     """The rules every model keeps, tried on `designs` (in the model's units) in each of `scenarios`.
 
     The same design has the same answer bit for bit, whatever was evaluated before, in this instance and in a new one;
     it gives the outputs and arrays it declares, finite and with the declared axes, and changes neither its arguments
-    nor earlier answers. It raises `InvalidDesign` for each of `refused` and `Diverged` for each of `diverging`.
-    Raises `AssertionError`.
+    nor earlier answers. It raises `InvalidDesign` for each of `refused` and `Diverged` for each of `diverging`. The
+    answers of a model that uses random numbers follow from its generator alone. Where a model has a ``gradient``, it
+    agrees with central differences of the outputs to `gradient_tolerance` of the larger of the two, and the error of
+    the differences on top (larger where the outputs are noisy or have a kink). Raises `AssertionError`.
     """
     plugin = target if isinstance(target, Plugin) else getattr(target, "__designopt__", None)
     if not isinstance(plugin, Plugin) or plugin.kind != "model":
@@ -46,6 +49,7 @@ def check_model(
         _check_same(plugin, cases[i], kept[i], first[i], "after others were evaluated: it shares its memory with them")
         _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(plugin, cases[i], kept[i], _answer(prepared(use), plugin, *cases[i]), "in a new instance")
+        _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
     for bad, expected in [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]:
         _check_raises(plugin, model, bad, scenarios[0], expected)
     for i, case in enumerate(cases):
@@ -55,17 +59,77 @@ def check_model(
 def _answer(model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
     given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     if plugin.takes_arrays:
-        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays))
-        bare, none = model.evaluate(*given, frozenset())
+        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays), **_chance(plugin))
+        bare, none = model.evaluate(*given, frozenset(), **_chance(plugin))
         if none:
             raise AssertionError(f"{plugin.name} gives arrays ({', '.join(none)}) when none is wanted")
         if bare != outputs:
             raise AssertionError(f"{plugin.name} has other outputs when no arrays are wanted")
     else:
-        outputs, arrays = model.evaluate(*given), {}
+        outputs, arrays = model.evaluate(*given, **_chance(plugin)), {}
     if given != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
     return outputs, arrays
+
+
+def _chance(plugin: Plugin) -> dict[str, Any]:
+    """A new generator of the one seed with which a model that takes one is tried."""
+    return chance(1 if plugin.takes_rng else None)
+
+
+def _check_gradient(
+    plugin: Plugin, model: Any, case: tuple[Any, Any], outputs: Mapping[str, Any], tolerance: float
+) -> None:
+    """The derivatives that the model gives, against differences of its outputs."""
+    if not plugin.has_gradient:
+        return
+    design, scenario = case
+    where = f"for design {dict(design)} in scenario {dict(scenario)}"
+    try:
+        given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+        gradient = copy.deepcopy(model.gradient(*given, **_chance(plugin)))
+    except Diverged:
+        return
+    if given != (dict(design), dict(scenario)):
+        raise AssertionError(f"{plugin.name}.gradient changes the design or scenario that it is given")
+    for output, slopes in gradient.items():
+        if output not in outputs:
+            raise AssertionError(f"{plugin.name} gives the derivative of '{output}', which is none of its outputs")
+        for name, slope in slopes.items():
+            if name not in design or isinstance(design[name], (str, bool)):
+                raise AssertionError(
+                    f"{plugin.name} gives the derivative of {output} by '{name}', which is no real input {where}"
+                )
+            found = _differences(plugin, model, design, scenario, output, name) if np.isfinite(slope) else None
+            if found is not None and abs(slope - found[0]) > tolerance * max(abs(slope), abs(found[0])) + found[1]:
+                raise AssertionError(
+                    f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {where}; central "
+                    f"differences give {found[0]:.9g}"
+                )
+
+
+def _differences(
+    plugin: Plugin, model: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], output: str, name: str
+) -> tuple[float, float] | None:
+    """The derivative by central differences with one step and its half, extrapolated, and its error.
+
+    None where a design beside this one has no answer.
+    """
+    step = 1e-3 * (abs(float(design[name])) or 1.0)
+    slopes, size = [], 0.0
+    for h in (step, step / 2.0):
+        try:
+            ends = [
+                float(_answer(model, plugin, {**design, name: float(design[name]) + side * h}, scenario)[0][output])
+                for side in (1.0, -1.0)
+            ]
+        except (Diverged, InvalidDesign):
+            return None
+        slopes.append((ends[0] - ends[1]) / (2.0 * h))
+        size = max(size, *map(abs, ends))
+    extrapolated = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the error of second order, Richardson (1911)
+    rounding = 10.0 * np.finfo(float).eps * size / step
+    return extrapolated, abs(extrapolated - slopes[1]) / 10.0 + rounding
 
 
 def _check_answer(plugin: Plugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
