@@ -68,17 +68,16 @@ class Ahead:
     # ------------------------------------------------------------------------------------------------------ ask
 
     def _may_ask(self) -> bool:
-        budget = self._run.budget
-        if self._over or len(self._out) >= self._look_ahead:
-            return False
-        if budget.fruitless or (budget.designs_left <= 0 and not self._out):
+        run, budget = self._run, self._run.budget
+        used_up = budget.designs_left <= 0  # until one of those on their way turns out to be refused
+        if not self._over and (budget.fruitless or run.ended_before(run.asked + 1) or (used_up and not self._out)):
             self._over = self.ended = True
-        return not self._over and budget.designs_left > 0
+        return not self._over and not used_up and len(self._out) < self._look_ahead
 
     def _ask(self) -> Work:
         run = self._run
         index = run.asked
-        if run.ended_before(index + 1) or run.out_of_time():
+        if run.out_of_time():
             self._over = self.ended = True
             return _nothing(run)
         X = run.admitted(self._ask_solver())

@@ -3,6 +3,7 @@
 import concurrent.futures
 import dataclasses
 import signal
+import sqlite3
 import threading
 import time
 
@@ -158,6 +159,20 @@ def test_the_end_of_its_time_is_repeated_by_a_resume_and_lifted_by_more_time(tmp
     grown = run_study(longer, tmp_path / "s", resume=True)
     assert grown.counts["points"] > first.counts["points"]
     assert grown.outcomes.X[: len(first.outcomes)].tolist() == first.outcomes.X.tolist()
+
+
+def test_an_end_of_time_with_nothing_told_of_what_was_on_its_way_is_repeated_too(tmp_path):
+    study = follower(count=30, look_ahead=6, budget=Budget(wall=60.0))
+    run_study(study, tmp_path / "s")
+    db = sqlite3.connect(tmp_path / "s" / "journal.db")  # as if the time had ended when 3 of 9 were ready
+    db.execute("DELETE FROM evaluation WHERE design >= 3")
+    db.execute("DELETE FROM point WHERE ask >= 9")
+    db.execute("DELETE FROM design WHERE id >= 9")
+    db.execute("INSERT INTO ending VALUES (1, 3, 9, '[3, 4, 5, 6, 7, 8]', 60.0)")
+    db.commit()
+    db.close()
+    resumed = run_study(study, tmp_path / "s", resume=True)
+    assert (resumed.counts["points"], resumed.counts["evaluations"]) == (9, 3)
 
 
 def test_growth_of_the_hypervolume_is_looked_at_once_for_each_look_ahead(tmp_path):

@@ -99,7 +99,8 @@ def test_runs_killed_at_random_moments_and_resumed_equal_the_uninterrupted_one(t
         if (store / "journal.db").exists():
             assert evaluations(store) >= recorded
             recorded = evaluations(store)
-    code, errors = finish(start(store, executor, 0.005, *(["resume"] if (store / "journal.db").exists() else [])))
+    last = start(store, executor, 0.005, *(["resume"] if (store / "journal.db").exists() else []))
+    code, errors = finish(last, timeout=300)
     assert code == 0, errors
     assert dump(Result.open(store, study(0.005, "serial"))) == expected
 
