@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, Required, TypedDict
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -99,8 +100,13 @@ def scenarios(
     return made.scenarios
 
 
+@lru_cache(maxsize=1)
+def _named_type() -> Checked:
+    return checker(ScenarioSection)
+
+
 def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -> None:
-    named, found = check(checker(ScenarioSection), {k: v for k, v in section.items() if k == "name"}, ctx.read)
+    named, found = check(_named_type(), {k: v for k, v in section.items() if k == "name"}, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
     values = {k: v for k, v in section.items() if k != "name"}
     if made.against is not None:

@@ -6,7 +6,7 @@ All three come from the annotations the plugin was declared with.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
 from designopt.study import units
 from designopt.study.annotations import type_words
 from designopt.study.findings import Finding
-from designopt.study.values import Checked, Entry, Reader, adapted, check, members_of, table
+from designopt.study.values import Checked, Entry, Reader, adapted, check, checker, members_of, table
 
 
 def no_files(name: str) -> bytes:
@@ -29,18 +29,27 @@ def settings_type(plugin: Plugin) -> Checked:
     return fields_type(plugin.name, plugin.settings)
 
 
-#: The checks made so far by the identity of their fields, which are kept with them: making one takes milliseconds.
-_made: dict[int, tuple[Mapping[str, Field], Checked]] = {}
+#: The checks made so far by the identity of what they are for, which is kept with them: making one takes milliseconds.
+_made: dict[int, tuple[Any, Checked]] = {}
+
+
+def _once(what: Any, make: Callable[[], Checked]) -> Checked:
+    known = _made.get(id(what))
+    if known is None:
+        if len(_made) >= 1024:
+            _made.clear()
+        known = _made[id(what)] = what, make()
+    return known[1]
+
+
+def field_type(field: Field) -> Checked:
+    """The check for a value of `field`."""
+    return _once(field, lambda: checker(field.annotation))
 
 
 def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
     """The check for a mapping with the keys `fields`, which nobody changes any more."""
-    known = _made.get(id(fields))
-    if known is None:
-        if len(_made) >= 256:
-            _made.clear()
-        known = _made[id(fields)] = fields, new_fields_type(name, fields)
-    return known[1]
+    return _once(fields, lambda: new_fields_type(name, fields))
 
 
 def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:

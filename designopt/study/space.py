@@ -11,9 +11,10 @@ from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
 from designopt.study.findings import Path, nearest_or_all
+from designopt.study.settings import field_type
 from designopt.study.study import Parameter
 from designopt.study.units import Amount, UnitError
-from designopt.study.values import check, checker, out_of_range
+from designopt.study.values import check, out_of_range
 from designopt.study.when import conditional
 
 Kind = Literal["real", "int", "choice", "fixed"]
@@ -223,7 +224,7 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
         return float(value) if number and made.factor != 1.0 else value
     in_model = made.factor * value + made.offset if number and (made.factor, made.offset) != (1.0, 0.0) else value
     try:
-        checked, findings = check(checker(item.annotation), in_model, ctx.read)
+        checked, findings = check(field_type(item), in_model, ctx.read)
     except PluginError as error:
         ctx.add(path, str(error))
         return None

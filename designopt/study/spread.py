@@ -16,6 +16,7 @@ from designopt.study import units
 from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.findings import Path
+from designopt.study.settings import field_type
 from designopt.study.units import Amount, UnitError
 from designopt.study.values import check, checker
 
@@ -177,7 +178,7 @@ def _checked(ctx: Context, value: Any, item: Field | None, path: Path) -> Any:
     if item is None:
         return value
     try:
-        checked, findings = check(checker(item.annotation), value, ctx.read)
+        checked, findings = check(field_type(item), value, ctx.read)
     except PluginError as error:
         ctx.add(path, str(error))
         return None
