@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
-from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
-from designopt.run.executor import Chunk, ChunkResult
+from designopt.problem import STATUSES, Problem, derivative_name
+from designopt.run.executor import Chunk, ChunkResult, evaluation_seed
 from designopt.run.stopping import Break
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
@@ -298,7 +298,7 @@ def evaluate_one(
     if missing := [name for name in design if name in problem.space.names and name not in values]:
         raise KeyError(f"parameter '{missing[0]}' has no value")
     index = names.index(scenario) if scenario is not None else 0
-    seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index])
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
     return Evaluator.of(problem).evaluate(design, index, arrays, seed=seed)
 
 
@@ -316,7 +316,7 @@ def trial(study: Study, count: int) -> list[str]:
         if excess > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
-        done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0]))
+        done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))
         shown = ", ".join(f"{k} = {v:.6g}" for k, v in done.outputs.items()) if done.ok else done.message
         lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
     return lines
