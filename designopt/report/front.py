@@ -21,8 +21,8 @@ from designopt.report.labels import (
     plural,
     recompute,
     thinned,
+    titled,
     with_unit,
-    wrapped,
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
@@ -31,6 +31,8 @@ Rows = NDArray[np.intp]
 
 #: At most this many dominated designs are drawn, and as many front designs; the CSV has every design of the front.
 DRAWN = 3000
+#: And fewer where every pair of several objectives is drawn: so many points of one kind in all of them together.
+POINTS = 7000
 #: With more objectives than this, the first ones only are drawn against each other.
 PAIRED = 5
 
@@ -47,10 +49,12 @@ def front(result: Result) -> Section | None:
     others = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows)
     dominated = others[result.outcomes.feasible[others]]
     outside = others[~result.outcomes.feasible[others]]
+    m = min(len(problem.objectives), PAIRED)
+    limit = min(DRAWN, POINTS // (m * (m - 1) // 2))
     drawn = {
-        "breaks a limit": thinned(outside, DRAWN // 2),
-        "dominated": thinned(dominated, DRAWN),
-        "Pareto front": thinned(rows, DRAWN),
+        "breaks a limit": thinned(outside, limit // 2),
+        "dominated": thinned(dominated, limit),
+        "Pareto front": thinned(rows, limit),
     }
     notes = []
     for name, every in (("breaks a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
@@ -117,7 +121,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     # Two lines of what a plot has room for; the direction is kept where there is some.
     room = {2: 70, 3: 34, 4: 24}.get(m, 18)
     values = objective_values(result)
-    labels = [plain(t) if len(t) <= room else wrapped(t, room) for t in objective_labels(problem)]
+    labels = [titled(t, room) for t in objective_labels(problem)]
     pairs = list(combinations(range(m), 2))
     gap = 0.08 if m > 2 else 0.0
     size = (1.0 - gap * (m - 2)) / (m - 1)
@@ -260,7 +264,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
             }
         )
     ranges = _ranges(result, drawn)
-    short = [wrapped(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
+    short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
     scene = {f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j]} for j, a in enumerate("xyz")}
     return Figure(
         "The three objectives in space",

@@ -195,6 +195,11 @@ def wrapped(label: str, room: int) -> str:
     return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)
 
 
+def titled(label: str, room: int) -> str:
+    """`label` as it is where it has room, else `wrapped`."""
+    return plain(label) if len(label) <= room else wrapped(label, room)
+
+
 def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
     """At most `limit` of `rows`, evenly spread over the order in which they were asked; always the same ones."""
     if len(rows) <= limit:

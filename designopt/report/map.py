@@ -21,8 +21,8 @@ from designopt.report.labels import (
     plain,
     plural,
     thinned,
+    titled,
     with_unit,
-    wrapped,
 )
 from designopt.report.section import Choice, Figure, Section
 from designopt.run.result import Result
@@ -37,6 +37,8 @@ Rows = NDArray[np.intp]
 DRAWN = 3000
 #: Values of all figures in all scenarios together; but not fewer designs than `LEAST`.
 VALUES, LEAST = 150_000, 300
+#: Points in the plots of all pairs together.
+POINTS = 7000
 #: Pairs of at most this many parameters are drawn.
 PAIRED = 5
 
@@ -52,7 +54,8 @@ def map_figures(result: Result) -> Section | None:
         return Section("Maps", introduction="No evaluation gave a result, so there is nothing to map.")
     d = min(len(free), PAIRED)
     layers = (len(result.outcomes.figures) + len(result.problem.objectives)) * len(result.problem.scenarios)
-    shown, notes = thinned(rows, max(LEAST, min(DRAWN, VALUES // max(layers, 1)))), []
+    limit = min(DRAWN, POINTS // max(d * (d - 1) // 2, 1), VALUES // max(layers, 1))
+    shown, notes = thinned(rows, max(LEAST, limit)), []
     grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
     if grid is not None:
         figure = _heat_map(result, grid)
@@ -129,7 +132,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     variants: dict[tuple[int, ...], Any] = {}
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):
-            update = {"z": grid.take(column), "colorbar": {"title": {"text": wrapped(name, 48)}}}
+            update = {"z": grid.take(column), "colorbar": {"title": {"text": titled(name, 48)}}}
             variants[(k, s) if several else (k,)] = {"data": {"0": update}}
     first = next(iter(variants.values()))["data"]["0"]
     hovertemplate = (
@@ -235,14 +238,14 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
         left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
         bottom = max(y, 1) == max(d - 1, 1)
         axes[f"xaxis{suffix}"] = axis(
-            wrapped(parameter_label(free[x]), room) if bottom else "",
+            titled(parameter_label(free[x]), room) if bottom else "",
             domain=[left, left + size],
             anchor=f"y{suffix}",
             showticklabels=bottom,
             **_few_ticks(free[x], d),
         )
         up = (
-            {"title": wrapped(parameter_label(free[y]), room) if x == 0 else "", **_few_ticks(free[y], d)}
+            {"title": titled(parameter_label(free[y]), room) if x == 0 else "", **_few_ticks(free[y], d)}
             if pairs
             else {"title": ""}
         )
@@ -279,10 +282,10 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             update: dict[str, Any] = {"marker": {"color": column[rows]}}
             if not pairs:
                 update["y"] = column[rows]
-            title = {"text": wrapped(name, 48)}
+            title = {"text": titled(name, 48)}
             change = {"coloraxis": {"colorbar": {"title": title}}} if pairs else {"yaxis": {"title": title}}
             variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
-    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(wrapped(names[0], 48)), "showscale": bool(pairs)}
+    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(titled(names[0], 48)), "showscale": bool(pairs)}
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},

@@ -77,6 +77,7 @@
       toImageButtonOptions: {format: "svg", filename: spec.name},
     };
     const first = !figure.drawn;
+    if (!first && spec.brushed) keepBrushes(figure.plot.data[0].dimensions, shown.data[0].dimensions);
     figure.drawn = true;
     const ready = first || shown.frames.length
       ? Plotly.newPlot(figure.plot, shown.data, shown.layout, config)
@@ -111,6 +112,15 @@
 
   // Designs within the brushes of parallel coordinates; null as long as the reader has not brushed.
   let picked = null;
+
+  // What the reader has brushed outlives a new drawing.
+  function keepBrushes(from, to) {
+    const ranges = new Map(from.map(a => [a.name, a.constraintrange]));
+    for (const a of to) {
+      delete a.constraintrange;
+      if (ranges.get(a.name)) a.constraintrange = ranges.get(a.name);
+    }
+  }
 
   function watchBrushes(figure) {
     const {brushed} = figure.spec, axes = figure.spec.plot.data[0].dimensions;

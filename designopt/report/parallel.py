@@ -18,6 +18,7 @@ from designopt.report.labels import (
     plain,
     plural,
     thinned,
+    titled,
     wrapped,
 )
 from designopt.report.section import Figure, Section, Table
@@ -79,7 +80,7 @@ def parallel(result: Result) -> Section | None:
             "color": values[rows, 0],
             "colorscale": ORDERED_LINES,
             "showscale": True,
-            "colorbar": colour_bar(wrapped(labels[0], 36)),
+            "colorbar": colour_bar(titled(labels[0], 36)),
         },
         "unselected": {"line": {"opacity": 0.06}},
         "labelside": "top",
@@ -100,7 +101,7 @@ def parallel(result: Result) -> Section | None:
         figures=(
             Figure(
                 "Parameters and objectives",
-                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}, "uirevision": "kept"}},
+                {"data": [trace], "layout": {"margin": {"l": 80, "r": 70, "t": 64, "b": 28}}},
                 note=note,
                 height=440,
                 brushed=_table(result, rows),

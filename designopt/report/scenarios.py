@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
-from designopt.report.labels import chosen_once, figure_unit, number, objective_labels, plain, with_unit, wrapped
+from designopt.report.labels import chosen_once, figure_unit, number, objective_labels, plain, titled, with_unit
 from designopt.report.section import Choice, Figure, Section, Table
 from designopt.run.result import Result
 
@@ -106,7 +106,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -
     for k, (label, v) in enumerate(layers.items()):
         written = [[number(float(z), 3) for z in line] for line in v] if len(names) <= 12 else []
         text = {"text": written, "texttemplate": "%{text}"} if written else {}
-        variants[(k,)] = {"data": {"0": {"z": v, "colorbar": colour_bar(wrapped(label, 26)), **text}}}
+        variants[(k,)] = {"data": {"0": {"z": v, "colorbar": colour_bar(titled(label, 26)), **text}}}
     axes = {
         "xaxis": axis(
             "", tickvals=trace["x"], ticktext=short, showgrid=False, **({"tickangle": -40} if len(names) > 5 else {})

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from browser import errors, headless_browser, open_page, wait_until
-from given_results import at_most, grid, maximize, minimize
+from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, write_report
+from designopt.report.front import front
 from designopt.report.page import render
+from designopt.report.parallel import parallel
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +31,11 @@ def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_
     open_page(browser, write_report(given, tmp_path / "report.html"))
     assert errors(browser) == []
     assert browser.execute_script("return window.broken") is None
-    front = len(given.front())
+    good = len(given.front())
     # Front, dominated designs, designs that break a limit, and the three chosen ones: each a point in the drawing.
     drawn = count(browser, "[id^=pareto-front] .scatterlayer .point")
     assert drawn == (~given.outcomes.failed).sum() + 3
-    assert front > 5
+    assert good > 5
     assert count(browser, "[id^=maps] .heatmaplayer image") == 1
     assert count(browser, "[id^=parallel] canvas") >= 1
     loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
@@ -113,3 +115,78 @@ def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> No
     wait_until(lambda: browser.execute_script(at) == 4, "the last frame is shown")
     wait_until(lambda: browser.execute_script(at) < 4, "it begins again")
     assert errors(browser) == []
+
+
+def some_parts(given: GivenResult, folder: Path) -> Path:
+    """A page of the parts that these tests look at: a whole one takes longer to draw."""
+    parts = [part(given) for part in (front, parallel)]
+    path = folder / "report.html"
+    path.write_text(render(given, [part for part in parts if part is not None]), encoding="utf-8")
+    return path
+
+
+def test_a_brush_filters_the_table_and_sets_off_designs_in_the_other_figures(browser: Any, tmp_path: Path) -> None:
+    given = grid()
+    open_page(browser, some_parts(given, tmp_path))
+    heading = "return document.querySelector('.brushed h3').textContent"
+    feasible, good = int(given.outcomes.feasible.sum()), len(given.front())
+    # At first the front is brushed; nothing fades in the other figures before the reader has brushed.
+    assert browser.execute_script(heading) == f"Designs within the brushes: {good} of {feasible}"
+    assert count(browser, "tr.out") == 0
+    wanted = given.outcomes.feasible & (given.outcomes.figures["mass"][:, 0] <= 30.0)
+    browser.execute_script(
+        "const plot = document.querySelector('[id^=parallel] .plot');"
+        "const off = {'dimensions[4].constraintrange': null}, on = {'dimensions[2].constraintrange': [[0, 30]]};"
+        "return Plotly.restyle(plot, {...off, ...on})"
+    )
+    brushed = f"Designs within the brushes: {wanted.sum()} of {feasible}"
+    wait_until(lambda: browser.execute_script(heading) == brushed, "the table has the designs within the brush")
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('.brushed tbody tr td:first-child')].map(c => Number(c.textContent))"
+    )
+    assert set(rows) <= set(wanted.nonzero()[0].tolist())
+    picked = (
+        "const plot = document.querySelector('[id^=pareto-front] .plot');"
+        "const trace = plot.data.findIndex(t => t.name === 'Pareto front');"
+        "return Array.from(plot.data[trace].selectedpoints || [])"
+    )
+    expected = [i for i, row in enumerate(given.front()) if wanted[row]]
+    wait_until(lambda: browser.execute_script(picked) == expected, "the front sets off the designs within the brush")
+    shown = given.front()[:12]
+    assert count(browser, "tr.out") == sum(not wanted[row] for row in shown)
+    # The brush outlives a change of colours.
+    browser.find_element("id", "theme").click()
+    wait_until(lambda: browser.execute_script(picked) == expected, "the front is still set off")
+    browser.execute_script(
+        "const plot = document.querySelector('[id^=parallel] .plot');"
+        "return Plotly.restyle(plot, {'dimensions[2].constraintrange': null})"
+    )
+    everything = f"Designs within the brushes: {feasible} of {feasible}"
+    wait_until(lambda: browser.execute_script(heading) == everything, "without a brush all designs are kept")
+    assert count(browser, "tr.out") == 0
+    assert errors(browser) == []
+
+
+def test_every_figure_is_saved_as_svg_without_a_network(browser: Any, tmp_path: Path) -> None:
+    open_page(browser, some_parts(grid(), tmp_path))
+    browser.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    assert count(browser, "button.svg") == count(browser, "figure")
+    button = browser.find_element("css selector", "[id^=pareto-front] button.svg")
+    browser.execute_script("arguments[0].click()", button)
+    wait_until(lambda: list(tmp_path.glob("pareto-front*.svg")), "the file is there")
+    (file,) = tmp_path.glob("pareto-front*.svg")
+    wait_until(lambda: file.read_text(encoding="utf-8").rstrip().endswith("</svg>"), "the file is whole")
+    assert "mass [kg]" in file.read_text(encoding="utf-8")
+    assert errors(browser) == []
+
+
+def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> None:
+    given = grid()
+    open_page(browser, some_parts(given, tmp_path))
+    first = browser.execute_script(
+        "const plot = document.querySelector('[id^=pareto-front] .plot');"
+        "return Array.from(plot.data.find(t => t.name === 'Pareto front').customdata[0])"
+    )
+    row = int(given.front()[0])
+    expected = [row, *given.outcomes.X[row], *given.outcomes.objectives[row]]
+    assert first[:5] == pytest.approx(expected, rel=1e-6)  # single precision

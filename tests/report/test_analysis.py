@@ -1,0 +1,390 @@
+"""Parts that explain and choose: influence, scenarios, decision, validation; compared with results of known numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+
+from designopt.plugin import Use, find
+from designopt.problem import Problem
+from designopt.report.best import best
+from designopt.report.decision import decision
+from designopt.report.failures import failures
+from designopt.report.front import front
+from designopt.report.influence import in_ask_order, influence
+from designopt.report.labels import recompute
+from designopt.report.limits import limits
+from designopt.report.overview import overview
+from designopt.report.scenarios import scenarios
+from designopt.report.validation import validation
+from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
+
+UNIT = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))
+
+
+class _Asked(Exception):
+    """Ends a solver at its first batch."""
+
+
+def sampled(solver: str, settings: dict[str, Any], *, failed: tuple[int, ...] = (), lost: int = 0) -> GivenResult:
+    """What a sensitivity stage leaves for mass = 3 a + b (c idle), sag = 4 everywhere: the last `lost` designs of the
+    sample are not done yet, and those at the places `failed` failed."""
+    pytest.importorskip("SALib", reason="needs the extra 'sensitivity'")
+    stage = Stage("screening", Use(find("solver", solver), settings))
+    empty = result(np.empty((0, 3)), {"mass": [], "sag": [], "cost": []}, space=UNIT, stages=(stage,))
+    batches: list[Any] = []
+
+    def evaluate(X: Any) -> Any:
+        batches.append(X)
+        raise _Asked
+
+    with pytest.raises(_Asked):
+        stage.solver.build().solve(empty.problem, evaluate, np.random.default_rng(3), None)
+    (asked,) = batches
+    X, first, place = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+    status = np.where(np.isin(first, failed), "diverged", "ok")
+    mass = 3 * X[:, 0] + X[:, 1]
+    given = result(
+        X, {"mass": mass, "sag": 4 + 0 * mass, "cost": mass}, space=UNIT, stages=(stage,), status=status,
+        stage=["screening"] * len(X),
+    )  # fmt: skip
+    rows = np.where(np.arange(len(asked)) < len(asked) - lost, place.ravel(), -1)
+    given.table["asked"] = {"screening": rows}  # type: ignore[index]
+    return given
+
+
+# -------------------------------------------------------------------------------------------------------- influence
+
+
+def test_sobol_indices_are_shown_with_intervals_and_put_in_words() -> None:
+    section = influence(sampled("sobol_indices", {"base": 256}))
+    assert section is not None
+    # Variances 9/12 and 1/12: shares 0.9 and 0.1; 256 blocks leave an error below 0.02.
+    governed, constant = section.findings
+    assert governed.startswith("mass is governed by a (90 % of its variance) and b (10 %)")
+    assert "c has no influence (total below 1 %)" in governed
+    assert constant.startswith("sag: it has the same value in every design")
+    (figure,) = section.figures
+    bars = figure.variants[()]["data"]
+    assert bars["0"]["y"] == ["c", "b", "a"]
+    np.testing.assert_allclose(bars["0"]["x"], [0, 0.1, 0.9], atol=0.02)
+    assert (bars["0"]["error_x"]["array"] >= 0).all()
+    (table,) = section.tables
+    assert [row[:2] for row in table.rows] == [("mass [kg]", "a"), ("mass [kg]", "b"), ("mass [kg]", "c")]
+    assert section.notes == ("Stage screening: 1\u202f280 designs in blocks of 5.",)
+
+
+def test_pairs_are_mapped_when_the_second_order_was_asked_for() -> None:
+    section = influence(sampled("sobol_indices", {"base": 64, "second_order": True}))
+    assert section is not None
+    cells = section.figures[1].variants[()]["data"]["0"]
+    assert cells["z"].shape == (2, 2)
+    assert np.isnan(cells["z"][0, 1])  # a pair stands once
+    assert cells["zmin"] == 0.0
+
+
+def test_morris_effects_are_shown_with_their_spread() -> None:
+    section = influence(sampled("morris", {"trajectories": 8}))
+    assert section is not None
+    assert section.findings[0] == "mass changes most with a (3 kg), b (1 kg) and c (0 kg), over their whole ranges."
+    bars, spread = section.figures
+    np.testing.assert_allclose(bars.variants[()]["data"]["0"]["x"], [0, 1, 3], atol=1e-9)
+    np.testing.assert_allclose(spread.variants[()]["data"]["0"]["y"], 0, atol=1e-9)
+
+
+def test_designs_asked_for_again_and_dropped_blocks_are_told() -> None:
+    given = sampled("morris", {"trajectories": 40, "levels": 2}, failed=(1,))
+    rows = given.asked("screening")
+    saved = len(rows) - len(np.unique(rows))
+    assert saved > 50  # a grid of two levels has 8 nodes; 160 designs are asked for
+    section = influence(given)
+    assert section is not None
+    assert "distinct: the others were not computed again" in section.notes[0]
+    # The one failed node lies on many trajectories: fewer than three quarters are left.
+    assert "blocks of 4 designs are complete; indices need 75 % of them" in section.findings[0]
+    mild = influence(sampled("sobol_indices", {"base": 64}, failed=(7,)))
+    assert mild is not None
+    assert mild.notes[-1].startswith("1 of 64 blocks were dropped because a design in them has no result")
+
+
+def test_what_is_not_done_yet_counts_as_missing() -> None:
+    given = sampled("sobol_indices", {"base": 64}, lost=3)
+    outcomes, rows = in_ask_order(given, "screening")
+    assert (rows[-3:] == -1).all()
+    assert outcomes.failed[-3:].all()
+    assert not outcomes.failed[:-3].any()
+    section = influence(given)
+    assert section is not None
+    assert section.notes[-1].startswith("1 of 64 blocks")
+
+
+def test_a_study_without_a_sensitivity_stage_has_no_such_part() -> None:
+    assert influence(grid()) is None
+
+
+# -------------------------------------------------------------------------------------------------------- scenarios
+
+SPACE = (Parameter("width", "real", low=10.0, high=100.0, unit="mm"),)
+
+
+def weathered() -> GivenResult:
+    """Two designs on the front; the storm is worst for the mass, the calm for the sag of the second."""
+    return result(
+        [[20.0], [30.0]],
+        {"mass": [[1, 2, 3], [4, 5, 6]], "sag": [[9, 8, 7], [3, 2, 2]], "cost": [[5, 5, 50], [5, 5, 5]]},
+        space=SPACE,
+        scenarios=("calm", "wind", "storm"),
+        constraints=(at_most("cost", 100.0),),
+    )
+
+
+def test_each_chosen_design_is_shown_in_every_scenario_with_its_worst_one() -> None:
+    section = scenarios(weathered())
+    assert section is not None
+    assert section.findings == (
+        "mass is worst in scenario storm for every chosen design.",
+        "sag is worst in scenario calm for every chosen design.",
+    )
+    worst, everything = section.tables
+    assert ("best sag", "sag [mm] (minimize)", "calm", 3.0, "wind", 2.0) in worst.rows
+    assert everything.columns == (
+        "design", "scenario", "mass [kg] (minimize)", "sag [mm] (minimize)", "cost", "cost holds",
+    )  # fmt: skip
+    assert everything.rows[2][1:] == ("storm", 3.0, 7.0, 50.0, "yes")
+    (figure,) = section.figures
+    assert figure.choices[0].options == ("mass [kg] (minimize)", "sag [mm] (minimize)", "cost")
+    np.testing.assert_array_equal(figure.variants[(2,)]["data"]["0"]["z"][0], [5, 5, 50])
+
+
+def test_a_limit_that_one_scenario_breaks_is_named() -> None:
+    given = weathered()
+    # Judged by the mean over scenarios the design is feasible; in the storm alone it is not.
+    mean = Use(find("aggregation", "mean"))
+    study = replace(given.study, constraints=(replace(at_most("cost", 30.0), over=mean),))
+    problem = Problem.of(study)
+    outcomes = problem.judge(given.outcomes.X, given.outcomes.figures, given.status != "ok")
+    section = scenarios(replace(given, study=study, problem=problem, table={**given.table, "outcomes": outcomes}))
+    assert section is not None
+    assert "The limit of cost does not hold for best mass, compromise in storm." in section.findings
+
+
+def test_one_scenario_needs_no_such_part() -> None:
+    assert scenarios(grid()) is None
+
+
+def test_forty_scenarios_stay_within_one_map() -> None:
+    section = scenarios(grid(scenarios=tuple(f"scenario_{k}" for k in range(40))))
+    assert section is not None
+    (figure,) = section.figures
+    assert len(figure.plot["layout"]["xaxis"]["ticktext"]) == 40
+    assert "text" not in figure.variants[(0,)]["data"]["0"]  # no room for numbers in the cells
+
+
+# --------------------------------------------------------------------------------------------------------- decision
+
+# A front with a knee at (2, 2): every rule picks it when both objectives count the same.
+KNEE = [(0.0, 10.0), (1.0, 6.0), (2.0, 2.0), (6.0, 1.0), (10.0, 0.0)]
+
+
+def bent(**more: Any) -> GivenResult:
+    mass, sag = np.array(KNEE).T
+    X = np.column_stack([20 + mass, mass / 10])
+    return result(X, {"mass": mass, "sag": sag, "cost": mass}, **more)
+
+
+def test_what_the_rules_pick_is_said_with_what_they_mean() -> None:
+    section = decision(bent())
+    assert section is not None
+    assert section.findings == (
+        "knee, utopia l2, topsis vector and topsis minmax pick design 2: width 22 mm and height 0.2 m give mass 2 kg "
+        "and sag 2 mm.",
+        "All rules agree.",
+    )
+    assert "knee, where the front bends most" in section.introduction
+    assert section.tables[0].rows[0][:2] == ("knee", 2)
+
+
+def test_the_rules_of_the_study_are_the_ones_that_are_told() -> None:
+    rules = (Choice("nearest_to", target={"mass": 6.0, "sag": 1.0}), Choice("topsis", weights={"mass": 20.0}))
+    section = decision(bent(choose=rules))
+    assert section is not None
+    assert [row[:2] for row in section.tables[0].rows] == [
+        ("nearest to mass 6, sag 1", 3),
+        ("topsis vector weighted mass 20", section.tables[0].rows[1][1]),
+    ]
+    assert section.tables[0].rows[1][1] < 2  # nearly all the weight on the mass: towards its best
+    assert "utopia" not in section.introduction
+
+
+def test_a_front_without_a_knee_is_said_to_have_none() -> None:
+    X = [(20.0, 0.1), (30.0, 0.2), (40.0, 0.3)]
+    section = decision(result(X, {"mass": [0.0, 5.0, 10.0], "sag": [10.0, 8.0, 0.0]}, choose=(Choice("knee"),)))
+    assert section is not None
+    assert section.findings[0].startswith("knee: the front has none")
+
+
+def test_the_hypervolume_stands_with_its_reference_point() -> None:
+    section = decision(bent(reference={"mass": 12.0, "sag": 12.0}))
+    assert section is not None
+    # Boxes up to (12, 12): 12*2 + 11*4 + 10*4 + 6*1 + 2*1.
+    assert dict(section.facts)["hypervolume"] == "116"
+    assert "mass 12 kg, sag 12 mm (given by the study)" in section.notes[0]
+    derived = decision(bent())
+    assert derived is not None
+    assert "mass 11 kg, sag 11 mm (a tenth of the front’s range beyond its worst)" in derived.notes[0]
+
+
+def test_shares_of_weights_sum_to_one_for_every_rule() -> None:
+    section = decision(bent())
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.choices[0].options == ("utopia l2", "topsis vector", "topsis minmax")
+    for variant in figure.variants.values():
+        assert variant["data"]["0"]["y"].sum() == pytest.approx(1.0)
+
+
+def test_one_objective_leaves_nothing_to_choose() -> None:
+    assert decision(bent(objectives=(minimize("mass", "kg"),))) is None
+
+
+def test_rules_of_the_study_are_stars_on_the_front_and_stand_beside_the_best_designs() -> None:
+    given = bent(choose=(Choice("knee"),))
+    stars = [t for t in front(given).figures[0].plot["data"] if t["marker"].get("symbol") == "star"]  # type: ignore[union-attr]
+    assert [(t["name"], t["x"]) for t in stars] == [("picked by a rule", [2.0])]
+    section = best(given)
+    assert section.findings[0].startswith("Knee: width 22 mm and height 0.2 m give")
+    assert "compromise" not in section.introduction
+
+
+# ------------------------------------------------------------------------------------------------------- validation
+
+
+def tried(**more: Any) -> GivenResult:
+    """The bent front, its two best and its compromise tried in 100 winds; every value is 1 % larger per wind."""
+    winds = tuple(Scenario(f"wind_{k}", {"speed": 0.5 * k}) for k in range(100))
+    given = bent(validate=Validation(winds, (0.1, 0.5, 0.9)), **more)
+    rows = np.array(list(given.chosen().values()))
+    labels = tuple(given.chosen())
+    objectives = given.outcomes.objectives[rows][:, :, None] * (1.0 + 0.01 * np.arange(100))
+    statuses = np.full((3, 100), "ok", dtype="U12")
+    statuses[1, :2], objectives[1, :, :2] = "diverged", np.nan
+    done = SimpleNamespace(
+        rows=rows,
+        labels=labels,
+        figures={},
+        objectives=objectives,
+        statuses=statuses,
+        quantiles=np.nanquantile(objectives, (0.1, 0.5, 0.9), axis=2).transpose(1, 2, 0),
+        feasible_share=np.array([1.0, 0.98, 0.625]),
+    )
+    return replace(given, validated=done)
+
+
+def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
+    section = validation(tried(constraints=(at_most("cost", 50.0),)))
+    assert section is not None
+    assert "100 scenarios that the search has not seen" in section.introduction
+    # The 0.9 quantile of 2 (1 + 0.01 k), k = 0 ... 99, is 2 * 1.891.
+    assert section.findings[2] == (
+        "Compromise: mass at most 3.782 kg in 90 % and sag at most 3.782 mm in 90 % of the scenarios; all limits hold "
+        "in 62.5 %."
+    )
+    assert section.findings[1].endswith("all limits hold in 98 %; no result in 2 scenarios.")
+    quantiles, held = section.tables
+    row = next(r for r in quantiles.rows if r[:2] == ("compromise", "mass [kg] (minimize)"))
+    assert row[2] == 2.0
+    assert row[6:] == (pytest.approx(3.98), "wind_99 (speed 49.5)")
+    assert held.rows[1][1:] == ("98 %", "2")
+
+
+def test_what_is_made_large_is_told_by_its_small_quantile() -> None:
+    given = tried()
+    objectives = (minimize("mass", "kg"), maximize("sag", "mm"))
+    study = replace(given.study, objectives=objectives)
+    section = validation(replace(given, study=study, problem=replace(given.problem, objectives=objectives)))
+    assert section is not None
+    assert "sag at least 2.198 mm in 90 %" in section.findings[2]
+
+
+def test_boxes_are_drawn_for_every_chosen_design() -> None:
+    section = validation(tried())
+    assert section is not None
+    (figure,) = section.figures
+    assert [t["type"] for t in figure.plot["data"]] == ["box", "box", "box", "scatter"]
+    assert len(figure.variants[(0,)]["data"]["1"]["x"]) == 98
+
+
+def test_before_validation_has_begun_the_report_says_when_it_comes() -> None:
+    given = replace(tried(), validated=None, session={"reason": "interrupted"})
+    assert "after the last stage" in validation(given).introduction  # type: ignore[union-attr]
+    assert validation(bent()) is None
+
+
+# ------------------------------------------------------------------------------------------------ limits, failures
+
+
+def test_limits_that_nothing_comes_near_are_said_to_be_inactive() -> None:
+    given = bent(constraints=(at_most("cost", 40.0), at_most("mass", 10.0, "kg")))
+    section = limits(given)
+    assert section is not None
+    assert section.findings[-1] == (
+        "Inactive, for no design of the front comes near: the upper limit of cost (40; the front reaches 10)."
+    )
+
+
+def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
+    space = (
+        Parameter("kind", "choice", values=("box", "tube")),
+        Parameter("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
+    )
+    given = result([(0, 5.0), (0, 5.0), (1, 9.0), (1, 4.0)], {"mass": [1, 2, 3, 4], "sag": [4, 3, 2, 1]}, space=space)
+    assert limits(given).findings[0] == (  # type: ignore[union-attr]
+        "wall is at its upper bound (9 mm) in 50 % of the designs of the front that have it."
+    )
+    head = overview(given).tables[0]
+    assert head.columns[-1] == "active when"
+    assert head.rows[1][-1] == "kind is tube"
+    table = front(given).tables[0]  # type: ignore[union-attr]
+    assert table.rows[0][:3] == (0, "box", "–")
+    assert best(given).findings[0].startswith("Compromise: kind box gives")
+
+
+def test_where_failures_crowd_is_said_in_words() -> None:
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.uniform(10, 100, 400), rng.uniform(0, 1, 400)])
+    status = np.where(X[:, 1] > 0.9, "diverged", "ok")
+    section = failures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=status))
+    assert section is not None
+    (finding,) = section.findings
+    assert finding.startswith("Designs without a result crowd: nine tenths of them lie at height 0.9")
+    scattered = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=np.where(np.arange(400) % 9, "ok", "diverged"))
+    assert failures(scattered).findings == ()  # type: ignore[union-attr]
+
+
+# --------------------------------------------------------------------------------------------------------- commands
+
+
+def test_the_command_that_computes_a_design_again_is_given_whole() -> None:
+    given = replace(bent(plugin_files=(("my kerb.py", b""),)), path=bent().path / "a b.study")
+    assert recompute(given, 7) == "designopt show 'beam.study/a b.study/7' --evaluate --plugin 'my kerb.py'"
+    table = best(bent()).tables[1]
+    assert table.rows[0] == ("best mass", 0, "designopt show beam.study/0 --evaluate")
+
+
+def test_the_stages_tell_what_they_asked_for_and_what_was_saved() -> None:
+    given = bent(stages=(Stage("sweep", use(given_model())),))
+    given.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
+    table = overview(replace(given, session={"reason": "done", "points": 7})).tables[2]
+    assert table.rows[0][-2:] == (7, 5)
+    assert "2 of 7 designs were asked for again and not computed again." in table.note
+
+
+def given_model() -> Any:
+    from given_results import given
+
+    return given
