@@ -80,7 +80,9 @@ def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
         wall[at] = [row[5] or 0.0 for row in rows]
         names, values = outputs([row[4] for row in rows], figures)
         for name, column in zip(names, values.T, strict=True):
-            figures.setdefault(name, np.full((n, s), np.nan))[at] = column
+            if name not in figures:
+                figures[name] = np.full((n, s), np.nan)
+            figures[name][at] = column
     refused = status == "invalid"
     status[excess > 0.0] = "invalid"
     reason[excess > 0.0] = "relation"

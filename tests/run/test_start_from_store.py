@@ -302,3 +302,22 @@ def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):
     assert "until the hypervolume grows by less than 0.01 over 5 generations" in plan(
         dataclasses.replace(study, stages=(stage,)), tmp_path / "s"
     )
+
+
+@pytest.mark.parametrize("known", [0.0, 0.5, 1.0])
+def test_a_solver_that_asks_ahead_hears_the_same_whatever_is_taken_over(tmp_path, known):
+    """The follower's designs are those of a run that computes all of them."""
+    ahead = use("solver", "follower", count=20, look_ahead=4)
+    seeds = {"names": ("a",), "minimize": ("square",)}
+    first = make_study("wave", stages=(listed([0.5]), Stage("ahead", ahead)), **seeds)
+    run_study(first, tmp_path / "first")
+    designs = Result.open(tmp_path / "first").outcomes.X[1:, 0]
+    part = listed([0.5, *designs[: int(known * len(designs))]])
+    run_study(make_study("wave", stages=(part,), **seeds), tmp_path / "part")
+    start = StartFrom(None, "best", 1, str(tmp_path / "part"))
+    stages = (listed([0.5], name="list"), Stage("ahead", ahead), Stage("more", listed([0.5]).solver, Budget(), start))
+    result = run_study(make_study("wave", stages=stages, **seeds), tmp_path / "second")
+    assert result.asked("ahead").tolist() == Result.open(tmp_path / "first").asked("ahead").tolist()
+    assert result.outcomes.X[result.asked("ahead"), 0].tolist() == designs.tolist()
+    assert workers(result).get("store:part", 0) >= known * 20
+    assert workers(result).get("serial", 0) == 20 - int(known * 20)
