@@ -11,8 +11,13 @@ import pytest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
-#: Every block: its language, the file that it is (if any), and its text.
-BLOCKS = re.findall(r'^```(\w+)(?: title="(.*?)")?\n(.*?)^```$', PAGE, flags=re.DOTALL | re.MULTILINE)
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """Every block: its language, the file that it is (if any), and its text."""
+    return re.findall(r'^```(\w+)(?: title="(.*?)")?\n(.*?)^```$', page, flags=re.DOTALL | re.MULTILINE)
+
+
+BLOCKS = blocks(PAGE)
 
 NUMBER = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?"
 
@@ -48,12 +53,10 @@ def environment(site: Path) -> dict[str, str]:
     return {**os.environ, **here, "PATH": programs, "PYTHONPATH": modules}
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder after the whole page."""
-    folder, site = tmp_path_factory.mktemp("tutorial"), tmp_path_factory.mktemp("site")
+def play(page: str, folder: Path, site: Path) -> None:
+    """Write the files, run the commands, compare what they print."""
     printed = ""
-    for language, file, text in BLOCKS:
+    for language, file, text in blocks(page):
         if file:
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
@@ -66,13 +69,22 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
             printed = done.stdout if "||" not in text else done.stderr + done.stdout
         else:
             check_printed(text, printed)
-    return folder
 
 
-def test_every_command_works_and_prints_what_is_shown(played: Path) -> None:
-    stores = {path.parent.name for path in played.glob("results/*/journal.db")}
-    assert stores == {"by_hand.study", "landing.study", "lander.study"}
-    assert (played / "results" / "landing.study" / "report-set.html").exists()
+PACKAGE = PAGE.index("## A package that others install")
+
+
+def test_every_command_up_to_the_package_works_and_prints_what_is_shown(tmp_path: Path) -> None:
+    play(PAGE[:PACKAGE], tmp_path, tmp_path / "site")
+    stores = {path.parent.name for path in tmp_path.glob("results/*/journal.db")}
+    assert stores == {"by_hand.study", "landing.study"}
+    assert (tmp_path / "results" / "landing.study" / "report-set.html").exists()
+
+
+@pytest.mark.slow  # installs a package, as a test of `designopt new` does in the default run
+def test_every_command_of_the_package_works_and_prints_what_is_shown(tmp_path: Path) -> None:
+    play(PAGE[PACKAGE:], tmp_path, tmp_path / "site")
+    assert (tmp_path / "results" / "lander.study" / "report.html").exists()
 
 
 def test_the_first_program_has_thirty_lines_at_most() -> None:
