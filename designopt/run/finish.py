@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from designopt.run.progress import Snapshot
 from designopt.run.result import Result
 from designopt.run.store import array_reference, read_arrays
 from designopt.run.validated import validation_keys
-from designopt.run.work import Work
+from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.study.study import Study
 
 
@@ -61,7 +61,7 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
         X=X[[i for i, _ in places]],
     )
     dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
-    dispatcher.run(iter([work]), len(work), tick=_shown(study, dispatcher, len(work)))
+    dispatcher.run(_pieces(work), len(work), tick=_shown(study, dispatcher, len(work)))
 
 
 def _shown(study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
@@ -108,7 +108,7 @@ def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -
         scenarios=np.array([s for _, s, _ in todo], np.int32),
         X=X[[i for i, _, _ in todo]],
     )
-    dispatcher.run(iter([work]), len(work), arrays=names)
+    dispatcher.run(_pieces(work), len(work), arrays=names)
     if not always:  # the front of an earlier session with a smaller budget
         for key in have - wanted:
             store.journal.set_arrays(key, None)
@@ -132,7 +132,13 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
         scenarios=np.array([scenario for _, _, scenario in lost], np.int32),
         X=ledger.designs[designs],
     )
-    dispatcher.run(iter([work]), len(work), arrays=names)
+    dispatcher.run(_pieces(work), len(work), arrays=names)
+
+
+def _pieces(work: Work) -> Iterator[Work]:
+    """`work` in parts that are quickly taken apart further."""
+    for begin in range(0, len(work), LARGEST_CHUNK):
+        yield work.part(begin, begin + LARGEST_CHUNK)
 
 
 def _holds(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> bool:

@@ -141,7 +141,7 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
         X = translated(best.X, theirs, problem.space)
     except units.UnitError as error:
         raise StoreError(f"{who} cannot start from {store}: {error}", store) from error
-    return Taken(str(store), X, len(best) - len(X))
+    return Taken(str(store.absolute()), X, len(best) - len(X))
 
 
 def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
