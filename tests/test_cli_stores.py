@@ -11,6 +11,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -375,11 +376,14 @@ def test_the_view_on_a_terminal_tells_how_far_the_run_is_and_what_is_best() -> N
     from designopt.cli.follow import snapshot, view
 
     result = open_store(STORE)
-    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
-    console.print(view(result, snapshot(result, deque([(0.0, 0), (2.0, 40)]))))
-    console.file.close()
+    state = snapshot(result, deque([(0.0, 0), (2.0, 40)]))
+    with open(os.devnull, "w") as nowhere:
+        console = Console(width=100, record=True, file=nowhere)
+        console.print(view(result, replace(state, total=40)))
     text = console.export_text()
-    assert "look (1/1): 20 designs, " in text
+    assert text.splitlines()[:1] == ["rod"]
+    assert re.search(r"^━+ *$", text, re.MULTILINE)
+    assert re.search(r"^look \(1/1\): 20/40 designs, ", text, re.MULTILINE)
     assert "20/s" in text
     assert re.search(r"best +tone [\d.]+", text)
     assert re.search(r"failed +diverged \(folded\) \d+", text)

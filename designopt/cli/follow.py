@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -177,8 +178,10 @@ def view(result: Result, snapshot: Snapshot) -> Any:
     grid.add_row("failed", Text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
     parts: list[Any] = [Text(title, style="bold")]
     if snapshot.total:
-        parts.append(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total)))
-    parts += [Text(line(Snapshot(**{**vars(snapshot), "best": {}}))), grid]
+        bar = Table.grid()  # a bar alone would share its line with what follows
+        bar.add_row(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total), width=60))
+        parts.append(bar)
+    parts += [Text(line(replace(snapshot, best={}))), grid]
     parts += [Text(f"{_clock(e['time'])} {_event(e)}", style="bright_black") for e in result.events[-EVENTS:]]
     return Group(*parts)
 
