@@ -317,6 +317,9 @@ def trial(study: Study, count: int) -> list[str]:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
         done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))
-        shown = ", ".join(f"{k} = {v:.6g}" for k, v in done.outputs.items()) if done.ok else done.message
+        outputs = {
+            k: v for k, v in done.outputs.items() if not k.startswith("d(")
+        }  # derivatives are not asked for here
+        shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
         lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
     return lines

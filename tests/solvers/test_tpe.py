@@ -37,7 +37,7 @@ def run(problem, budget, *, seed=1, start=None, **settings) -> InProcess:
 
 def test_it_keeps_the_rules_of_solvers():
     # Not where every design breaks the relation: thousands of proposals, each dearer than the one before.
-    problems = conformance_problems(2)[:4]
+    problems = conformance_problems(2)[:2]
     check_solver(TPE, {"startup": 5, "look_ahead": 1, "joint": False, "liar": True}, budget=20, problems=problems)
 
 
