@@ -67,6 +67,8 @@ class DeliveredProblem(WorkerPlugin):
             self.delivery.plugins()
         except PluginError as error:
             return str(error)
+        except Exception as error:
+            return f"the problem cannot be set up there: {error!r}"
         return ""
 
     async def retire(self, worker: Any, begin: float, end: float) -> None:

@@ -116,8 +116,7 @@ def test_workers_with_several_threads_are_refused(tmp_path):
 
 STRANGE = """\
 from designopt.run import delivery
-ours = delivery.versions
-delivery.versions = lambda plugins=(): {**ours(plugins), "numpy": "0.1"}
+delivery.versions = lambda plugins=(), ours=delivery.versions: {**ours(plugins), "numpy": "0.1"}
 """
 
 
@@ -132,10 +131,11 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
                 growing.add_worker("--nthreads", "1", "--name", "strange", "--preload", "strange.py")
                 growing.add_worker("--nthreads", "2", "--name", "threaded")
                 growing.add_worker("--nthreads", "1", "--name", "late")
+                growing.wait_for(4)
 
     try:
         growing.wait_for(1)
-        slow = study(settings={"pause": 0.1}, stages=(listed(np.linspace(-1, 1, 200)),))
+        slow = study(settings={"pause": 0.1}, stages=(listed(np.linspace(-1, 1, 50)),))
         result = run_study(slow, tmp_path / "s", scheduler=growing.address, progress=(recorder := Adding()))
     finally:
         growing.close()
@@ -144,13 +144,6 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
     told = sorted(text for kind, text in recorder.events if kind == "worker_excluded")
     assert told[0].startswith("worker strange gets no work: the worker has other versions: numpy")
     assert told[1].startswith("worker threaded gets no work: it has 2 threads")
-
-
-def _traces(dask_scheduler):
-    """What runs may have changed: the number of allowed failures, plugins and resources."""
-    plugins = [*dask_scheduler.worker_plugins, *dask_scheduler.nanny_plugins, *dask_scheduler.plugins]
-    ours = [name for name in [*plugins, *dask_scheduler.resources] if "designopt" in str(name)]
-    return dask_scheduler.allowed_failures, ours
 
 
 STUDY = """\
@@ -164,6 +157,11 @@ solver: {use: full_factorial, levels: 2000}
 
 def test_a_scheduler_is_left_as_it_was_also_by_a_run_that_is_killed(cluster, tmp_path):
     from distributed import Client
+
+    def _traces(dask_scheduler):  # within, so that it travels by its code: the scheduler cannot import this file
+        plugins = [*dask_scheduler.worker_plugins, *dask_scheduler.nanny_plugins, *dask_scheduler.plugins]
+        ours = [name for name in [*plugins, *dask_scheduler.resources] if "designopt" in str(name)]
+        return dask_scheduler.allowed_failures, ours
 
     with Client(cluster.address, set_as_default=False) as client:
         before = client.run_on_scheduler(_traces)
