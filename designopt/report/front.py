@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +13,7 @@ from designopt.plugin import report
 from designopt.report.best import without_feasible
 from designopt.report.colours import axis, layout
 from designopt.report.labels import (
+    count,
     design_values,
     hover,
     objective_labels,
@@ -33,6 +35,8 @@ Rows = NDArray[np.intp]
 DRAWN = 3000
 #: And fewer where every pair of several objectives is drawn: so many points of one kind in all of them together.
 POINTS = 7000
+#: Designs in the table of the front.
+LISTED = 5000
 #: With more objectives than this, the first ones only are drawn against each other.
 PAIRED = 5
 
@@ -289,13 +293,21 @@ def _table(result: Result, rows: Rows) -> Table:
     problem = result.problem
     values = objective_values(result)
     chosen = set(result.chosen().values())
+    kept = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
+    left = (
+        f" {count(len(kept))} of {count(len(rows))} designs are in this table, evenly taken along the front; all are "
+        f"written by: designopt report {shlex.quote(str(result.path))} --export csv"
+        if len(kept) < len(rows)
+        else ""
+    )
+    rows = rows[kept]
     lines = [(i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist()]
     return Table(
         "Designs of the front",
         ("design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
         tuple(lines),
         note="Sorted by the first objective; the chosen designs are set off. "
-        f"A design is computed again with its number: {recompute(result, int(rows[0]))}",
+        f"A design is computed again with its number: {recompute(result, int(rows[0]))}.{left}",
         shown=12,
         designs=tuple(rows.tolist()),
         marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),

@@ -47,6 +47,7 @@ Part = Callable[..., Section | None]
 #: Parts that begin and end every report.
 FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
 LAST: Mapping[str, Part] = {
+    "influence": influence.influence,
     "scenarios": scenarios.scenarios,
     "validation": validation.validation,
     "limits": limits.limits,
@@ -98,6 +99,7 @@ def write_page(text: str, path: Path | str) -> Path:
 def sections(result: Result) -> Iterable[Section]:
     """The sections of the report of `result`, in order; parts that have nothing to say are left out."""
     plots = [(use.plugin.name, use.build()) for use in result.study.plots] or list(GENERIC.items())
+    plots += [item for item in _implied(result).items() if item[0] not in {name for name, _ in plots}]
     named = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in named]
     last = [(name, part) for name, part in LAST.items() if name not in named]
@@ -112,6 +114,11 @@ def sections(result: Result) -> Iterable[Section]:
             )
         if section is not None:
             yield section
+
+
+def _implied(result: Result) -> Mapping[str, Part]:
+    """Parts that a study asks for without naming them: one with rules of choice wants to know what they pick."""
+    return {"decision": decision.decision} if result.study.choose else {}
 
 
 def render(result: Result, parts: list[Section], refresh: float | None = None) -> str:

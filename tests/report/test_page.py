@@ -20,7 +20,7 @@ from given_results import GivenResult, at_most, grid, maximize, minimize, result
 from designopt.plugin import report
 from designopt.report import Choice, Figure, Section, Table, write_report
 from designopt.report.page import as_plain, render, sections
-from designopt.study.study import Parameter
+from designopt.study.study import Execution, Parameter
 
 
 class Page(HTMLParser):
@@ -241,6 +241,18 @@ def test_a_large_study_gives_a_page_that_a_browser_can_open(tmp_path: Path) -> N
     assert drawn.findall(again) == drawn.findall(path.read_text(encoding="utf-8"))
 
 
+def test_a_front_of_many_designs_is_thinned_and_says_where_all_of_them_are(tmp_path: Path) -> None:
+    n = 40_000
+    mass = np.linspace(1, 2, n)
+    X = np.column_stack([np.linspace(10, 100, n), np.linspace(0, 1, n)])
+    path = write_report(result(X, {"mass": mass, "sag": 1 / mass, "cost": mass}), tmp_path / "front.html")
+    assert path.stat().st_size < 8_000_000
+    text = Page(path.read_text(encoding="utf-8")).text
+    # Evenly taken ones, and the compromise wherever it lies.
+    assert re.search("5\u202f00[01] of 40\u202f000 designs are in this table", text)
+    assert "designopt report beam.study --export csv" in text
+
+
 def test_the_file_is_replaced_as_a_whole(grid_result: GivenResult, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old")
@@ -274,3 +286,44 @@ def test_the_report_of_an_unfinished_run_says_so_at_the_top(session: dict[str, A
     assert "ontinue with: designopt resume beam.study" in page.text
     assert page.text.index(said) < page.text.index("Which width")
     assert "Unfinished" not in as_page(given, tmp_path).text
+
+
+@pytest.mark.parametrize(("session", "again"), [({}, True), ({"reason": "done"}, False)])
+def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
+    session: dict[str, Any], again: bool, grid_result: GivenResult, tmp_path: Path
+) -> None:
+    given = replace(grid_result, session=session)
+    page = Page(write_report(given, tmp_path / "r.html", refresh=2.5).read_text(encoding="utf-8"))
+    refreshed = [a["content"] for t, a in page.elements if t == "meta" and a.get("http-equiv") == "refresh"]
+    assert refreshed == (["3"] if again else [])
+    assert ("This page loads itself anew every 2.5 s" in page.text) == again
+    still = Page(write_report(given, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert not [a for t, a in still.elements if t == "meta" and a.get("http-equiv") == "refresh"]
+
+
+def test_a_run_in_order_of_completion_is_said_not_to_be_reproducible(tmp_path: Path) -> None:
+    assert "Not reproducible" not in as_page(grid(), tmp_path).text
+    assert (
+        "Not reproducible: the solver was told" in as_page(grid(execution=Execution(order="completion")), tmp_path).text
+    )
+
+
+def test_every_table_has_its_csv_and_every_figure_its_svg(tmp_path: Path) -> None:
+    page = as_page(grid(scenarios=("calm", "storm"), constraints=(at_most("cost", 3000.0),)), tmp_path)
+    tables = sum(tag == "table" for tag, _ in page.elements)
+    assert tables == sum(tag == "a" and "download" in a for tag, a in page.elements) > 8
+    figures = sum(tag == "figure" for tag, _ in page.elements)
+    assert figures == sum(tag == "button" and a.get("class") == "svg" for tag, a in page.elements) > 4
+
+
+def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
+    import base64
+
+    given = grid()
+    page = as_page(given, tmp_path)
+    rows = np.frombuffer(base64.b64decode(page.designs["rows"]["bdata"]), "<i4")
+    drawn = [base64.b64decode(d["bdata"]) for f in page.figures for d in f["designs"].values()]
+    assert set(np.concatenate([np.frombuffer(d, "<i4") for d in drawn]).tolist()) == set(rows.tolist())
+    width = np.frombuffer(base64.b64decode(page.designs["columns"][1]["bdata"]), page.designs["columns"][1]["dtype"])
+    np.testing.assert_allclose(width, given.outcomes.X[rows, 0], rtol=1e-6)
+    assert not [t for f in page.figures for t in f["plot"]["data"] if "customdata" in t and t["type"] == "scatter"]
