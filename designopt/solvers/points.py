@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix
@@ -45,7 +46,8 @@ class Point:
 class Points:
     """Values of designs by their coordinates; `measure` makes them (n, k) of outcomes. None is asked for twice.
 
-    `start` are outcomes of an earlier stage, known from the beginning.
+    `start` are outcomes of an earlier stage, known from the beginning: but for those of another store that were
+    evaluated without the derivatives that this problem records.
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class Points:
         self._known: dict[bytes, Point] = {}
         self._given: dict[bytes, Matrix] = {}
         if start is not None and len(start):
-            self._add(start)
+            complete = _complete(problem, start)
+            if complete.any():
+                self._add(start if complete.all() else start.take(complete))
             for u, x in zip(self.coordinates(start.X), start.X, strict=True):
                 self._given[u.tobytes()] = x
 
@@ -130,6 +134,15 @@ class Points:
                 if point.ok:
                     slopes[:, j] = (point.values - here.values) / ((u[j] - inward[j]) - u[j])
         return slopes
+
+
+def _complete(problem: Problem, start: Outcomes) -> NDArray[np.bool_]:
+    """Which outcomes (n,) hold derivatives, where there should be some, or cannot have any."""
+    known = np.array(start.failed | (not problem.gradients))
+    for name, values in start.figures.items():
+        if name.startswith("d("):
+            known |= np.isfinite(values).any(axis=1)
+    return known
 
 
 def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) -> Matrix:

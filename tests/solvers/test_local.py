@@ -299,6 +299,15 @@ def test_what_is_known_is_not_asked_again():
         assert not (np.array(ROSENBROCK[1]) == X).all(axis=1).any()
 
 
+def test_a_known_design_without_the_derivatives_that_are_recorded_is_evaluated_again():
+    problem, start, *_ = HOCK_SCHITTKOWSKI["hs71"]
+    for start_from, first in ((problem, 0), (replace(problem, gradients=False), 1)):
+        known = InProcess(start_from).outcomes(np.array([start]))
+        evaluate = InProcess(problem)
+        SLSQP(gradient="model").solve(problem, evaluate, np.random.default_rng(1), known)
+        assert (start == evaluate.X).all(axis=1).sum() == first
+
+
 @model("local_shy", version=1, unchecked=True)
 class Shy:
     """Keeps its derivative by y to itself where x is small."""
