@@ -67,47 +67,62 @@ def run_study(
     `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
+    show = progress if progress is not None else Silent()
     if loading():
         raise RuntimeError(
             "a worker runs this file to find a plugin in it; put the call that runs the study under "
             "'if __name__ == \"__main__\":'"
         )
-    study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path, resume))
-    problem = Problem.of(study)
-    show = progress if progress is not None else Silent()
-    given = {"workers": workers, "scheduler": scheduler, "executor": executor}
-    execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
-    if scheduler not in (None, "local") and executor is None:
-        execution = dataclasses.replace(execution, executor="dask")
-    everything = with_validation(dataclasses.replace(study, execution=execution))
-    start = _Start(
-        executor_for(
-            everything,
-            Problem.of(everything),
-            store_path,
-            insecure=insecure,
-            allow_version_skew=allow_version_skew,
+    with _called(given_path):
+        study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path, resume))
+        problem = Problem.of(study)
+        given = {"workers": workers, "scheduler": scheduler, "executor": executor}
+        execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+        if scheduler not in (None, "local") and executor is None:
+            execution = dataclasses.replace(execution, executor="dask")
+        everything = with_validation(dataclasses.replace(study, execution=execution))
+        start = _Start(
+            executor_for(
+                everything,
+                Problem.of(everything),
+                store_path,
+                insecure=insecure,
+                allow_version_skew=allow_version_skew,
+            )
         )
-    )
-    taken = {} if resume else start_from.take(study, problem, store_path)
-    opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
-    try:
-        with opened as store, Signals() as signals:
-            with reading(store_path):
-                ledger = _known(store, problem)
-            taken = start_from.settle(study, problem, store_path, taken)
-            dispatcher = _dispatcher(taken, store, ledger, execution, start, signals, show)
-            _begin_session(store, study)
-            with _ending(store, dispatcher):
-                _run_stages(study, dispatcher, taken)
-                finish(study, dispatcher)
-    except WorkersError:
-        if not resume and not start.done:
-            discard(store_path, folder=opened.made_folder)
-        raise
-    finally:
-        show.close()
+        taken = {} if resume else start_from.take(study, problem, store_path)
+        opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
+        try:
+            with opened as store, Signals() as signals:
+                with reading(store_path):
+                    ledger = _known(store, problem)
+                taken = start_from.settle(study, problem, store_path, taken)
+                dispatcher = _dispatcher(taken, store, ledger, execution, start, signals, show)
+                _begin_session(store, study)
+                with _ending(store, dispatcher):
+                    _run_stages(study, dispatcher, taken)
+                    finish(study, dispatcher)
+        except WorkersError:
+            if not resume and not start.done:
+                discard(store_path, folder=opened.made_folder)
+            raise
+        finally:
+            show.close()
     return Result.open(given_path if given_path.absolute() == store_path else store_path, study)
+
+
+@contextlib.contextmanager
+def _called(given: Path) -> Iterator[None]:
+    """Errors call the store what the user called it."""
+    absolute = given.absolute()
+    try:
+        yield
+    except RunError as error:
+        error.args = tuple(str(text).replace(str(absolute), str(given)) for text in error.args)
+        error.resume = error.resume.replace(str(absolute), str(given))
+        if given.absolute() == absolute:
+            error.path = given
+        raise
 
 
 class _Start:
@@ -156,7 +171,7 @@ def resume_study(
     A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
     (name, content). One that has changed since is taken as it is now, with a warning. Raises as `run_study`.
     """
-    store_path = Path(store_path).absolute()
+    store_path = Path(store_path)
     began_with = dict(read_study(store_path).plugin_files)
     given = dict(plugin_files)
     if missing := [name for name in began_with if name not in given]:

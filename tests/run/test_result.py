@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt import decision
 from designopt.plugin import PluginError, Use, aggregation, find, model
@@ -289,3 +289,23 @@ def test_a_store_with_results_is_kept_when_the_scheduler_cannot_be_reached(tmp_p
             dataclasses.replace(study, stages=stages[1:]), tmp_path / "t", scheduler=f"file:{tmp_path / 'none.json'}"
         )
     assert (tmp_path / "t").exists()  # it holds what was taken over from the first store
+
+
+def test_errors_call_a_store_what_the_user_called_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    run_study(make_study(stages=(listed([0.5]),), names=("a",)), Path("here"))
+    with pytest.raises(StoreError) as caught:
+        run_study(make_study(stages=(listed([0.5]),), names=("a",)), Path("here"))
+    assert str(caught.value).startswith("here: exists already; continue it with: designopt resume here ")
+    assert (caught.value.path, caught.value.resume) == (Path("here"), "designopt resume here")
+    study = make_study(minimize=("value",), names=("a",), stages=(listed([0.5, 0.25], batch=1),))
+    study = dataclasses.replace(study, model=Use(wanderer.__designopt__, {"to": str(tmp_path / "elsewhere")}))
+
+    class Interrupter(Recorder):
+        def update(self, snapshot):
+            raise StoreError(f"{tmp_path / 'there'}: something", tmp_path / "there")
+
+    with pytest.raises(StoreError, match=r"^there: something") as caught:
+        run_study(study, Path("there"), progress=Interrupter())
+    assert caught.value.result().counts["points"] == 1  # it can still be found from another folder
