@@ -37,6 +37,8 @@ Rows = NDArray[np.intp]
 DRAWN = 3000
 #: Values of all figures in all scenarios together; but not fewer designs than `LEAST`.
 VALUES, LEAST = 150_000, 300
+#: A grid with fewer nodes is drawn only when it holds a third of all designs.
+NODES = 100
 #: Points in the plots of all pairs together.
 POINTS = 7000
 #: Pairs of at most this many parameters are drawn.
@@ -57,6 +59,8 @@ def map_figures(result: Result) -> Section | None:
     limit = min(DRAWN, POINTS // max(d * (d - 1) // 2, 1), VALUES // max(layers, 1))
     shown, notes = thinned(rows, max(LEAST, limit)), []
     grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
+    if grid is not None and _sparse(grid, len(rows)):
+        grid = None
     if grid is not None:
         figure = _heat_map(result, grid)
         introduction = (
@@ -74,6 +78,12 @@ def map_figures(result: Result) -> Section | None:
     if len(free) > d:
         notes.append(f"The first {d} of {len(free)} parameters are drawn: {listed([p.name for p in free[:d]])}.")
     return Section("Maps", introduction=introduction, figures=(figure,), notes=tuple(notes))
+
+
+def _sparse(grid: Grid, designs: int) -> bool:
+    """Whether a few nodes (of a screening, say) would stand for many designs that lie elsewhere."""
+    nodes = int(np.sum(grid.rows >= 0))
+    return nodes < NODES and 3 * nodes < designs
 
 
 def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:

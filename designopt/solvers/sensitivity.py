@@ -24,6 +24,8 @@ LEAST_SHARE = 0.75
 #: Larger samples, and larger products of `base` and `resamples` (the bootstrap holds them in memory), are refused.
 MOST_POINTS = 20_000_000
 MOST_RESAMPLED = 20_000_000
+#: Dimensions for which Joe & Kuo (2008) give directions of the Sobol' sequence; a block needs two for each parameter.
+MOST_DIMENSIONS = 21_201
 #: An output whose range is a smaller share of its size is constant but for rounding.
 CONSTANT = 1e-12
 #: Seed of the bootstrap: the confidence intervals of a store are the same whenever its report is made.
@@ -90,6 +92,8 @@ class SobolIndices:
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
         _check("sobol_indices", problem, self.outputs, self.minimum_budget(problem))
+        if 2 * len(problem.space.free) > MOST_DIMENSIONS:
+            raise InvalidSetting("use", f"sobol_indices takes {MOST_DIMENSIONS // 2} parameters at most")
         if self.base & (self.base - 1):
             below = 2 ** (self.base.bit_length() - 1)
             raise InvalidSetting(

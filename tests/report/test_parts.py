@@ -132,6 +132,16 @@ def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
     assert len(points) == 6
 
 
+def test_a_few_nodes_of_a_screening_do_not_stand_for_all_designs() -> None:
+    nodes = [(w, h) for w in (10.0, 30.0, 100.0) for h in (0.0, 0.5, 1.0)]
+    rest = np.random.default_rng(3).uniform([10, 0], [100, 1], (60, 2))
+    X = np.concatenate([nodes, rest])
+    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, stage=["screen"] * 9 + ["search"] * 60)
+    assert map_figures(given).figures[0].plot["data"][0]["type"] == "scatter"  # type: ignore[union-attr]
+    few = result(X[:20], {"mass": X[:20, 0], "sag": X[:20, 1]}, stage=["screen"] * 9 + ["search"] * 11)
+    assert map_figures(few).figures[0].plot["data"][0]["type"] == "heatmap"  # type: ignore[union-attr]
+
+
 def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
     nodes = [(w, h) for w in (10.0, 20.0, 30.0) for h in (0.0, 1.0)]
     X = [*nodes[:-1], (15.0, 0.3), nodes[-1]]
