@@ -14,7 +14,7 @@ import shutil
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from distributed import Client
 
 from designopt.run import dask_worker
 from designopt.run.batch import SYSTEMS, BatchError, BatchSystem
-from designopt.run.connection import SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.run.connection import LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.run.dask_worker import RETIREMENT
 from designopt.run.errors import WorkersError, resume_command
 from designopt.run.watch import SLACK
@@ -98,6 +98,7 @@ class Jobs:
         self._jobs: list[_Job] = []
         self._submitted = 0
         self._present: Counter[str] = Counter()
+        self._going: set[str] = set()
         self._slack_since = time.monotonic()
         self._notices: deque[tuple[str, str]] = deque()
         self._error: WorkersError | None = None
@@ -132,7 +133,8 @@ class Jobs:
             raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
         asked = self._asked
         configured = dask.config.get(f"jobqueue.{asked.use}.scheduler-options", None) or {}
-        worker_settings = [f"export {_variable(name)}={value}" for name, value in SETTINGS.items() if value is not None]
+        settings = {**SETTINGS, "distributed.worker.http.routes": []}  # no pages about workers, open to everybody
+        worker_settings = [f"export {_variable(name)}={value}" for name, value in settings.items() if value is not None]
         threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
         try:
             with dask.config.set(SETTINGS):
@@ -164,9 +166,10 @@ class Jobs:
 
     # ----------------------------------------------------------------------------------- side of the coordinator
 
-    def tend(self, workers: Sequence[str], in_flight: int) -> Sequence[tuple[str, str]]:
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
         """Tell the pool which workers are up and what there is to do."""
         self._present = Counter(self._job_of(name) for name in workers)
+        self._going = {self._job_of(name) for name, status in workers.items() if status == LEAVING}
         if self._error is not None:
             raise self._error
         self._adapt(len(workers), in_flight)
@@ -223,6 +226,7 @@ class Jobs:
         present = self._present
         for job in self._jobs:
             job.seen = job.seen or present[job.name] > 0
+            job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
         self._barren = 0 if present else self._barren
         missed = any(job.seen and not present[job.name] for job in self._jobs)
         if now - self._answered < (2.0 * ROUND if missed else QUESTION):
@@ -298,8 +302,8 @@ class Jobs:
 
     def _give_back(self) -> None:
         """End jobs beyond what is wanted: waiting ones, else workers leave when their chunks are done."""
-        surplus = len([job for job in self._jobs if not job.leaving]) - self._wanted
-        for job in sorted(self._jobs, key=lambda job: (job.seen, -job.submitted))[: max(0, surplus)]:
+        staying = sorted((job for job in self._jobs if not job.leaving), key=lambda job: (job.seen, -job.submitted))
+        for job in staying[: max(0, len(staying) - self._wanted)]:
             job.leaving = True
             if not job.seen:
                 with contextlib.suppress(BatchError):

@@ -9,7 +9,7 @@ import logging
 import multiprocessing.spawn
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -22,6 +22,9 @@ from designopt.run.errors import WorkersError
 
 #: Seconds within which a scheduler must answer.
 CONNECT_WAIT = 10
+
+#: The status of a worker that takes no more work.
+LEAVING = "closing_gracefully"
 
 #: Dask's settings for schedulers that this process starts.
 SETTINGS = {
@@ -47,8 +50,8 @@ class Connection(Protocol):
     def most_workers(self) -> int | None:
         """How many workers there are when all are up; None when nobody knows."""
 
-    def tend(self, workers: Sequence[str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """Called once a second with the names of the workers that are up and the most chunks in flight since.
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
+        """Called once a second with the workers that are up (name and status) and the most chunks in flight since.
 
         Returns what the user should know. Raises `WorkersError` when there is no hope for workers.
         """
@@ -95,7 +98,7 @@ class Local:
         """As many as were started."""
         return len(self.cluster.workers)
 
-    def tend(self, workers: Sequence[str], in_flight: int) -> Sequence[tuple[str, str]]:
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
         """Nannies see to these workers."""
         return []
 
@@ -154,7 +157,7 @@ class Existing:
                 path,
             )
 
-    def tend(self, workers: Sequence[str], in_flight: int) -> Sequence[tuple[str, str]]:
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
         """They are somebody else's."""
         return []
 

@@ -15,7 +15,7 @@ from distributed import KilledWorker
 
 from designopt.plugin import PluginError
 from designopt.run import dask_worker
-from designopt.run.connection import Connection, Existing, Local
+from designopt.run.connection import LEAVING, Connection, Existing, Local
 from designopt.run.dask_worker import DeliveredProblem, ExitCodes
 from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError, resume_command
@@ -27,8 +27,8 @@ from designopt.study.study import Execution
 REPORT_WAIT = 10.0
 #: So many workers (at least) may die without an evaluation, one after the other, before the run is ended.
 BARREN_LIMIT = 3
-#: Seconds within which a finished result must be fetched.
-RESULT_WAIT = 15.0
+#: Seconds within which a finished result must be fetched, and one with arrays.
+RESULT_WAIT, ARRAYS_WAIT = 15.0, 600.0
 #: Seconds within which the nanny of a worker that it ends must have started another one.
 RESTART_WAIT = 30
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
@@ -131,8 +131,8 @@ class Dask:
         now = time.monotonic()
         if now - self._counted[0] > 1.0:
             known = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            fit = [str(worker["name"]) for worker in known if self._plugin.name in worker["resources"]]
-            self._counted = (now, len(fit))
+            fit = {str(w["name"]): str(w["status"]) for w in known if self._plugin.name in w["resources"]}
+            self._counted = (now, sum(status != LEAVING for status in fit.values()))
             if fit:
                 self._manned = now
             for notice in self._connection.tend(fit, self._most_in_flight):
@@ -215,7 +215,7 @@ class Dask:
             return []
         future, chunk = self._futures[number]
         try:
-            worker, result = future.result(timeout=RESULT_WAIT)
+            worker, result = future.result(timeout=ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
         except KilledWorker as error:
             del self._futures[number]
             self._limbo[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)

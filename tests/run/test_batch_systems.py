@@ -1,7 +1,9 @@
 """Runs whose workers are batch jobs, against a stand-in for the batch system whose jobs are processes here."""
 
 import os
+import re
 import signal
+import sys
 import threading
 import time
 
@@ -171,3 +173,20 @@ def test_while_jobs_wait_the_run_says_so_and_goes_on_when_they_begin_on_pbs_as_w
 def test_evaluations_too_long_for_a_job_are_refused_at_once(state, tmp_path):
     with pytest.raises(WorkersError, match=r"timeout is 60 s, too long for jobs of 120 s.* walltime of 225 s"):
         run_study(study([0.0], timeout=60.0, asked=wanted(walltime=120.0)), tmp_path / "s")
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(state, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask_jobqueue", None)
+    with pytest.raises(WorkersError, match=r"needs dask_jobqueue: pip install 'designopt\[cluster\]'"):
+        run_study(study([0.0]), tmp_path / "s")
+
+
+def test_workers_leave_a_tenth_of_the_wall_time_before_its_end_and_not_all_at_once():
+    day = cluster.Retirement.of(24 * 3600.0, None)
+    assert (day.begin, day.stagger, day.end) == (86400 - 30 - 600, 600, 86400 - 30)
+    hour = cluster.Retirement.of(3600.0, 800.0)  # one time-out and a quarter, if that is longer
+    assert (hour.begin, hour.stagger, hour.end) == (3600 - 30 - 1000, 360, 3570)
+    begins = sorted(int(re.search(r"\+ (\d+) ", hour.line(number)).group(1)) for number in range(1, 9))
+    assert hour.begin - hour.stagger <= begins[0]
+    assert begins[-1] <= hour.begin
+    assert min(np.diff(begins)) > 20
