@@ -38,7 +38,12 @@ def influence(result: Result) -> Section | None:
     tables: list[Table] = []
     notes: list[str] = []
     words: list[str] = []
-    found = list(_analysed(result))
+    try:
+        found = list(_analysed(result))
+    except ImportError as error:  # the store came from a machine that has it
+        package = str(error.name or error).partition(".")[0]
+        how = f"The indices need {package}; install it with: pip install 'designopt[sensitivity]', then make the report"
+        return Section("Influence of the parameters", introduction=f"{how} again. The evaluations are kept.")
     for stage, indices, rows in found:
         title = f" ({stage.name})" if len(found) > 1 else ""
         words.append(_SOBOL if indices.method == "sobol" else _MORRIS)

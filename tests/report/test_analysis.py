@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -121,6 +122,14 @@ def test_what_is_not_done_yet_counts_as_missing() -> None:
     section = influence(given)
     assert section is not None
     assert section.notes[-1].startswith("1 of 64 blocks")
+
+
+def test_without_salib_the_report_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = sampled("morris", {"trajectories": 4})
+    monkeypatch.setitem(sys.modules, "SALib.analyze", None)
+    section = influence(given)
+    assert section is not None
+    assert "The indices need SALib; install it with: pip install 'designopt[sensitivity]'" in section.introduction
 
 
 def test_a_study_without_a_sensitivity_stage_has_no_such_part() -> None:
