@@ -33,11 +33,11 @@ def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoo
     minimize(
         reference,
         PymooNSGA2(pop_size=24),
-        ("n_eval", 1200),
+        ("n_eval", 720),
         seed=1,
         callback=lambda algorithm: populations.append(algorithm.pop.get("F")[algorithm.pop.get("FEAS")[:, 0]]),
     )
-    evaluate = run(NSGA2(population=24), problem, 1200)
+    evaluate = run(NSGA2(population=24), problem, 720)
     outcomes = evaluate.outcomes(evaluate.X)
     far = outcomes.objectives[outcomes.feasible].max(axis=0) + 1.0  # beyond every feasible design: all of them count
     archive, population = [], []
@@ -45,7 +45,7 @@ def test_the_hypervolume_of_all_that_was_asked_is_never_lower_than_that_of_pymoo
         known = outcomes.take(np.arange(24 * generation))
         archive.append(hypervolume(known.objectives[known.feasible], far))
         population.append(hypervolume(F, far))
-    assert len(archive) == 50
+    assert len(archive) == 30
     assert population[-1] > 0.0
     assert np.all(np.array(archive) >= np.array(population) * (1.0 - 1e-12))  # the sum of boxes is rounded
     assert np.all(np.diff(archive) >= -1e-12 * archive[-1])
@@ -191,8 +191,8 @@ def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
     # One value is best by far: soon the population is its neighbourhood, and all of that has been asked for.
     space = [Parameter("n", "int", 0, 2000)]
     problem = problem_from(lambda d, s: {"f": abs(d["n"] - 1000)}, space, minimize=["f"])
-    X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 300).X
-    assert len(np.unique(X)) == len(X) == 300
+    X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 150).X
+    assert len(np.unique(X)) == len(X) == 150
 
 
 # ------------------------------------------------------------------------------------------------------ small numbers
@@ -290,8 +290,8 @@ def test_solvers_are_declared_without_loading_pymoo_or_scipy():
     import subprocess
 
     code = (
-        "import sys, designopt.solvers.evolutionary, designopt.solvers.sampling\n"
-        "print([m for m in ('pymoo', 'scipy') if m in sys.modules])"
+        "import sys, designopt.solvers.evolutionary, designopt.solvers.evolutionary_single, designopt.solvers.sampling\n"
+        "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
