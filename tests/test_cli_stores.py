@@ -411,5 +411,21 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: tuple[str, 
     assert done.stderr == ""
 
 
+def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("designopt.api.open_store", interrupted)
+    done = designopt("report", STORE)
+    assert done.exit_code == 130
+    assert done.output == "interrupted\n"
+
+
+def test_a_change_to_a_store_of_a_plugin_file_asks_for_the_file() -> None:
+    done = process("report", STORE, "--set", "objectives.tone.over=mean")
+    assert done.returncode == 2
+    assert "The run was given --plugin rod.py; it is needed here too." in done.stderr
+
+
 def test_the_schema_is_json() -> None:
     assert json.loads(designopt("show", "schema").output)["title"] == "designopt study"

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from designopt.cli.checking import validate
-from designopt.cli.ending import told_output
+from designopt.cli.ending import INTERRUPTED, fail, told_output
 from designopt.cli.listing import list_
 from designopt.cli.new import new
 from designopt.cli.reporting import report
@@ -21,7 +21,7 @@ from designopt.cli.showing import show
 
 
 class _Commands(click.Group):
-    """A group of commands whose output may meet a closed pipe or a full disk."""
+    """A group of commands, any of which may be interrupted or find its output closed or full."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # --help and --version write here
         with told_output():
@@ -29,7 +29,10 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         with told_output():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                fail("interrupted", INTERRUPTED)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

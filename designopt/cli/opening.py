@@ -55,7 +55,14 @@ def open_result(store: str, plugin_files: tuple[str, ...] = ()) -> Result:
         result = open_store(store)
         _ = result.counts, result.sessions  # read here, where a damaged journal can be told
     except StoreError as error:
+        if isinstance(error.__cause__, plugin.PluginError):
+            fail(_without_plugin(store, error.__cause__), STORE)
         fail(str(error), STORE)
-    except plugin.PluginError as error:  # an aggregation of a file of the user's: nothing can be judged without it
-        fail(f"{store}: {error}; give the file that declares it with --plugin FILE", STORE)
+    except plugin.PluginError as error:
+        fail(_without_plugin(store, error), STORE)
     return result
+
+
+def _without_plugin(store: str, error: plugin.PluginError) -> str:
+    """An aggregation, say, of a file of the user's: nothing can be judged without it."""
+    return f"{store}: {error}; install it, or give the file that declares it with --plugin FILE"

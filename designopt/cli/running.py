@@ -18,6 +18,7 @@ from designopt.cli.opening import load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 
 if TYPE_CHECKING:
+    from designopt.run.errors import RunError
     from designopt.run.progress import Mode
     from designopt.run.result import Result
 
@@ -48,16 +49,24 @@ def _running(command: F) -> F:
             raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
         if arguments["executor"] == "serial" and (arguments["workers"] or arguments["scheduler"]):
             raise click.UsageError("--executor serial has neither --workers nor --scheduler")
+        here = Path.cwd()
         try:
             sys.exit(command(**arguments))
         except StoreError as error:
-            fail(str(error), STORE)
+            fail(_told(error, here), STORE)
         except FailurePolicyStop as error:
-            fail(str(error), FAILURE_POLICY)
+            fail(_told(error, here), FAILURE_POLICY)
         except Interrupted as error:
-            fail(str(error), INTERRUPTED)
+            fail(_told(error, here), INTERRUPTED)
 
     return with_exit_codes
+
+
+def _told(error: RunError, here: Path) -> str:
+    """What `error` says, its store named as seen from the folder in which the command was given."""
+    if error.path.is_absolute() and error.path.is_relative_to(here):
+        return str(error).replace(str(error.path), str(error.path.relative_to(here)))
+    return str(error)
 
 
 @click.command()
@@ -106,9 +115,8 @@ def resume(
     from designopt.run.progress import progress
 
     budgets = dict(_budget(item) for item in budget)
-    return _finish(
-        resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
-    )
+    result = resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
+    return _finish(dataclasses.replace(result, path=Path(store)))
 
 
 def _budget(text: str) -> tuple[str, int]:
