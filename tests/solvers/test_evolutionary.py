@@ -290,7 +290,8 @@ def test_solvers_are_declared_without_loading_pymoo_or_scipy():
     import subprocess
 
     code = (
-        "import sys, designopt.solvers.evolutionary, designopt.solvers.evolutionary_single, designopt.solvers.sampling\n"
+        "import sys\n"
+        "import designopt.solvers.evolutionary, designopt.solvers.evolutionary_single, designopt.solvers.sampling\n"
         "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
