@@ -92,6 +92,7 @@ def main(first: int, count: int) -> None:
         "slowest": slowest,
         "slowest_file": slowest_file,
         "grown": before - start,
+        "peak": before,
         "grown_file": grown_file,
     }
     print(json.dumps(verdict))
