@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import designopt
-from designopt import Array, Diverged
+from designopt import Array, Diverged, api
 from designopt import Quantity as Q
 from designopt.exports import ExportError, export
 from designopt.run.result import Result
@@ -294,6 +294,17 @@ def test_netcdf_of_designs_of_which_some_scenarios_failed_leaves_them_empty(tmp_
         assert data["count"].dims[2:] == ("count_lag",)
         assert data["word"].dims[2:] == ("word_lag",)
         assert data["word"].values[0, 0].tolist() == ["a", "bc", "d"]
+
+
+def test_from_python_a_store_is_exported_into_itself_or_a_folder_that_is_made(tmp_path: Path) -> None:
+    first, second = study().run(tmp_path / "a.study"), study(seed=6).run(tmp_path / "b.study")
+    assert api.export(first, formats=["csv"]) == [
+        tmp_path / "a.study" / name for name in ("designs.csv", "designs.csv-metadata.json")
+    ]
+    (made, _) = api.export(second.path, tmp_path / "new" / "tables", ["csv"])
+    assert made == tmp_path / "new" / "tables" / "designs.csv"
+    page = api.compare([first, second.path], tmp_path / "both.html")
+    assert "Comparison of a and b" in page.read_text()
 
 
 def test_netcdf_without_kept_arrays_says_how_to_keep_some(tmp_path: Path) -> None:
