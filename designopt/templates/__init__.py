@@ -10,9 +10,11 @@ import keyword
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 SUFFIX = ".template"
 
@@ -67,6 +69,8 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
     template or a name that there cannot be, `FileExistsError` when something is in the way (nothing is written then),
     `OSError` when a file cannot be written.
     """
+    from importlib.resources import files  # here: the command line imports this module for its help
+
     if template not in TEMPLATES:
         from designopt.plugin import closest
 
