@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find
+from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find, wants_gradient
 from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Study
 
@@ -128,6 +128,7 @@ def encoded(item: Any) -> Any:
             "arrays": {name: dataclasses.asdict(a) for name, a in p.arrays.items()},
             "needs": list(p.needs),
             "unit": p.unit,
+            **_abilities(item),
         }
     if isinstance(item, (Objective, Constraint)):
         return _item(item)
@@ -138,6 +139,14 @@ def encoded(item: Any) -> Any:
     if isinstance(item, (list, tuple)):
         return [encoded(v) for v in item]
     return item
+
+
+def _abilities(use: Use) -> dict[str, bool]:
+    """What keys and canonical form depend on besides names and settings; only what is there."""
+    p = use.plugin
+    told = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient}
+    told["wants_gradient"] = p.kind == "solver" and wants_gradient(use)
+    return {name: value for name, value in told.items() if value}
 
 
 def _record(hint: Any, value: Any) -> Any:
@@ -194,4 +203,7 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         arrays={n: Array(**{**a, "axes": tuple(a["axes"])}) for n, a in item["arrays"].items()},
         needs=tuple(item["needs"]),
         unit=item["unit"],
+        takes_rng=item.get("takes_rng", False),
+        has_gradient=item.get("has_gradient", False),
+        wants_gradient=item.get("wants_gradient", False),
     )

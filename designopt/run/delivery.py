@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.plugin import Kind, Plugin, PluginError, Use, find, installed, load_file
+from designopt.problem import Problem
 from designopt.run.evaluate import Evaluator
 from designopt.space import Space
 from designopt.study.study import Parameter, Scenario, Study
@@ -34,6 +35,7 @@ class Delivery:
     scenarios: tuple[tuple[str, Mapping[str, Any]], ...]
     files: tuple[tuple[str, bytes], ...]
     versions: Mapping[str, str]
+    gradients: bool = False
     timeout: float | None = None
     preparation: float | None = None
     allow_version_skew: bool = False
@@ -52,6 +54,7 @@ class Delivery:
             scenarios=tuple((s.name, dict(s.values)) for s in study.scenarios),
             files=tuple(files),
             versions=versions([use.plugin for use in uses]),
+            gradients=Problem.of(study).gradients,
             timeout=study.execution.timeout,
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
@@ -61,7 +64,7 @@ class Delivery:
         """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
         model, figures = self.plugins()
         scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
-        return Evaluator.build(model, figures, Space(self.parameters), scenarios)
+        return Evaluator.build(model, figures, Space(self.parameters), scenarios, gradients=self.gradients)
 
     def plugins(self) -> tuple[Use, dict[str, Use]]:
         """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.

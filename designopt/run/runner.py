@@ -267,6 +267,14 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
                 store.journal.end_session(reason)
 
 
+def _note_end(dispatcher: Dispatcher, stage: Stage, told: str | None) -> None:
+    """Record why a solver ended by itself; a replay tells it again and is not recorded."""
+    text = f"stage '{stage.name}': {told}"
+    before = ((event["kind"], event["text"]) for event in dispatcher.journal.records("event"))
+    if told and ("solver_ended", text) not in before:
+        dispatcher.event("solver_ended", text)
+
+
 def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
     asked: dict[str, NDArray[np.int64]] = {}
     for number, stage in enumerate(study.stages, 1):
@@ -277,7 +285,8 @@ def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_
                 start = _evaluated(run, taken[stage.name])
             else:
                 start = _start(dispatcher.ledger, stage, asked)
-            stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
+            told = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
+            _note_end(dispatcher, stage, told)
         except StageEnded:
             dispatcher.check()
         dispatcher.journal.commit()

@@ -1,12 +1,15 @@
 """Models with random numbers of their own: every evaluation has its seed, from the study's and its key."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
 from run_cases import dump, listed, make_study, use
 
 from designopt.plugin import Use, find, load_file
+from designopt.problem import Problem
+from designopt.run import archive
 from designopt.run.evaluate import evaluate_one, trial
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
@@ -94,6 +97,28 @@ def test_derivatives_are_not_recorded_where_no_solver_wants_them(tmp_path):
     stages = (Stage("spread", use("solver", "sobol", samples=4)),)
     result = run_study(study_of("dune", minimize="height", names=("a", "b"), stages=stages), tmp_path / "s")
     assert set(result.outcomes.figures) == {"height"}
+
+
+def test_why_a_search_ended_is_told_once(tmp_path):
+    for resume in (False, True):
+        result = run_study(dune(), tmp_path / "s", resume=resume)
+        told = [event["text"] for event in result.events if event["kind"] == "solver_ended"]
+        assert told == ["stage 'down': the search converged"]
+
+
+def test_workers_record_derivatives_too(tmp_path):
+    serial = run_study(dune(), tmp_path / "serial")
+    parallel = run_study(dune(execution={"executor": "dask", "workers": 2}), tmp_path / "dask")
+    assert dump(parallel) == dump(serial)
+
+
+def test_a_store_without_its_plugins_keeps_what_its_keys_depend_on():
+    for study, name in ((dune(), "gradients"), (dice(), "seed")):
+        data = json.loads(json.dumps(archive.encode(study)))
+        for plugin in (data["model"], *(stage["solver"] for stage in data["stages"])):
+            plugin["version"] += 1  # not the one that is installed
+        kept = Problem.of(archive.decode(data, file=lambda digest: b""))
+        assert getattr(kept, name) == getattr(Problem.of(study), name) != getattr(Problem, name)
 
 
 def test_a_replay_of_a_search_with_derivatives_asks_the_same_again(tmp_path):
