@@ -51,7 +51,7 @@ class FullFactorial:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when `levels` and the parameters do not fit."""
-        count = math.prod(len(values) for values in self._axes(problem.space))
+        count = math.prod(self._counts(problem.space))
         if count > MOST_POINTS:
             raise InvalidSetting("levels", f"the grid has {count:.3g} points; at most {MOST_POINTS} are possible")
 
@@ -71,12 +71,16 @@ class FullFactorial:
         evaluate(X)
 
     def _axes(self, space: Space) -> list[Matrix]:
+        return [_levels(p, count) for p, count in zip(space.free, self._counts(space), strict=True)]
+
+    def _counts(self, space: Space) -> list[int]:
+        """How many levels each parameter has; counted before anything that large is made."""
         if isinstance(self.levels, Mapping):
             unknown = sorted(self.levels.keys() - set(space.names))
             if unknown:
                 known = ", ".join(space.names)
                 raise InvalidSetting("levels", f"there is no free parameter '{unknown[0]}' (free: {known})")
-        return [_levels(p, self._count(p)) for p in space.free]
+        return [_level_count(p, self._count(p)) for p in space.free]
 
     def _count(self, p: Parameter) -> int | None:
         if isinstance(self.levels, Mapping):
@@ -84,23 +88,32 @@ class FullFactorial:
         return self.levels if p.kind == "real" else None
 
 
-def _levels(p: Parameter, count: int | None) -> Matrix:
-    """The levels of one parameter as column values; all of them for None."""
+def _level_count(p: Parameter, count: int | None) -> int:
+    """How many levels a parameter has; all of its values for None."""
     if count is not None and count < 1:
         raise InvalidSetting("levels", f"'{p.name}' needs at least 1 level, not {count}")
     if p.kind == "choice":
         if count not in (None, len(p.values)):
             raise InvalidSetting("levels", f"'{p.name}' is a choice and has all its {len(p.values)} values as levels")
-        return np.arange(len(p.values), dtype=float)
+        return len(p.values)
     if p.kind == "int":
         whole = round(p.high - p.low) + 1
-        if count is None:
-            return p.low + np.arange(whole, dtype=float)
-        if count > whole:
+        if count is not None and count > whole:
             raise InvalidSetting("levels", f"'{p.name}' has {whole} values, not {count}")
-        return np.asarray(np.rint(_evenly(p.low, p.high, count)))
+        return whole if count is None else count
     if count is None:
         raise InvalidSetting("levels", f"say how many levels the real parameter '{p.name}' has")
+    return count
+
+
+def _levels(p: Parameter, count: int) -> Matrix:
+    """The `count` levels of one parameter as column values."""
+    if p.kind == "choice":
+        return np.arange(count, dtype=float)
+    if p.kind == "int":
+        if count == round(p.high - p.low) + 1:
+            return p.low + np.arange(count, dtype=float)
+        return np.asarray(np.rint(_evenly(p.low, p.high, count)))
     if p.scale == "log":
         return np.geomspace(p.low, p.high, count) if count > 1 else np.array([math.sqrt(p.low) * math.sqrt(p.high)])
     return _evenly(p.low, p.high, count)

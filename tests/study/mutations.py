@@ -144,7 +144,16 @@ def number_changed(text: str, rng: random.Random) -> str:
         end += 1
     given = text[at:end]
     new = rng.choice(
-        ("0", "-" + given, given + "e300", given + "e-300", given + "0" * 12, given + ".5", given + "x", "")
+        (
+            "0",
+            "-" + given,
+            given + "e300",
+            given + "e-300",
+            given + "0" * rng.choice((3, 7, 12)),
+            given + ".5",
+            given + "x",
+            "",
+        )
     )
     return text[:at] + new + text[end:]
 
