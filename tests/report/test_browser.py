@@ -12,6 +12,7 @@ from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, write_report
 from designopt.report.front import front
+from designopt.report.map import map_figures
 from designopt.report.page import render
 from designopt.report.parallel import parallel
 
@@ -24,6 +25,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def count(browser: Any, selector: str) -> int:
     return int(browser.execute_script("return document.querySelectorAll(arguments[0]).length", selector))
+
+
+def some_parts(given: GivenResult, folder: Path, *parts: Any) -> Path:
+    """A page of the parts that a test looks at: a whole one takes longer to draw."""
+    sections = [part(given) for part in parts]
+    path = folder / "report.html"
+    path.write_text(render(given, [section for section in sections if section is not None]), encoding="utf-8")
+    return path
 
 
 def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_path: Path) -> None:
@@ -44,14 +53,14 @@ def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_
 
 def test_three_objectives_are_drawn_in_space(browser: Any, tmp_path: Path) -> None:
     given = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")))
-    open_page(browser, write_report(given, tmp_path / "report.html"))
+    open_page(browser, some_parts(given, tmp_path, front))
     assert errors(browser) == []
     assert count(browser, "[id^=pareto-front] .gl-container canvas") >= 1
     assert count(browser, "[id^=pareto-front] .scatterlayer .trace") >= 9
 
 
 def test_a_selector_changes_what_the_map_shows(browser: Any, tmp_path: Path) -> None:
-    open_page(browser, write_report(grid(scenarios=("calm", "storm")), tmp_path / "report.html"))
+    open_page(browser, some_parts(grid(scenarios=("calm", "storm")), tmp_path, map_figures))
     values = (
         "const plot = document.querySelector('[id^=maps] .plot');"
         "return [plot.data[0].colorbar.title.text, Math.max(...Array.from(plot._fullData[0].z, r => Math.max(...r)))]"
@@ -72,7 +81,7 @@ def test_a_selector_changes_what_the_map_shows(browser: Any, tmp_path: Path) -> 
 
 
 def test_the_page_turns_dark_and_light(browser: Any, tmp_path: Path) -> None:
-    open_page(browser, write_report(grid(), tmp_path / "report.html"))
+    open_page(browser, some_parts(grid(), tmp_path, front, parallel))
     ink = "return getComputedStyle(document.querySelector('[id^=pareto-front] .xtick text')).fill"
     before = browser.execute_script(ink)
     browser.find_element("id", "theme").click()
@@ -117,17 +126,9 @@ def test_an_animation_plays_and_begins_again(browser: Any, tmp_path: Path) -> No
     assert errors(browser) == []
 
 
-def some_parts(given: GivenResult, folder: Path) -> Path:
-    """A page of the parts that these tests look at: a whole one takes longer to draw."""
-    parts = [part(given) for part in (front, parallel)]
-    path = folder / "report.html"
-    path.write_text(render(given, [part for part in parts if part is not None]), encoding="utf-8")
-    return path
-
-
 def test_a_brush_filters_the_table_and_sets_off_designs_in_the_other_figures(browser: Any, tmp_path: Path) -> None:
     given = grid()
-    open_page(browser, some_parts(given, tmp_path))
+    open_page(browser, some_parts(given, tmp_path, front, parallel))
     heading = "return document.querySelector('.brushed h3').textContent"
     feasible, good = int(given.outcomes.feasible.sum()), len(given.front())
     # At first the front is brushed; nothing fades in the other figures before the reader has brushed.
@@ -168,7 +169,7 @@ def test_a_brush_filters_the_table_and_sets_off_designs_in_the_other_figures(bro
 
 
 def test_every_figure_is_saved_as_svg_without_a_network(browser: Any, tmp_path: Path) -> None:
-    open_page(browser, some_parts(grid(), tmp_path))
+    open_page(browser, some_parts(grid(), tmp_path, front, parallel))
     browser.execute_cdp_cmd("Page.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     assert count(browser, "button.svg") == count(browser, "figure")
     button = browser.find_element("css selector", "[id^=pareto-front] button.svg")
@@ -182,7 +183,7 @@ def test_every_figure_is_saved_as_svg_without_a_network(browser: Any, tmp_path: 
 
 def test_hovering_tells_the_values_of_a_design(browser: Any, tmp_path: Path) -> None:
     given = grid()
-    open_page(browser, some_parts(given, tmp_path))
+    open_page(browser, some_parts(given, tmp_path, front, parallel))
     first = browser.execute_script(
         "const plot = document.querySelector('[id^=pareto-front] .plot');"
         "return Array.from(plot.data.find(t => t.name === 'Pareto front').customdata[0])"
