@@ -24,7 +24,7 @@ from distributed import Client
 
 from designopt.run import dask_worker
 from designopt.run.batch import SYSTEMS, BatchError, BatchSystem
-from designopt.run.connection import LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.run.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.run.dask_worker import RETIREMENT
 from designopt.run.errors import WorkersError, resume_command
 from designopt.run.watch import SLACK
@@ -160,9 +160,13 @@ class Jobs:
         except (OSError, ValueError, RuntimeError) as error:
             where = f"interface '{asked.interface}'" if asked.interface else "this machine"
             raise WorkersError(f"the scheduler cannot be started on {where}: {error}", self._path) from error
-        self._exits.callback(self._cluster.close, timeout=10)
+        self._exits.callback(self._close_cluster)
         self.client: Any = Client(self._cluster, set_as_default=False)  # type: ignore[no-untyped-call]
         self._exits.callback(self.client.close)
+
+    def _close_cluster(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            self._cluster.close(timeout=CLOSE_WAIT)
 
     # ----------------------------------------------------------------------------------- side of the coordinator
 

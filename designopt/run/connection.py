@@ -22,6 +22,8 @@ from designopt.run.errors import WorkersError
 
 #: Seconds within which a scheduler must answer.
 CONNECT_WAIT = 10
+#: Seconds within which workers are ended.
+CLOSE_WAIT = 30
 
 #: The status of a worker that takes no more work.
 LEAVING = "closing_gracefully"
@@ -106,9 +108,10 @@ class Local:
         """Nothing remains."""
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers; one that does not answer is killed by its nanny, which takes a while."""
         self.client.close()
-        self.cluster.close(timeout=10)
+        with contextlib.suppress(TimeoutError):
+            self.cluster.close(timeout=CLOSE_WAIT)
         self._exits.close()
         for name in os.environ.keys() - self._environment.keys():  # Dask sets the thread limits of its children here
             del os.environ[name]
