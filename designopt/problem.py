@@ -395,9 +395,10 @@ def derivative_name(output: str, parameter: str) -> str:
     return f"d({output})/d({parameter})"
 
 
-def evaluation_seed(key: bytes) -> int:
-    """The seed of a model's random numbers for the evaluation `key`, which holds the study's seed."""
-    return int.from_bytes(key, "little")
+def evaluation_seed(key: bytes, study_seed: int) -> int:
+    """The seed of the random numbers of the evaluation `key`: it depends neither on order nor on the worker."""
+    study = (study_seed % 2**64).to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(key + study, digest_size=8).digest(), "little")
 
 
 def _signed(expression: Expression) -> Expression:

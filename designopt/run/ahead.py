@@ -69,10 +69,12 @@ class Ahead:
 
     def _may_ask(self) -> bool:
         run, budget = self._run, self._run.budget
-        used_up = budget.designs_left <= 0  # until one of those on their way turns out to be refused
-        if not self._over and (budget.fruitless or run.ended_before(run.asked + 1) or (used_up and not self._out)):
+        room = len(self._out) < self._look_ahead
+        # A larger budget would ask now; what a design on its way gives back when it is refused would ask later.
+        used_up = room and budget.designs_left <= 0
+        if not self._over and (budget.fruitless or run.ended_before(run.asked + 1) or used_up):
             self._over = self.ended = True
-        return not self._over and not used_up and len(self._out) < self._look_ahead
+        return not self._over and room
 
     def _ask(self) -> Work:
         run = self._run

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import PluginError
-from designopt.problem import STATUSES, StageEnded
+from designopt.problem import STATUSES, StageEnded, evaluation_seed
 from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError, reading
-from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss, evaluation_seed
+from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
 from designopt.run.failures import Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Progress

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
-from designopt.problem import STATUSES, Problem, derivative_name
-from designopt.run.executor import Chunk, ChunkResult, evaluation_seed
+from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
+from designopt.run.executor import Chunk, ChunkResult
 from designopt.run.stopping import Break
 from designopt.space import Space
 from designopt.study.study import Scenario, Study

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,12 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.space import Matrix
-
-
-def evaluation_seed(key: bytes, study_seed: int) -> int:
-    """The seed of the random numbers of the evaluation `key`: it depends neither on order nor on the worker."""
-    study = (study_seed % 2**64).to_bytes(8, "little")
-    return int.from_bytes(hashlib.blake2b(key + study, digest_size=8).digest(), "little")
 
 
 @dataclass(frozen=True)

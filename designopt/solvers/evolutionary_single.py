@@ -250,7 +250,7 @@ def _strategy(space: Space, centre: Matrix, step: float, size: int, rng: np.rand
     least = [0.0 if p.kind == "real" else 0.25 / w for p, w in zip(space.free, width.tolist(), strict=True)]
     missing = max(0, 2 - len(centre))
     with _quiet():
-        import cma  # type: ignore[import-untyped]
+        import cma
 
         return cma.CMAEvolutionStrategy(
             [*centre.tolist(), *[0.5] * missing],

@@ -87,9 +87,12 @@ class InProcess:
         """Evaluate designs one by one, `look_ahead` of them on their way: told as late as the protocol allows."""
         self._check_open()
         waiting: deque[Outcomes] = deque()
-        more = True
+        more, used_up = True, False
         while True:
-            if more and len(waiting) < look_ahead and self.budget != 0:
+            if more and not used_up and len(waiting) < look_ahead:
+                used_up = self.budget == 0
+                if used_up:
+                    continue
                 outcomes = self.outcomes(self.problem.space.impute(np.array(ask(), dtype=float)))
                 more = len(outcomes) > 0
                 if more:
@@ -149,7 +152,9 @@ class InProcess:
         """The figures of one evaluation, with derivatives in a problem that records them."""
         problem, plugin = self.problem, self.problem.model.plugin
         design, conditions = problem.space.design(x.tolist()), problem.scenarios[scenario].values
-        seed = evaluation_seed(problem.keys(x[None])[0][scenario]) if plugin.takes_rng else None
+        seed = None
+        if plugin.takes_rng:
+            seed = evaluation_seed(problem.keys(x[None])[0][scenario], problem.seed or 0)
         outputs = dict(outputs_of(self._model, plugin, design, conditions, seed))
         if problem.gradients:
             with contextlib.suppress(Diverged):
