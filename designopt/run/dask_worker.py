@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import time
@@ -165,8 +166,10 @@ class RunGuard(SchedulerPlugin):
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 
     async def _leave(self, scheduler: Any) -> None:
-        await scheduler.unregister_worker_plugin(None, f"designopt-{self.run}")
-        await scheduler.unregister_nanny_plugin(None, f"designopt-exit-codes-{self.run}")
+        with contextlib.suppress(ValueError):  # gone already when the run has ended in order
+            await scheduler.unregister_worker_plugin(None, f"designopt-{self.run}")
+        with contextlib.suppress(ValueError):
+            await scheduler.unregister_nanny_plugin(None, f"designopt-exit-codes-{self.run}")
         resource = f"designopt-{self.run}"
         scheduler.resources.pop(resource, None)
         for worker in scheduler.workers.values():

@@ -155,7 +155,7 @@ solver: {use: full_factorial, levels: 2000}
 """
 
 
-def test_a_scheduler_is_left_as_it_was_also_by_a_run_that_is_killed(cluster, tmp_path):
+def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_killed(cluster, tmp_path):
     from distributed import Client
 
     def _traces(dask_scheduler):  # within, so that it travels by its code: the scheduler cannot import this file
@@ -163,9 +163,16 @@ def test_a_scheduler_is_left_as_it_was_also_by_a_run_that_is_killed(cluster, tmp
         ours = [name for name in [*plugins, *dask_scheduler.resources] if "designopt" in str(name)]
         return dask_scheduler.allowed_failures, ours
 
+    def settled():
+        deadline = time.monotonic() + 20
+        while client.run_on_scheduler(_traces) != (3, []):
+            assert time.monotonic() < deadline, client.run_on_scheduler(_traces)
+            time.sleep(0.1)
+
     with Client(cluster.address, set_as_default=False) as client:
-        before = client.run_on_scheduler(_traces)
-        assert before == (3, [])
+        in_order = run_study(study(), tmp_path / "s", scheduler=cluster.address)
+        assert in_order.counts["evaluations"] == 100
+        settled()
         (tmp_path / "study.yaml").write_text(STUDY)
         command = [sys.executable, "-m", "designopt", "run", "study.yaml", "--plugin", PLUGINS]
         command += ["--scheduler", cluster.address]
@@ -175,7 +182,4 @@ def test_a_scheduler_is_left_as_it_was_also_by_a_run_that_is_killed(cluster, tmp
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
             run.kill()
-        deadline = time.monotonic() + 20
-        while client.run_on_scheduler(_traces) != before:
-            assert time.monotonic() < deadline, client.run_on_scheduler(_traces)
-            time.sleep(0.1)
+        settled()
