@@ -133,7 +133,11 @@ class Jobs:
             raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
         asked = self._asked
         configured = dask.config.get(f"jobqueue.{asked.use}.scheduler-options", None) or {}
-        settings = {**SETTINGS, "distributed.worker.http.routes": []}  # no pages about workers, open to everybody
+        prologue = dask.config.get(f"jobqueue.{asked.use}.job-script-prologue", None) or []
+        settings: dict[str, Any] = {
+            **SETTINGS,
+            "distributed.worker.http.routes": [],
+        }  # no pages about workers, open to everybody
         worker_settings = [f"export {_variable(name)}={value}" for name, value in settings.items() if value is not None]
         threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
         try:
@@ -146,8 +150,7 @@ class Jobs:
                     queue=asked.queue,
                     account=asked.account,
                     interface=asked.interface,
-                    job_extra_directives=list(asked.directives) or None,
-                    job_script_prologue=[*worker_settings, *threads, *asked.prologue],
+                    job_script_prologue=[*worker_settings, *threads, *prologue],
                     job_name="designopt",
                     log_directory=str(self._logs.resolve()),
                     worker_extra_args=["--no-dashboard"],

@@ -63,12 +63,6 @@ def cluster(ctx: Context, execution: Mapping[str, Any]) -> Cluster | None:
         ctx.add(("execution", "workers"), "a cluster has jobs * cores workers; leave out 'workers'", key="")
     if section.get("minimum", 0) > section["jobs"]:
         ctx.add((*path, "minimum"), f"must not be above jobs ({section['jobs']}), is {section['minimum']}")
-    marks = {"slurm": "#SBATCH", "pbs": "#PBS"}
-    for position, line in enumerate(section.get("directives", [])):
-        if line.lstrip().startswith("#"):
-            mark = marks[section["use"]]
-            ctx.add((*path, "directives", position), f"write the directive alone; '{mark}' is put before it")
     if importlib.util.find_spec("dask_jobqueue") is None:
         ctx.add(path, "clusters need dask-jobqueue: pip install 'designopt[cluster]'", key="")
-    given = {**section, **{key: tuple(section.get(key, ())) for key in ("directives", "prologue")}}
-    return Cluster(**given)
+    return Cluster(**section)

@@ -18,7 +18,7 @@ from designopt.study.scenarios import ScenarioEntry
 from designopt.study.settings import json_schema, settings_type
 from designopt.study.units import Amount
 from designopt.study.values import Checked, adapted, checker, refused, wrong_kind
-from designopt.study.words import Formula, Label, Line, Scalar, Word
+from designopt.study.words import Formula, Label, Scalar, Word
 
 
 class ParameterSection(TypedDict, total=False):
@@ -146,8 +146,6 @@ class ClusterSection(TypedDict, total=False):
     queue: Word
     account: Word
     interface: Word
-    directives: list[Line]
-    prologue: list[Line]
 
 
 class ExecutionSection(TypedDict, total=False):

@@ -117,8 +117,8 @@ class Cluster:
     """Workers that a batch system starts: `jobs` jobs of `cores` single-thread workers each.
 
     `memory` of a job in bytes, `walltime` in seconds. With `minimum` the pool shrinks to so many jobs when there is
-    little to do. `queue` is the partition, `directives` are further lines for the head of the job script, `prologue`
-    shell lines before the workers start, `interface` the network interface that they listen on.
+    little to do. `queue` is the partition, `interface` the network interface that they listen on. Lines of a job script
+    (modules, further directives) are no part of a study: they are in the user's configuration of dask-jobqueue.
     """
 
     use: Literal["slurm", "pbs"]
@@ -130,8 +130,6 @@ class Cluster:
     queue: str | None = None
     account: str | None = None
     interface: str | None = None
-    directives: tuple[str, ...] = ()
-    prologue: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

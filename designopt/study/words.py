@@ -61,21 +61,6 @@ class Scalar:
         return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
 
 
-class Line:
-    """One line of text, for the script of a batch system."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if not isinstance(value, str):
-                raise wrong_kind("a line of text", value, "; put quotes around it" if _number(value) else "")
-            if not value.strip() or not value.isprintable():
-                raise refused("one line of printable text is needed")
-            return value
-
-        return Annotated[str, PlainValidator(validate), WithJsonSchema({"type": "string"})]
-
-
 class Word:
     """One word without spaces, quotes or anything else that a shell reads."""
 

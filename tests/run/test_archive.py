@@ -56,7 +56,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         execution={
             "executor": "dask",
             "scheduler": "tls://host:8786",
-            "cluster": Cluster("slurm", 4, 8, 32_000_000_000, 3600.0, minimum=1, directives=("--x",), prologue=("a",)),
+            "cluster": Cluster("slurm", 4, 8, 32_000_000_000, 3600.0, minimum=1, queue="short", account="x"),
             "retries": {"crashed": 0, "lost_worker": 9, "timeout": 1, "error": 2},
             "on_failure": {"diverged": "stop", "error": "infeasible"},
             "arrays": {"bending": "front"},

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import dask
 import fake_batch
 import numpy as np
 import pytest
@@ -149,11 +150,14 @@ def test_a_job_that_is_refused_ends_the_run_with_what_the_batch_system_says(stat
 
 
 def test_jobs_that_end_before_a_worker_comes_end_the_run_with_their_last_words(state, tmp_path):
-    broken = wanted(prologue=("echo no such module >&2; exit 3",))
-    with pytest.raises(
-        WorkersError, match=r"3 jobs have ended before a worker came(?s:.*)no such module(?s:.*)squeue --me"
-    ) as caught:
-        run_study(study([0.0], asked=broken), tmp_path / "s")
+    broken = {"jobqueue.slurm.job-script-prologue": ["echo no such module >&2; exit 3"]}
+    with (
+        dask.config.set(broken),
+        pytest.raises(
+            WorkersError, match=r"3 jobs have ended before a worker came(?s:.*)no such module(?s:.*)squeue --me"
+        ) as caught,
+    ):
+        run_study(study([0.0]), tmp_path / "s")
     assert "designopt resume" in str(caught.value)
 
 

@@ -272,8 +272,6 @@ execution:
     queue: short
     account: mech-01
     interface: ib0
-    directives: ["--exclusive", "--constraint=avx2"]
-    prologue: ["module load python"]
   timeout: 20 s
   retries: {lost_worker: 3, error: 1}
   on_failure: {diverged: stop, error: infeasible, timeout: infeasible, stop_if_share_above: 0.5, after: 100}

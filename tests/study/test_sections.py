@@ -11,7 +11,7 @@ from designopt.study.errors import StudyError
 from designopt.study.study import Choice, Cluster, HypervolumeGain
 
 REFERENCE = "reference: {mismatch: 2, peak: 1 rad, gap: 1 mm}"
-CLUSTER_END = 'prologue: ["module load python"]'
+CLUSTER_END = "interface: ib0"
 B = "stages.1.budget.hypervolume"
 C = "execution.cluster"
 V = "report.validate"
@@ -24,7 +24,6 @@ def test_everything_in_the_file_is_in_the_study(load, full_text) -> None:
     )
     assert study.execution.cluster == Cluster(
         "slurm", 20, 16, 32_000_000_000, 14_400.0, 2, "short", "mech-01", "ib0",
-        ("--exclusive", "--constraint=avx2"), ("module load python",),
     )  # fmt: skip
     assert study.execution.retries == {"crashed": 1, "lost_worker": 3, "timeout": 0, "error": 1}
     assert study.execution.on_failure == {"diverged": "stop", "error": "infeasible", "timeout": "infeasible"}
@@ -113,9 +112,7 @@ MISTAKES = [
     ("minimum: 2", "minimum: «21»", f"{C}.minimum", "must not be above jobs (20), is 21"),
     ("queue: short", "queue: «'short; rm'»", f"{C}.queue", "'short; rm' is not one word"),
     ("account: mech-01", "account: «7»", f"{C}.account", "put quotes around it"),
-    ('"--exclusive"', '«"#SBATCH --exclusive"»', f"{C}.directives.0", "'#SBATCH' is put before it"),
-    ('"--exclusive"', '«"a\\nb"»', f"{C}.directives.0", "one line of printable text"),
-    ('"module load python"', "«3»", f"{C}.prologue.0", "expected a line of text, not the number 3"),
+    (CLUSTER_END, CLUSTER_END + "\n    «prologue»: [echo]", C, "unknown key 'prologue'"),
     (CLUSTER_END, CLUSTER_END + "\n    «scheduler»: x", C, "unknown key 'scheduler'"),
     ("executor: dask\n  cluster", "scheduler: tls://a:1\n  «cluster»", C, "a cluster brings its own scheduler"),
     ("executor: dask\n  cluster", "«workers»: 2\n  cluster", "execution.workers", "a cluster has jobs * cores workers"),
