@@ -55,9 +55,12 @@ def test_the_commands_shown_make_certificates_that_fit_each_other(tmp_path: Path
 def test_the_settings_of_dask_shown_are_those_that_are_read() -> None:
     import dask
 
-    (text,) = shown("yaml dask")
+    pytest.importorskip("dask_jobqueue")
+    jobs, tls = (yaml.safe_load(text) for text in shown("yaml dask"))
+    for name in jobs["jobqueue"]["slurm"]:
+        dask.config.get(f"jobqueue.slurm.{name}")  # KeyError where dask-jobqueue knows no such setting
     names = ("ca-file", "client.cert", "client.key")
-    files = [dask.config.get(f"distributed.comm.tls.{name}", config=yaml.safe_load(text)) for name in names]
+    files = [dask.config.get(f"distributed.comm.tls.{name}", config=tls) for name in names]
     assert [Path(file).name for file in files] == ["ca.pem", "cert.pem", "key.pem"]
 
 
