@@ -121,9 +121,10 @@ class Plugin:
     """A declared plugin.
 
     `inputs` and `conditions` (design and scenario values a model understands) are ``None`` when the model accepts any
-    name. `needs` are the outputs and arrays that an objective takes. `takes_arrays`, `takes_rng` and `has_gradient` are
-    about a model's methods, `wants_gradient` is what a store remembers of a solver. `weights` is the derivative of an
-    aggregation. `source` is the file that declares it, if any.
+    name. `needs` are the outputs and arrays that an objective takes. `takes_arrays`, `takes_rng`, `has_gradient` and
+    `batch_size` (how many evaluations it takes in one call) are about a model's methods, `wants_gradient` is what a
+    store remembers of a solver. `weights` is the derivative of an aggregation. `source` is the file that declares it,
+    if any.
     """
 
     kind: Kind
@@ -141,6 +142,7 @@ class Plugin:
     takes_arrays: bool = False
     takes_rng: bool = False
     has_gradient: bool = False
+    batch_size: int = 1
     wants_gradient: bool = False
     weights: Callable[..., Any] | None = None
     source: Path | None = None
@@ -207,6 +209,11 @@ def model(
     for the same design, and only in studies with a solver that wants derivatives. An output or input left out, a value
     that is not finite, or `Diverged` mean that the derivative is not known.
 
+    A class may have ``batch(designs, scenarios[, arrays])`` besides, and a class attribute `batch_size`, the number of
+    evaluations that it likes to compute in one call. Row i is design i in scenario i; it returns a sequence with what
+    `evaluate` would return for each row, or the exception that `evaluate` would raise. What it says of one row must not
+    depend on the others.
+
     With ``unchecked=True`` outputs may be undeclared (tests and quick experiments only).
     """
 
@@ -227,6 +234,17 @@ def model(
             raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
         if taken := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
+        batch_size = 1
+        if inspect.isclass(target) and callable(getattr(target, "batch", None)):
+            batch_size = getattr(target, "batch_size", 0)
+            if not isinstance(batch_size, int) or batch_size < 1:
+                raise PluginError(
+                    f"model '{name}': a model with 'batch' says its 'batch_size', a whole number from 1 on"
+                )
+            if takes_rng:
+                raise PluginError(
+                    f"model '{name}': a model with 'rng' has one generator for each evaluation, no 'batch'"
+                )
         _register(
             target,
             Plugin(
@@ -243,6 +261,7 @@ def model(
                 takes_arrays=len(positional) - takes_rng == 3,
                 takes_rng=takes_rng,
                 has_gradient=inspect.isclass(target) and callable(getattr(target, "gradient", None)),
+                batch_size=batch_size,
                 source=_source(target),
             ),
         )

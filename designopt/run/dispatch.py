@@ -53,7 +53,7 @@ class Dispatcher:
         self._executor: Executor | None = None
         self._described = ("", 0)
         self._chunks = 0
-        self._size = ChunkSize()
+        self._size = ChunkSize(ledger.problem.model.plugin.batch_size)
         self._flight: dict[int, Work] = {}
         self._failures = FailurePolicy(execution, ledger.problem.space)
         with reading(store.path):
@@ -121,8 +121,8 @@ class Dispatcher:
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
         """Send chunks while there is room; False when there is work but no time left for it."""
         while self._executor is None or len(self._flight) < self._executor.slots:
-            slots = self._executor.slots if self._executor else 1
-            work = queue.draw(self._size.choose(self._executor.target, queue.left(), slots) if self._executor else 1)
+            slots, target = (self._executor.slots, self._executor.target) if self._executor else (1, 0.0)
+            work = queue.draw(self._size.choose(target, queue.left(), slots))
             if work is None:
                 return True
             if time_left is not None and time_left() <= 0.0:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
-from designopt.run.executor import Chunk, ChunkResult
+from designopt.run.executor import TOGETHER, Chunk, ChunkResult
 from designopt.run.stopping import Break
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
@@ -54,6 +55,7 @@ class Evaluator:
     outputs: Mapping[str, bool]
     takes_arrays: bool
     takes_rng: bool
+    batch_size: int
     gradients: bool
     space: Space
     scenarios: tuple[Scenario, ...]
@@ -87,6 +89,7 @@ class Evaluator:
             outputs={name: f.required for name, f in model.plugin.outputs.items()},
             takes_arrays=model.plugin.takes_arrays,
             takes_rng=model.plugin.takes_rng,
+            batch_size=model.plugin.batch_size,
             gradients=gradients,
             space=space,
             scenarios=scenarios,
@@ -113,12 +116,32 @@ class Evaluator:
         """
         if self.takes_rng and seed is None:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
+
+        def answer() -> Any:
+            random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+            wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+            return self.model.evaluate(design, self.scenarios[scenario].values, *wanted, **random)
+
+        return self._evaluation(answer, design, scenario, arrays, seed, recording)
+
+    def _evaluation(
+        self,
+        answer: Callable[[], Any],
+        design: Mapping[str, Any],
+        scenario: int,
+        arrays: Sequence[str],
+        seed: int | None,
+        recording: bool,
+    ) -> Evaluation:
+        """What `answer`, which gives or raises what the model has to say of a design, means."""
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
         kept: Mapping[str, NDArray[Any]] = {}
         try:
             status, reason, message, place = OK, "", "", ""
-            outputs, kept, wrong = self._compute(design, self.scenarios[scenario].values, arrays, seed)
+            outputs, kept, wrong = self._figures(answer(), arrays)
+            if self.gradients and not wrong:
+                outputs.update(self._derivatives(design, self.scenarios[scenario].values, seed))
             if wrong:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
@@ -135,19 +158,20 @@ class Evaluator:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
 
-    def _compute(
-        self, design: Mapping[str, Any], scenario: Mapping[str, Any], arrays: Sequence[str], seed: int | None
+    def _wanted(self, arrays: Sequence[str]) -> frozenset[str]:
+        """The arrays that the model is asked for: those to be kept and those that figures need."""
+        needed = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
+        return frozenset({*arrays, *needed})
+
+    def _figures(
+        self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
         have: Mapping[str, Any] = {}
-        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
         if self.takes_arrays:
-            wanted = set(arrays)
-            for _, plugin, _ in self.figures:
-                wanted.update(need for need in plugin.needs if need not in self.outputs)
-            returned, have = self.model.evaluate(design, scenario, frozenset(wanted), **random)
+            returned, have = answer
         else:
-            returned = self.model.evaluate(design, scenario, **random)
+            returned = answer
         outputs: dict[str, float] = {}
         wrong = []
         for name, required in self.outputs.items():
@@ -170,8 +194,6 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
-        if self.gradients and not wrong:
-            outputs.update(self._derivatives(design, scenario, seed))
         return outputs, {name: np.asarray(have[name]) for name in arrays if name in have}, wrong
 
     def _derivatives(
@@ -193,17 +215,16 @@ class Evaluator:
         }
 
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
-        """Evaluate a chunk, one after the other; `begin` is told the position of each before it starts."""
+        """Evaluate a chunk: one after the other, or as many together as the model takes.
+
+        `begin` is told the position of each before it starts, `TOGETHER` before several.
+        """
         n = len(chunk)
         status = np.empty(n, np.uint8)
         wall, cpu = np.empty(n), np.empty(n)
         rows: list[Mapping[str, float]] = []
         messages, arrays = {}, {}
-        for i, (x, scenario) in enumerate(zip(chunk.X.tolist(), chunk.scenarios.tolist(), strict=True)):
-            if begin:
-                begin(i)
-            seed = chunk.seeds[i] if self.takes_rng else None
-            done = self.evaluate(self.space.design(x), scenario, chunk.arrays, seed=seed, recording=True)
+        for i, done in enumerate(self._evaluations(chunk, begin or (lambda position: None))):
             status[i] = STATUSES.index(done.status)
             wall[i], cpu[i] = done.wall, done.cpu
             rows.append(done.outputs)
@@ -216,10 +237,57 @@ class Evaluator:
             names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
         return ChunkResult(status, names, _matrix(rows, names), wall, cpu, messages, arrays)
 
+    def _evaluations(self, chunk: Chunk, begin: Callable[[int], None]) -> Iterator[Evaluation]:
+        """The evaluations of a chunk in its order."""
+        designs = [self.space.design(x) for x in chunk.X.tolist()]
+        scenarios = chunk.scenarios.tolist()
+        for first in range(0, len(designs), self.batch_size):
+            some = range(first, min(first + self.batch_size, len(designs)))
+            if len(some) > 1:
+                begin(TOGETHER)
+                together = self._together([designs[i] for i in some], [scenarios[i] for i in some], chunk.arrays)
+                if together is not None:
+                    yield from together
+                    continue
+            for i in some:
+                begin(i)
+                seed = chunk.seeds[i] if self.takes_rng else None
+                yield self.evaluate(designs[i], scenarios[i], chunk.arrays, seed=seed, recording=True)
+
+    def _together(
+        self, designs: Sequence[Mapping[str, Any]], scenarios: Sequence[int], arrays: Sequence[str]
+    ) -> list[Evaluation] | None:
+        """Several evaluations in one call of the model; None when it raised: then each has to speak for itself."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+        try:
+            answers = list(self.model.batch(designs, [self.scenarios[s].values for s in scenarios], *wanted))
+        except Break:
+            raise
+        except BaseException:
+            return None
+        if len(answers) != len(designs):
+            return None
+        wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
+        rows = zip(answers, designs, scenarios, strict=True)
+        done = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
+        return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in done]
+
     @property
     def _names(self) -> tuple[str, ...]:
         """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
         return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
+
+
+def _given(answer: Any) -> Callable[[], Any]:
+    """Gives what a model said of one design of several, or raises it when it is an exception."""
+
+    def give() -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return give
 
 
 def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from designopt.space import Matrix
 
+#: In place of the position of an evaluation: several of a chunk are computed in one call of the model.
+TOGETHER = -2
+
 
 @dataclass(frozen=True)
 class Chunk:

@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from designopt.run.executor import Loss
+from designopt.run.executor import TOGETHER, Loss
 
 _NOTE = struct.Struct("<qq")
 _IDLE = -1
@@ -50,12 +50,13 @@ class Death:
         """What this death means for a chunk that was given to the worker."""
         if chunk != self.chunk or self.position == PREPARING:
             return Loss("lost_worker", self.how, started=False)
+        suspect = None if self.position == TOGETHER else self.position
         if self.timed_out:
             message = f"no result within {limit:g} s" if limit is not None else "no result in time"
-            return Loss("timeout", message, self.trace, suspect=self.position)
+            return Loss("timeout", message, self.trace, suspect=suspect)
         killed = self.exit_code is None and not self.trace
         cause = "lost_worker" if killed or self.exit_code in (-signal.SIGKILL, -signal.SIGTERM) else "crashed"
-        return Loss(cause, f"the worker process {self.how}", self.trace, suspect=self.position)
+        return Loss(cause, f"the worker process {self.how}", self.trace, suspect=suspect)
 
     @property
     def timed_out(self) -> bool:

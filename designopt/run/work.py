@@ -92,9 +92,13 @@ class Queue:
 
 
 class ChunkSize:
-    """How many evaluations make a chunk of the executor's target duration, learned from the chunks that returned."""
+    """How many evaluations make a chunk of the executor's target duration, learned from the chunks that returned.
 
-    def __init__(self) -> None:
+    `together` is how many the model likes to compute in one call: chunks are not smaller then, but for the last ones.
+    """
+
+    def __init__(self, together: int = 1) -> None:
+        self.together = together
         self._seconds: float | None = None
 
     def learn(self, seconds: float, evaluations: int) -> None:
@@ -108,9 +112,16 @@ class ChunkSize:
     def choose(self, target: float, left: int, slots: int) -> int:
         """The size of the next chunk: the target, but near the end small enough that all workers end together."""
         if self._seconds is None:
-            return 1
+            return self._shared(self.together, left, slots)
         fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
+        if self.together > 1:
+            return self._shared(max(self.together, fitting - fitting % self.together), left, slots)
         if slots == 1:
             return fitting
         smallest = max(1, min(fitting, int(0.1 * target / self._seconds)))
         return max(smallest, min(fitting, -(-left // (2 * slots))))
+
+    @staticmethod
+    def _shared(size: int, left: int, slots: int) -> int:
+        """`size`, or an equal share for each worker (they have two slots each) when there is less left."""
+        return max(1, min(size, LARGEST_CHUNK, -(-left // max(1, slots // 2))))

@@ -29,7 +29,8 @@ def check_model(
     nor earlier answers. It raises `InvalidDesign` for each of `refused` and `Diverged` for each of `diverging`. The
     answers of a model that uses random numbers follow from its generator alone. Where a model has a ``gradient``, it
     agrees with central differences of the outputs to `gradient_tolerance` of the larger of the two, and the error of
-    the differences on top (larger where the outputs are noisy or have a kink). Raises `AssertionError`.
+    the differences on top (larger where the outputs are noisy or have a kink). A ``batch`` answers as `evaluate` does,
+    however the designs are divided. Raises `AssertionError`.
     """
     plugin = target if isinstance(target, Plugin) else getattr(target, "__designopt__", None)
     if not isinstance(plugin, Plugin) or plugin.kind != "model":
@@ -50,6 +51,7 @@ def check_model(
         _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(plugin, cases[i], kept[i], _answer(prepared(use), plugin, *cases[i]), "in a new instance")
         _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
+    _check_batch(plugin, model, cases, kept, refused)
     for bad, expected in [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]:
         _check_raises(plugin, model, bad, scenarios[0], expected)
     for i, case in enumerate(cases):
@@ -70,6 +72,31 @@ def _answer(model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Map
     if given != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
     return outputs, arrays
+
+
+def _check_batch(
+    plugin: Plugin, model: Any, cases: Sequence[tuple[Any, Any]], kept: Sequence[Any], refused: Sequence[Any]
+) -> None:
+    """Several designs in one call, refused ones between them, against the answers to each alone."""
+    if not callable(getattr(model, "batch", None)):
+        return
+    wanted = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
+    asked = [*zip(cases, kept, strict=True), *(((bad, cases[0][1]), None) for bad in refused)]
+    for step in {1, 2, max(1, len(asked))}:
+        for begin in range(0, len(asked), step):
+            part = asked[begin : begin + step][::-1]
+            designs, scenarios = zip(*(copy.deepcopy((dict(d), dict(s))) for (d, s), _ in part), strict=True)
+            answers = list(model.batch(list(designs), list(scenarios), *wanted))
+            if len(answers) != len(part):
+                raise AssertionError(f"{plugin.name}.batch gives {len(answers)} answers for {len(part)} designs")
+            for (case, expected), answer in zip(part, answers, strict=True):
+                if expected is None and not isinstance(answer, InvalidDesign):
+                    raise AssertionError(f"{plugin.name}.batch answers design {dict(case[0])}, which it has to refuse")
+                if expected is not None and isinstance(answer, BaseException):
+                    raise AssertionError(f"{plugin.name}.batch raises {answer!r} for design {dict(case[0])}")
+                if expected is not None:
+                    found = answer if plugin.takes_arrays else (answer, {})
+                    _check_same(plugin, case, expected, found, f"in a batch of {len(part)}")
 
 
 def _chance(plugin: Plugin) -> dict[str, Any]:

@@ -228,3 +228,40 @@ class Follower:
                     stream.write(text + "\n")
 
         evaluate.ahead(ask, tell, self.look_ahead)
+
+
+@model("rows", version=1, arrays={"signal": Array(("time",), "m")})
+class Rows:
+    """Computes many designs at once; notes how many in the file `log`. Refuses a < -1, diverges beyond 1."""
+
+    batch_size = 8
+
+    log: str = ""
+    fatal: float = math.inf
+    bug: float = math.inf
+
+    def evaluate(self, design, scenario, arrays) -> tuple[Log, dict]:
+        (answer,) = self.batch([design], [scenario], arrays)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def batch(self, designs, scenarios, arrays):
+        if self.log:
+            with Path(self.log).open("a") as stream:
+                stream.write(f"{len(designs)}\n")
+        a = np.array([design["a"] for design in designs])
+        if (a == self.fatal).any():
+            os._exit(3)
+        if (a == self.bug).any():
+            raise RuntimeError("a bug")
+        value = a + np.array([scenario.get("shift", 0.0) for scenario in scenarios])
+        signals = {"signal": value[:, None] * np.arange(3.0)}
+        return [
+            InvalidDesign("too low")
+            if x < -1.0
+            else Diverged("too high", reason="high")
+            if x > 1.0
+            else ({"value": v, "square": v * v}, {name: signals[name][i] for name in arrays})
+            for i, (x, v) in enumerate(zip(a.tolist(), value.tolist(), strict=True))
+        ]
