@@ -13,8 +13,6 @@ import dataclasses
 import difflib
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import inspect
 import sys
 import types
@@ -22,7 +20,10 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+
+if TYPE_CHECKING:
+    import importlib.metadata
 
 Kind = Literal["model", "objective", "solver", "aggregation", "report"]
 
@@ -445,6 +446,8 @@ def installed(kind: Kind | None = None) -> Iterator[Listed]:
 @functools.lru_cache(maxsize=2)
 def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
     """The plugins found on the import path `path`: reading what is installed takes longer than checking a study."""
+    import importlib.metadata  # costs as much as all else that is imported at start
+
     entries = importlib.metadata.entry_points()
     about: dict[int, tuple[str, str]] = {}
     found = []
