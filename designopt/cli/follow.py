@@ -35,7 +35,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
     """Show how the run of the store goes until it ends; what the store holds then.
 
     Looks every `every` seconds, less often where reading the journal takes long. With `page_every` the report is
-    written anew that often, and at the end. Ctrl-C ends the looking, not the run.
+    written anew that often, to load itself anew in a browser, and at the end. Ctrl-C ends the looking, not the run.
     """
     terminal = sys.stdout is not None and sys.stdout.isatty()
     every = every if every is not None else (1.0 if terminal else 60.0)
@@ -53,7 +53,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
             looks.append((began, result.counts["evaluations"]))
             display.update(result, snapshot(result, looks))
             if page_every is not None and (time.monotonic() >= page_due or not going):
-                write_page(result)
+                write_page(result, refresh=page_every)
                 page_due = time.monotonic() + page_every
             if not going:
                 return result

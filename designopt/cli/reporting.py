@@ -108,13 +108,13 @@ def _write_comparison(results: list[Result], page: Path) -> Path:
         fail(f"error: {error}", WRONG_INPUT)
 
 
-def write_page(result: Result, file: Path | None = None) -> Path:
-    """The page of `result`; ends the command when it cannot be written."""
+def write_page(result: Result, file: Path | None = None, refresh: float | None = None) -> Path:
+    """The page of `result`, loaded anew after `refresh` seconds; ends the command when it cannot be written."""
     from designopt.report import write_report
 
     target = file or result.path / "report.html"
     try:
-        return write_report(result, target)
+        return write_report(result, target, refresh)
     except OSError as error:
         way_out = f"write it elsewhere with: designopt report {shlex.quote(str(result.path))} -o FILE"
         fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
