@@ -209,6 +209,12 @@ class Problem:
             for s in self.scenarios
         ]
 
+    @cached_property
+    def first_alike(self) -> tuple[int, ...]:
+        """For each scenario the first one with the same conditions, mostly itself: the two share their evaluations."""
+        first: dict[bytes, int] = {}
+        return tuple(first.setdefault(prefix.digest(), s) for s, prefix in enumerate(self._key_prefixes))
+
     def keys(self, X: Matrix) -> list[list[bytes]]:
         """Evaluation keys (16 bytes each) of designs `X`, a list over scenarios per design.
 

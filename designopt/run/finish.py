@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from designopt.run.dispatch import Dispatcher
-from designopt.run.ledger import PENDING
+from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.result import Result
 from designopt.run.store import array_reference, read_arrays
 from designopt.run.validated import validation_keys
 from designopt.run.work import LARGEST_CHUNK, Work
+from designopt.space import Matrix
 from designopt.study.study import Study
 
 
@@ -51,15 +52,7 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
     new = [key for key in todo if key not in ledger.slot_of]
     ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
     ledger.add_slots(len(new))
-    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
-    places = list(todo.values())
-    work = Work(
-        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
-        keys=list(todo),
-        designs=np.array([numbers[i] for i, _ in places], np.int64),
-        scenarios=np.array([s for _, s in places], np.int32),
-        X=X[[i for i, _ in places]],
-    )
+    work = _work(ledger, X, todo)
     dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
     dispatcher.run(_pieces(work), len(work), tick=_shown(study, dispatcher, len(work)))
 
@@ -99,15 +92,8 @@ def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -
     own = set(range(len(study.scenarios)))
     have = {key for key, s, file in store.journal.evaluations("key, scenario, arrays") if file and s in own}
     complete = {key for key in wanted & have if _holds(dispatcher, key, names if always else ())}
-    todo = [(i, s, key) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete]
-    numbers = [ledger.design_of[row[0]] for row in keys]
-    work = Work(
-        slots=np.array([ledger.slot_of[key] for _, _, key in todo], np.int64),
-        keys=[key for _, _, key in todo],
-        designs=np.array([numbers[i] for i, _, _ in todo], np.int64),
-        scenarios=np.array([s for _, s, _ in todo], np.int32),
-        X=X[[i for i, _, _ in todo]],
-    )
+    todo = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete}
+    work = _work(ledger, X, todo)
     dispatcher.run(_pieces(work), len(work), arrays=names)
     if not always:  # the front of an earlier session with a smaller budget
         for key in have - wanted:
@@ -133,6 +119,19 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
         X=ledger.designs[designs],
     )
     dispatcher.run(_pieces(work), len(work), arrays=names)
+
+
+def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]]) -> Work:
+    """The evaluations `todo`: by key the row of `X` and the scenario."""
+    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
+    rows = [i for i, _ in todo.values()]
+    return Work(
+        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
+        keys=list(todo),
+        designs=np.array([numbers[i] for i in rows], np.int64),
+        scenarios=np.array([s for _, s in todo.values()], np.int32),
+        X=X[rows],
+    )
 
 
 def _pieces(work: Work) -> Iterator[Work]:

@@ -83,6 +83,10 @@ def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
             if name not in figures:
                 figures[name] = np.full((n, s), np.nan)
             figures[name][at] = column
+    alike = list(problem.first_alike)
+    if alike != list(range(s)):  # an evaluation that two scenarios share is recorded for the first of them
+        status, reason = status[:, alike], reason[:, alike]
+        figures = {name: values[:, alike] for name, values in figures.items()}
     refused = status == "invalid"
     status[excess > 0.0] = "invalid"
     reason[excess > 0.0] = "relation"

@@ -270,12 +270,17 @@ class Result:
     # --------------------------------------------------------------------------------------------- bookkeeping
 
     @property
+    def _evaluated(self) -> list[int]:
+        """The scenarios that have evaluations of their own."""
+        return sorted(set(self.recorded_problem.first_alike))
+
+    @property
     def counts(self) -> dict[str, int]:
         """Numbers of points (proposals), designs, feasible designs, evaluations, and evaluations by status."""
-        status = Counter(self.status.ravel().tolist())
-        evaluations = sum(n for name, n in status.items() if name != "invalid") + int(
-            ((self.status == "invalid") & (self.reason == "refused")).sum()
-        )
+        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
+        status = Counter(each.ravel().tolist())
+        refused = int(((each == "invalid") & (reasons == "refused")).sum())
+        evaluations = len(each.ravel()) - status["invalid"] + refused
         return {
             "points": sum(map(len, self._recorded.points.values())),
             "designs": len(self.outcomes),
@@ -286,8 +291,9 @@ class Result:
 
     def failures(self) -> dict[tuple[str, str], int]:
         """How many evaluations failed, by status and reason, most frequent first."""
-        bad = self.status != "ok"
-        pairs = zip(self.status[bad].tolist(), self.reason[bad].tolist(), strict=True)
+        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
+        bad = each != "ok"
+        pairs = zip(each[bad].tolist(), reasons[bad].tolist(), strict=True)
         return dict(Counter((str(s), str(r)) for s, r in pairs).most_common())
 
     @cached_property

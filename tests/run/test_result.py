@@ -51,6 +51,16 @@ def test_a_design_that_is_not_complete_has_no_row(tmp_path):
     assert partial.outcomes.X[:, 0].tolist() == [1.0, 0.25]
 
 
+def test_scenarios_with_the_same_conditions_share_their_evaluations(tmp_path):
+    # as a sample of few values gives them
+    scenarios = ({"shift": 1.0}, {"shift": 2.0}, {"shift": 1.0})
+    result = run(tmp_path, [0.5, 0.0], scenarios=scenarios)
+    np.testing.assert_array_equal(result.outcomes.figures["height"], [[0.25, 2.25, 0.25], [1.0, 4.0, 1.0]])
+    assert result.status.tolist() == [["ok"] * 3] * 2
+    assert result.counts["evaluations"] == result.counts["ok"] == 4  # of two designs in two scenarios
+    assert dump(run_study(result.study, result.path, resume=True)) == dump(result)
+
+
 def test_a_stage_that_has_not_begun_asked_nothing(tmp_path):
     result = run(tmp_path, [1.0])
     stages = (*result.study.stages, Stage("later", use("solver", "walk")))
