@@ -148,7 +148,8 @@ class Morris:
     of d + 1 designs for d parameters on a grid of `levels`; each step changes one parameter. ``mu`` is the mean effect
     of a parameter's whole range (in search coordinates), ``mu_star`` the mean of its size, ``sigma`` its spread: large
     where the effect is curved or depends on other parameters. Integers and choices take the values nearest to the
-    grid's levels. Designs that break a relation or fail cost their trajectory.
+    grid's levels, and their effects count by the steps between these; where a parameter is not active its effect is 0.
+    Designs that break a relation or fail cost their trajectory.
     """
 
     uses_start: ClassVar[bool] = False
@@ -185,15 +186,22 @@ class Morris:
     def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
         """Effects from the outcomes of the whole sample in ask order (with repeats)."""
         low, high = self._grid(problem)
-        U = (problem.space.to_search(outcomes.X) - low) / (high - low)
+        moves = _moves(problem, outcomes.X, (problem.space.to_search(outcomes.X) - low) / (high - low))
+        d = len(low)
+        # SALib takes every step for one of its grid; those of few values are longer or shorter.
+        grid_step = self.levels / (2.0 * (self.levels - 1.0))
 
         def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
             from SALib.analyze import morris
 
+            steps = moves[rows].reshape(-1, d + 1, d)
+            size = np.abs(steps).sum(axis=2)
+            change = np.diff(y.reshape(-1, d + 1), axis=1, prepend=0.0)
+            scale = np.divide(grid_step, size, out=np.ones_like(size), where=size > 0.0)
             found = morris.analyze(
-                _unit(len(problem.space.free)),
-                U[rows],
-                y,
+                _unit(d),
+                steps.cumsum(axis=1).reshape(-1, d),
+                (scale * change).cumsum(axis=1).ravel(),
                 num_resamples=self.resamples,
                 conf_level=self.confidence,
                 num_levels=self.levels,
@@ -242,6 +250,19 @@ def _unit(d: int) -> dict[str, Any]:
 def _seed(rng: np.random.Generator) -> int:
     """A seed that depends on the state of `rng` alone."""
     return int(rng.integers(1, 2**31))
+
+
+def _moves(problem: Problem, X: Matrix, U: Matrix) -> Matrix:
+    """What each design of trajectories `X` (n, d) changes of the one before it, in shares of the grid `U` (n, d).
+
+    0 in the first design of a trajectory, and where a condition alone changes a parameter, as it begins or ends to hold
+    with the step of another one.
+    """
+    active = problem.space.active(X)
+    moves = np.diff(U, axis=0, prepend=U[:1])
+    moves[1:][~(active[1:] & active[:-1])] = 0.0
+    moves[:: U.shape[1] + 1] = 0.0
+    return moves
 
 
 def _indices(

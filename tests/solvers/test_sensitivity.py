@@ -154,6 +154,32 @@ def test_an_effect_is_that_of_the_whole_range():
     np.testing.assert_allclose(found.measures["mu"], [40.0, 4.0], atol=1e-9)
 
 
+@pytest.mark.parametrize("levels", [2, 4, 6])
+def test_an_effect_of_few_values_is_that_of_their_whole_range(levels):
+    # Steps of 2, 3, 4 and 7 values are not those of the grid; a linear function has one effect whatever they are.
+    space = tuple(Parameter(f"n{k}", "int", 0, k - 1) for k in (2, 3, 4, 7))
+    problem = problem_from(lambda d, s: {"f": float(sum(d.values()))}, space, minimize=["f"])
+    solver = Morris(trajectories=10, levels=levels)
+    (found,) = solver.indices(problem, asked(solver, problem)).influences
+    np.testing.assert_allclose(found.measures["mu"], [1.0, 2.0, 3.0, 6.0], atol=1e-12)
+    np.testing.assert_allclose(found.measures["sigma"], 0.0, atol=1e-12)
+
+
+def test_what_a_choice_does_is_not_put_down_to_a_parameter_that_it_makes_active():
+    space = (
+        Parameter("kind", "choice", values=("a", "b")),
+        Parameter("idle", "real", 0.0, 1.0, when={"kind": ("b",)}),
+        Parameter("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
+    )
+    problem = problem_from(lambda d, s: {"f": 10.0 * (d["kind"] == "b") + 2.0 * d.get("x", 0.0)}, space, minimize=["f"])
+    solver = Morris(trajectories=40)
+    (found,) = solver.indices(problem, asked(solver, problem)).influences
+    kind, idle, x = found.measures["mu"]
+    assert 10.0 <= kind <= 12.0
+    assert idle == 0.0
+    assert 0.0 < x < 2.0  # the effect of 2, and none in the steps where it is not active
+
+
 def test_interaction_shows_as_spread():
     problem = problem_from(lambda d, s: {"f": d["x1"] * d["x2"] + d["x3"]}, box(3), minimize=["f"])
     solver = Morris(trajectories=40)
