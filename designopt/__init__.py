@@ -23,7 +23,7 @@ from designopt.plugin import (
 from designopt.plugin import report as report_part
 
 if TYPE_CHECKING:
-    from designopt.api import Study, define, load, open_store, resume
+    from designopt.api import Study, compare, define, export, load, open_store, resume
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,9 @@ __all__ = [
     "Quantity",
     "Study",
     "aggregation",
+    "compare",
     "define",
+    "export",
     "load",
     "model",
     "objective",
@@ -49,7 +51,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the running side only when it is used: importing `designopt` in a plugin stays light."""
-    if name in ("Study", "define", "load", "open_store", "resume"):
+    if name in ("Study", "compare", "define", "export", "load", "open_store", "resume"):
         from designopt import api
 
         return getattr(api, name)

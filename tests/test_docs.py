@@ -1,19 +1,51 @@
-"""What the pages in docs/ show is accepted as written."""
+"""What the pages in docs/ show is accepted as written, and no page shows what is not tried."""
 
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from designopt import define
+from designopt.plugin import installed
 from designopt.run.store import read_study
 
-PAGE = (Path(__file__).parents[1] / "docs" / "study_files.md").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+PAGE = page("study_files.md")
+SOLVERS = page("solvers.md")
+PLUGINS = page("plugins.md")
+RESULTS = page("results.md")
+
+
+def shown(language: str, text: str = PLUGINS) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def listed(text: str, first: str, last: str) -> list[str]:
+    """The names at the beginning of table rows, between two lines of a page."""
+    section = text[text.index(first) : text.index(last, text.index(first) + len(first))]
+    heads = re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)
+    return [name for head in heads for name in re.findall(r"`(.*?)`", head)]
+
+
+def listed_first(text: str, first: str, last: str) -> list[str]:
+    """The single names of the first column of a table, where others may be named beside them."""
+    return [name for name in listed(text, first, last) if ":" not in name]
+
+
+# ------------------------------------------------------------------------------------------------------ study files
 
 #: What a study needs besides a section that is shown by itself.
 REST = {
@@ -24,11 +56,30 @@ REST = {
     "stages": [{"name": "look", "solver": {"use": "full_factorial", "levels": 2}}],
 }
 
+#: Packages that solvers need.
+EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}
 
-@pytest.mark.parametrize("block", re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))
-def test_every_example_of_a_section_is_a_valid_one(block: str) -> None:
-    shown = yaml.safe_load(block)
-    assert define(**{**REST, **shown}).definition.model.plugin.name == "four_bar_knee"
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the store that an example starts from."""
+    folder = tmp_path_factory.mktemp("study_files")
+    model = {"use": "four_bar_knee", "cycles": 12}
+    define(**{**REST, "model": model}).run(folder / "sweep.study", executor="serial")
+    return folder
+
+
+@pytest.mark.parametrize("block", [*shown("yaml", PAGE), *shown("yaml", SOLVERS)])
+def test_every_example_of_a_section_is_a_valid_one(block: str, base: Path) -> None:
+    given: dict[str, Any] = yaml.safe_load(block)
+    if "cluster" in given.get("execution", {}):
+        pytest.importorskip("dask_jobqueue")
+    for solver in re.findall(r"use: (\w+)", block):
+        if solver in EXTRAS:
+            pytest.importorskip(EXTRAS[solver])
+    rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in given}
+    definition = define(base=base, **{**rest, **given}).definition
+    assert definition.model.plugin.name == "four_bar_knee"
 
 
 def test_the_example_of_a_report_is_a_valid_one() -> None:
@@ -39,25 +90,51 @@ def test_the_example_of_a_report_is_a_valid_one() -> None:
     assert names == ["front", "map", "knee_angle"]
 
 
-def test_the_table_of_execution_lists_every_key_with_its_default() -> None:
-    from designopt.study.schema import ExecutionSection
+def test_every_section_of_a_study_file_has_its_heading() -> None:
+    from designopt.study.schema import SECTIONS
 
-    section = PAGE[PAGE.index("## `execution`") : PAGE.index("What an evaluation can end in")]
-    assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(ExecutionSection.__annotations__)
+    headings = re.findall(r"^## (.*)$", PAGE, flags=re.MULTILINE)
+    assert {name for heading in headings for name in re.findall(r"`(\w+)`", heading)} == set(SECTIONS)
+
+
+def test_the_tables_of_sections_list_every_key() -> None:
+    from designopt.study.sample import SampleSection
+    from designopt.study.schema import BudgetSection, ExecutionSection, ReportSection
+
+    execution = listed(PAGE, "## `execution`", "What an evaluation can end in")
+    assert {name for name in execution if name in ExecutionSection.__annotations__} == set(
+        ExecutionSection.__annotations__
+    )
+    assert set(listed(PAGE, "### `budget`", "```yaml")) == set(BudgetSection.__annotations__)
+    assert set(listed(PAGE, "## `report`", "```yaml")) == set(ReportSection.__annotations__)
+    assert set(listed(PAGE, "A member with `use` is a sample", "| how a condition varies")) == set(
+        SampleSection.__annotations__
+    )
 
 
 def test_the_table_of_failure_classes_lists_all_of_them_in_their_order() -> None:
     from designopt.problem import STATUSES
 
-    section = PAGE[PAGE.index("What an evaluation can end in") : PAGE.index("## `report`")]
-    assert tuple(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == STATUSES
+    assert tuple(listed(PAGE, "What an evaluation can end in", "## `report`")) == STATUSES
 
 
-PLUGINS = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
+# ---------------------------------------------------------------------------------------------------------- solvers
 
 
-def shown(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PLUGINS, flags=re.DOTALL)
+def bundled(kind: Any) -> set[str]:
+    return {entry.name for entry in installed(kind) if entry.distribution == "designopt"}
+
+
+def test_the_table_of_solvers_lists_every_one() -> None:
+    assert set(listed(SOLVERS, "## Which solver when", "## Fronts")) == bundled("solver")
+
+
+def test_the_theory_of_solvers_names_a_source_for_every_one() -> None:
+    heads = set(listed(page("theory/solvers.md"), "# Solvers", "**Derivatives.**"))
+    assert bundled("solver") - heads == {"full_factorial", "random", "genetic"}  # no method of anybody's
+
+
+# ---------------------------------------------------------------------------------------------------------- plugins
 
 
 @pytest.fixture
@@ -74,14 +151,18 @@ def python(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def commands(folder: Path, block: str) -> list[str]:
+    """What each command of a block prints."""
+    return [python(folder, "-m", *shlex.split(line)) for line in block.splitlines()]
+
+
 def test_the_plugins_shown_keep_the_rules_that_are_checked_beside_them(kerb: Path) -> None:
     (kerb / "test_kerb.py").write_text(shown("python test")[0])
     python(kerb, "test_kerb.py")
 
 
 def test_the_commands_shown_for_plugins_work_one_after_the_other(kerb: Path) -> None:
-    commands = shown("sh")[0].splitlines()
-    printed = [python(kerb, "-m", *shlex.split(command)) for command in commands]
+    printed = commands(kerb, shown("sh")[0])
     assert "damping" in printed[0]
     assert "a valid study" in printed[1]
     assert "best rebound" in printed[3]
@@ -102,26 +183,129 @@ def test_a_store_that_cannot_be_judged_without_a_file_asks_for_it(kerb: Path) ->
         python(kerb, *arguments[1:], "--plugin", "kerb.py")
 
 
-def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
-    (kerb / "read.py").write_text(shown("python result")[0])
-    lines = python(kerb, "read.py").splitlines()
-    assert [line.split(" {")[0] for line in lines[:3]] == ["best rebound", "best calm", "compromise"]
-    assert "'peak'" in lines[-1]
-
-
 def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
     from designopt.plugin import GROUPS
 
     points = tomllib.loads(shown("toml")[0])["project"]["entry-points"]
     assert set(points) == set(GROUPS.values())
     source = (kerb / "kerb.py").read_text()
+    targets = [place.removeprefix("kerbs:") for group in points.values() for place in group.values()]
+    assert len(targets) == len(
+        re.findall(r"^@(?:model|objective|solver|aggregation|report_part)\(", source, re.MULTILINE)
+    )
     for group in points.values():
         for name, place in group.items():
             target = place.removeprefix("kerbs:")
             assert re.search(rf'@\w+\(\s*"{name}", version=1(?s:.*?)\)\n(?:def|class) {target}\b', source), name
 
 
-def test_every_block_of_the_page_on_plugins_is_one_that_is_tried() -> None:
-    languages = re.findall(r"^```(.+)$", PLUGINS, flags=re.MULTILINE)
-    once = ["python result", "python test", "sh", "toml", "yaml"]
-    assert sorted(language for language in languages if language != "python") == once
+# ---------------------------------------------------------------------------------------------------------- results
+
+
+def test_the_commands_shown_for_results_work_one_after_the_other(kerb: Path) -> None:
+    python(kerb, "-m", "designopt", "run", "kerb.yaml", "--plugin", "kerb.py", "--executor", "serial")
+    judged, compared, exported, design, followed = (commands(kerb, block) for block in shown("sh", RESULTS))
+    assert judged[0].strip().endswith("report-set.html")
+    assert (kerb / "nominal.designs.csv").exists()
+    assert compared[1].strip().endswith("comparison.html")
+    assert "designs.csv" in exported[0]
+    assert "best rebound" in design[0]
+    assert "the same as recorded, bit for bit" in design[1]
+    assert (kerb / "one.npz").exists()
+    assert "done" in followed[0]
+
+
+def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
+    (kerb / "read.py").write_text(shown("python result", RESULTS)[0])
+    lines = python(kerb, "read.py").splitlines()
+    assert [line.split(" {")[0] for line in lines[:3]] == ["best rebound", "best calm", "compromise"]
+    assert "'peak'" in lines[-1]
+    assert (kerb / "tables" / "designs.csv").exists()
+    assert (kerb / "comparison.html").exists()
+
+
+def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
+    whole = {**yaml.safe_load(shown("yaml")[0]), **yaml.safe_load(shown("yaml", RESULTS)[0])}
+    (kerb / "validated.yaml").write_text(yaml.safe_dump(whole))
+    assert "a valid study" in python(kerb, "-m", "designopt", "validate", "validated.yaml", "--plugin", "kerb.py")
+
+
+def test_the_table_of_report_parts_lists_every_general_one() -> None:
+    from designopt.report.page import FIRST, GENERIC, LAST
+
+    assert set(listed(RESULTS, "## The report", "## Choices")) == {*FIRST, *GENERIC, *LAST}
+
+
+def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
+    from designopt.report.page import FIRST, GENERIC, LAST
+
+    middle = re.search(r"Without `plots` the page holds (.*?)\.", RESULTS, flags=re.DOTALL)
+    around = re.search(r"The parts\n(.*?) come before; (.*?) after them", RESULTS, flags=re.DOTALL)
+    assert middle is not None
+    assert around is not None
+    groups = (middle.group(1), around.group(1), around.group(2))
+    named = [tuple(re.findall(r"`(\w+)`", words)) for words in groups]
+    assert named == [tuple(GENERIC), tuple(FIRST), tuple(name for name in LAST if name not in GENERIC)]
+
+
+def test_the_table_of_choices_lists_every_rule() -> None:
+    from typing import get_args
+
+    from designopt.study.choose import Method
+
+    assert tuple(listed_first(RESULTS, "## Choices", "All but")) == get_args(Method)
+
+
+# --------------------------------------------------------------------------------------------------------- clusters
+
+
+def test_the_options_of_dask_that_are_shown_are_there() -> None:
+    from distributed.cli import dask_scheduler, dask_worker
+
+    (block,) = shown("sh", page("clusters.md"))
+    programs = {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
+    lines = block.replace("\\\n", " ").splitlines()
+    assert [line.split()[:2] for line in lines] == [["dask", "scheduler"], ["dask", "worker"]]
+    for line in lines:
+        known = {name for option in programs[line.split()[1]].params for name in [*option.opts, *option.secondary_opts]}
+        assert set(re.findall(r"--[\w-]+", line)) <= known
+
+
+# ---------------------------------------------------------------------------------------------------- all the pages
+
+#: The blocks of each page that tests above, or other files, try (tests/test_tutorial.py, tests/run/...).
+TRIED: dict[str, Iterable[str]] = {
+    "study_files.md": {"yaml"},
+    "solvers.md": {"yaml"},
+    "plugins.md": {"python", "python test", "sh", "toml", "yaml"},
+    "results.md": {"python result", "sh", "yaml"},
+    "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
+    "gallery.md": {"sh"},
+}
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.name)
+def test_every_block_of_a_page_is_one_that_is_tried(path: Path) -> None:
+    if path.name == "tutorial.md":
+        return  # tests/test_tutorial.py says the same of it
+    text = path.read_text(encoding="utf-8")
+    languages = re.findall(r"^```(.+)$", text, flags=re.MULTILINE)
+    assert len(languages) == text.count("```") / 2
+    assert set(languages) - set(TRIED.get(path.name, ())) == set()
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"\n\n    \S", outside)  # no block without a fence
+
+
+def test_blocks_that_are_tried_once_stand_once() -> None:
+    for language in ("python test", "sh", "toml", "yaml"):
+        assert len(shown(language)) == 1
+    assert len(shown("python result", RESULTS)) == len(shown("yaml", RESULTS)) == 1
+
+
+def test_the_extras_that_pages_name_are_those_of_the_package() -> None:
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]
+    texts = [path.read_text(encoding="utf-8") for path in [DOCS.parent / "README.md", *DOCS.rglob("*.md")]]
+    named = {
+        e.strip() for text in texts for group in re.findall(r"designopt\[(.*?)\]'", text) for e in group.split(",")
+    }
+    assert named <= set(project["optional-dependencies"])
