@@ -178,6 +178,29 @@ def test_a_study_that_starts_from_a_store_can_be_judged_anew_when_that_store_is_
     assert changed.study.stages == result.study.stages
 
 
+def test_so_can_one_whose_model_gave_derivatives(tmp_path):
+    @designopt.model("rejudged_slope", version=1)
+    class Slope:
+        def evaluate(self, design: Design, scenario) -> Given:
+            return {"wear": (design["width"] - 1.0) ** 2, "heat": design["width"]}
+
+        def gradient(self, design, scenario):
+            return {"wear": {"width": 2.0 * (design["width"] - 1.0)}}
+
+    sections = {
+        **{key: SECTIONS[key] for key in ("study", "space", "execution")},
+        "model": {"use": Slope},
+        "objectives": [{"name": "wear", "minimize": "wear"}],
+        "base": tmp_path,
+    }
+    first = designopt.define(**sections, solver={"use": "sobol", "samples": 4}).run(tmp_path / "first")
+    stage = {"name": "descent", "solver": {"use": "slsqp"}, "start_from": {"store": str(first.path), "best": 1}}
+    result = designopt.define(**sections, stages=[stage]).run(tmp_path / "second")
+    assert result.problem.gradients
+    changed = result.with_changes(["objectives.0.minimize=heat"])
+    assert changed.front().tolist() == [int(np.argmin(result.outcomes.figures["heat"]))]
+
+
 def test_input_files_come_from_the_store(tmp_path):
     @designopt.model("rejudged_table", version=1)
     class RejudgedTable:
