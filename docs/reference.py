@@ -26,8 +26,9 @@ def study_reference() -> str:
     parts = [
         "# Study file reference",
         "Made from the schema that checks study files; `designopt show schema` prints it for editors. "
-        "[Study files](study_files.md) explains the sections, [Plugins](plugin_reference.md) lists the settings that "
-        "follow `use:`.",
+        "[Study files](study_files.md) explains the sections, the [plugin reference](plugin_reference.md) lists the "
+        "settings that stand beside `use:`. `NAME` is a name that you choose, `0` the place in a list; a number may "
+        "carry a unit.",
     ]
     for name, section in whole["properties"].items():
         note = " (required)" if name in required else ""
@@ -38,14 +39,21 @@ def study_reference() -> str:
 
 
 def _members(section: Mapping[str, Any], path: str, definitions: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """What stands in the section: the member of a list or mapping, or the section itself; and how its keys are written."""
+    """The member of a list or mapping, or the section itself; and how its keys are written."""
     forms = [_resolved(form, definitions) for form in section.get("anyOf", [section])]
     for form in forms:
         if form.get("type") == "array":
             return _members(_resolved(form["items"], definitions), f"{path}.0", definitions)
         if isinstance(form.get("additionalProperties"), Mapping):
             return _members(_resolved(form["additionalProperties"], definitions), f"{path}.NAME", definitions)
-    return next((form for form in forms if form.get("properties")), forms[0]), path
+    keyed = [form for form in forms if form.get("properties")]
+    if len(keyed) < 2:
+        return keyed[0] if keyed else forms[0], path
+    # Several kinds of mapping (a scenario, or a sample of them): the keys of all; False is a key that one may not have.
+    keys = [(k, v) for form in keyed for k, v in form["properties"].items() if v is not False]
+    merged = {k: next((v for n, v in keys if n == k and "description" in v), v) for k, v in keys}
+    everywhere = set.intersection(*(set(form.get("required", ())) for form in keyed))
+    return {"properties": merged, "required": sorted(everywhere)}, path
 
 
 def _keys(section: Mapping[str, Any], path: str, definitions: Mapping[str, Any]) -> Iterable[tuple[str, ...]]:
@@ -57,9 +65,10 @@ def _keys(section: Mapping[str, Any], path: str, definitions: Mapping[str, Any])
         unit = next((str(v["x-unit"]) for v in _forms(value, definitions) if "x-unit" in v), "")
         unit = str(value.get("x-unit", unit))
         words = _words(value, definitions)
-        yield f"`{here}`{needed}", words, unit, _range(value, definitions), str(value.get("description", ""))
+        meaning = _MEANINGS.get(here) or str(value.get("description", ""))
+        yield f"`{here}`{needed}", words, unit, _range(value, definitions), meaning
         inner, below = _members(value, here, definitions)
-        if inner.get("properties") and "use" not in inner["properties"]:
+        if inner.get("properties") and "enum" in inner["properties"].get("use", {"enum": []}):
             yield from _keys(inner, below, definitions)
 
 
@@ -79,25 +88,42 @@ def _words(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
             words += [f"`{item}`" for item in form.get("enum", [form.get("const")])]
         elif form.get("type") == "array":
             words.append(f"list of {_words(form['items'], definitions)}")
-        elif "use" in form.get("properties", {}):
+        elif isinstance(form.get("properties", {}).get("use"), Mapping) and "enum" not in form["properties"]["use"]:
             words.append("`{use: NAME, ...}`")
         elif isinstance(form.get("additionalProperties"), Mapping):
             words.append(f"mapping to {_words(form['additionalProperties'], definitions)}")
         else:
             kinds = form.get("type", "anything")
             kinds = [kinds] if isinstance(kinds, str) else kinds
-            words += [_KINDS.get(kind, kind) for kind in kinds]
-    if "x-unit" in value or any("x-unit" in form for form in _forms(value, definitions)):
-        words = [word for word in words if word != "text"] or words
+            words += ["value"] if set(kinds) == _SCALAR else [_KINDS.get(kind, kind) for kind in kinds]
+    if set(words) == {"number", "text"}:  # the text is the number with its unit
+        words = ["number"]
     return " or ".join(dict.fromkeys(word for word in words if word != "null"))
 
 
 _KINDS = {"integer": "whole number", "string": "text", "boolean": "true or false", "object": "mapping"}
+_SCALAR = {"string", "number", "boolean"}
+
+#: Meanings of keys whose schema has none.
+_MEANINGS = {
+    "scenarios.0.name": "name of the scenario; of a sample, the first part of the names",
+    "scenarios.0.seed": "seed of the sample; default: that of the study",
+    "report.choose.0.knee": "the design farthest below the line between the ends of the front; it has no settings",
+    "report.choose.0.utopia": "the design nearest to the best value of every objective at once",
+    "report.choose.0.utopia.norm": "how the distance is measured; default l2",
+    "report.choose.0.utopia.weights": "by objective; default 1",
+    "report.choose.0.topsis": "the design near to the best and far from the worst values",
+    "report.choose.0.topsis.norm": "how objectives are scaled; default vector",
+    "report.choose.0.topsis.weights": "by objective; default 1",
+    "report.choose.0.nearest_to": "values asked for, by objective",
+}
 
 
 def _range(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     signs = {"exclusiveMinimum": "> ", "minimum": ">= ", "exclusiveMaximum": "< ", "maximum": "<= "}
-    found = [f"{sign}{form[key]:g}" for form in _forms(value, definitions) for key, sign in signs.items() if key in form]
+    found = [
+        f"{sign}{form[key]:g}" for form in _forms(value, definitions) for key, sign in signs.items() if key in form
+    ]
     return ", ".join(dict.fromkeys(found))
 
 

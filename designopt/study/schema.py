@@ -285,8 +285,8 @@ def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
         elif section.shape == "mapping":
             part = {"type": "object", "additionalProperties": part}
         properties[name] = {**part, "description": section.meaning}
-    stage = properties["stages"]["items"]
-    stage["properties"]["solver"] = _plugin_section("solver", plugins, definitions)
+    stage = properties["stages"]["items"]["properties"]
+    stage["solver"] = {**stage["solver"], **_plugin_section("solver", plugins, definitions)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "designopt study",
@@ -319,6 +319,10 @@ def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str
         definitions.update(part.pop("$defs", {}))
         definitions[f"{kind}.{plugin.name}"] = part
         members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
-    other = {"type": "string", "not": {"enum": [p.name for p in described]}}
+    other = {
+        "type": "string",
+        "not": {"enum": [p.name for p in described]},
+        "description": "name of a plugin; its settings stand beside it",
+    }
     members.append({"type": "object", "properties": {"use": other}, "required": ["use"]})
     return {"anyOf": members}
