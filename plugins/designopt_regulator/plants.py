@@ -1,0 +1,166 @@
+"""Linear plants as state spaces with one exact delay at their input, single or many at once.
+
+``dx/dt = A x + B u(t - delay)``, ``y = C x``. The delay is never approximated by a rational function: the frequency
+response has its factor, and `sampled` discretises with it, whole number of samples or not.
+
+Functions that make plants take numbers, or arrays (n,) for n plants in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Entry = float | Array
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One input, one output: `A` (..., s, s), `B` (..., s), `C` (..., s) and the `delay` (...) of the input in s."""
+
+    A: Array
+    B: Array
+    C: Array
+    delay: Array
+
+    def response(self, frequency: ArrayLike) -> NDArray[np.complex128]:
+        """G(j w) of a single plant at `frequency` (rad/s), any shape; the delay's factor included."""
+        w = np.asarray(frequency, dtype=np.float64)
+        matrix = 1j * w[..., None, None] * np.eye(len(self.A)) - self.A
+        inner = np.linalg.solve(matrix, self.B[:, None])[..., 0] @ self.C
+        return np.asarray(inner * np.exp(-1j * w * self.delay))
+
+
+def fopdt(gain: ArrayLike, time_constant: ArrayLike, delay: ArrayLike) -> Plant:
+    """First order plus delay, ``gain e^(-delay s) / (time_constant s + 1)``."""
+    gain, time_constant, delay = _together(gain, time_constant, delay)
+    return _plant([[-1.0 / time_constant]], [gain / time_constant], [1.0], delay)
+
+
+def ipdt(gain: ArrayLike, delay: ArrayLike) -> Plant:
+    """Integrator plus delay, ``gain e^(-delay s) / s``; `gain` in output per (input s)."""
+    gain, delay = _together(gain, delay)
+    return _plant([[0.0]], [gain], [1.0], delay)
+
+
+def sopdt(gain: ArrayLike, time_constant: ArrayLike, time_constant_2: ArrayLike, delay: ArrayLike) -> Plant:
+    """Second order plus delay, ``gain e^(-delay s) / ((time_constant s + 1)(time_constant_2 s + 1))``."""
+    gain, first, second, delay = _together(gain, time_constant, time_constant_2, delay)
+    return _plant([[-1.0 / first, 0.0], [1.0 / second, -1.0 / second]], [gain / first, 0.0], [0.0, 1.0], delay)
+
+
+def lag(order: int, gain: ArrayLike = 1.0, time_constant: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
+    """Equal lags in series, ``gain e^(-delay s) / (time_constant s + 1)^order``."""
+    gain, time_constant, delay = _together(gain, time_constant, delay)
+    rate = 1.0 / time_constant
+    A: list[list[Entry]] = [[0.0] * order for _ in range(order)]
+    for k in range(order):
+        A[k][k] = -rate
+        if k:
+            A[k][k - 1] = rate
+    return _plant(A, [gain * rate, *[0.0] * (order - 1)], [*[0.0] * (order - 1), 1.0], delay)
+
+
+def double_integrator(gain: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
+    """``gain e^(-delay s) / s^2``; the states are the output and its rate."""
+    gain, delay = _together(gain, delay)
+    return _plant([[0.0, 1.0], [0.0, 0.0]], [0.0, gain], [1.0, 0.0], delay)
+
+
+def transfer_function(numerator: Sequence[float], denominator: Sequence[float], delay: float = 0.0) -> Plant:
+    """``numerator(s) / denominator(s) e^(-delay s)``; coefficients of falling powers, highest first.
+
+    Raises `ValueError` for what has no strictly proper state space.
+    """
+    from scipy.signal import tf2ss
+
+    top = np.trim_zeros(np.asarray(numerator, dtype=np.float64), "f")
+    bottom = np.asarray(denominator, dtype=np.float64)
+    if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
+        raise ValueError("coefficients have to be finite numbers")
+    if len(bottom) < 2 or bottom[0] == 0.0:
+        raise ValueError("the denominator begins with the coefficient of its highest power, which is not 0, from s on")
+    if len(top) == 0:
+        raise ValueError("the numerator is 0")
+    if len(top) >= len(bottom):
+        raise ValueError(
+            f"the numerator has the degree {len(top) - 1} and the denominator {len(bottom) - 1}: "
+            "a step at the input may not pass at once; the numerator needs the lower degree"
+        )
+    # With time in units of 1/rate the coefficients are of like size: those of slow or fast plants span many decades.
+    degree = len(bottom) - 1
+    rate = float(np.abs(np.roots(bottom)).max()) or 1.0
+    A, B, C, _ = tf2ss(top * rate ** np.arange(len(top) - 1, -1, -1.0), bottom * rate ** np.arange(degree, -1, -1.0))
+    return Plant(rate * A, rate * B[:, 0], C[0], np.asarray(delay, dtype=np.float64))
+
+
+def speed_loop(force: ArrayLike, mass: ArrayLike, damping: ArrayLike, lag: ArrayLike, delay: ArrayLike = 0.0) -> Plant:
+    """Speed of a vehicle by the common command: ``2 force / ((mass s + damping)(lag s + 1))``.
+
+    `force` (N) is that of one side at command 1, `mass` (kg) with rotating parts, `damping` (N s/m) the slope of the
+    resistance, 2 c_A v. States: speed (m/s) and the lagged command.
+    """
+    force, mass, damping, lag, delay = _together(force, mass, damping, lag, delay)
+    return _plant([[-damping / mass, 2.0 * force / mass], [0.0, -1.0 / lag]], [0.0, 1.0 / lag], [1.0, 0.0], delay)
+
+
+def course_loop(
+    force: ArrayLike, track: ArrayLike, inertia: ArrayLike, damping: ArrayLike, lag: ArrayLike, delay: ArrayLike = 0.0
+) -> Plant:
+    """Course of a vehicle by the differential command: ``track force / ((inertia s + damping) s (lag s + 1))``.
+
+    `force` (N) as in `speed_loop`, `track` (m) the distance of the tracks, `inertia` (kg m^2) about the vertical,
+    `damping` (N m s) the slope of the turning resistance at small yaw rates. States: course (rad), yaw rate (rad/s),
+    lagged command.
+    """
+    force, track, inertia, damping, lag, delay = _together(force, track, inertia, damping, lag, delay)
+    A = [[0.0, 1.0, 0.0], [0.0, -damping / inertia, track * force / inertia], [0.0, 0.0, -1.0 / lag]]
+    return _plant(A, [0.0, 0.0, 1.0 / lag], [1.0, 0.0, 0.0], delay)
+
+
+def sampled(
+    A: Array, B: Array, delay: ArrayLike, sample_time: ArrayLike
+) -> tuple[Array, Array, Array, NDArray[np.int_]]:
+    """Exact samples of n plants whose input is held: ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]``.
+
+    `A` (n, s, s), `B` (n, s); `delay` in samples, (n,). Returns R (n, s, s), which is the transition matrix less the
+    identity, B0, B1 (n, s) and d (n,). B1 is 0 where the delay is a whole number of samples.
+    """
+    from scipy.linalg import expm
+
+    delay, sample_time = np.broadcast_to(delay, len(A)), np.broadcast_to(sample_time, len(A))
+    whole = np.floor(delay + 1e-9).astype(np.int_)
+    late = np.maximum(delay - whole, 0.0)
+    late = np.where(late < 1e-9, 0.0, late)
+
+    s = A.shape[-1]
+    generator = np.zeros((len(A), s + 1, s + 1))
+    generator[:, :s, :s] = A
+    generator[:, :s, s] = B
+
+    def over(time: Array) -> Array:
+        return np.asarray(expm(generator * time[:, None, None]))
+
+    first, rest = over(late * sample_time), over((1.0 - late) * sample_time)
+    R = np.where((late == 0.0)[:, None, None], rest, rest @ first)[:, :s, :s] - np.eye(s)
+    B0 = rest[:, :s, s]
+    B1 = (rest[:, :s, :s] @ first[:, :s, s, None])[..., 0]
+    return R, B0, B1, whole
+
+
+def _together(*values: ArrayLike) -> tuple[Array, ...]:
+    """The values as arrays of one shape."""
+    return tuple(np.array(v) for v in np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in values)))
+
+
+def _plant(A: list[list[Entry]], B: list[Entry], C: list[Entry], delay: Array) -> Plant:
+    """A plant of entries that are numbers or arrays of the shape of `delay`."""
+
+    def vector(entries: list[Entry]) -> Array:
+        return np.stack([np.broadcast_to(np.asarray(e, dtype=np.float64), delay.shape) for e in entries], axis=-1)
+
+    return Plant(np.stack([vector(row) for row in A], axis=-2), vector(B), vector(C), delay)
