@@ -30,7 +30,7 @@ from designopt.run.errors import (
 )
 from designopt.run.executor import Executor
 from designopt.run.finish import finish
-from designopt.run.journal import explain
+from designopt.run.journal import Journal, explain
 from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
 from designopt.run.provenance import provenance
@@ -76,6 +76,8 @@ def run_study(
     with _called(given_path):
         study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path, resume))
         problem = Problem.of(study)
+        if resume:
+            _refuse_growth(study, problem, store_path)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
@@ -216,6 +218,28 @@ def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Pa
         else stage
         for stage in stages
     )
+
+
+def _refuse_growth(study: Study, problem: Problem, path: Path) -> None:
+    """Another budget of a stage changes what later stages start from: it is refused, before anything is written, when
+    one of them has begun."""
+    if not (path / "journal.db").exists():
+        return
+    kept = read_study(path)
+    before = {stage.name: stage.budget for stage in kept.stages}
+    grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
+    if not grown or Problem.of(kept).digest != problem.digest:
+        return
+    with reading(path), contextlib.closing(Journal.read(path, problem)) as journal:
+        begun = {name for number, name in journal.stages().items() if journal.points(number)}
+    for stage in study.stages:
+        origin = stage.start_from.stage if stage.start_from else None
+        if origin in grown and stage.name in begun:
+            raise StoreError(
+                f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of '{origin}' stays"
+                f" as it is; give '{stage.name}' a larger one, or begin a new study with start_from: {{store: ...}}",
+                path,
+            )
 
 
 def _known(store: Store, problem: Problem) -> Ledger:

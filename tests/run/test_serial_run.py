@@ -138,6 +138,25 @@ def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start
     assert Result.open(tmp_path / "a").study.stages[0].budget.evaluations == 95
 
 
+def test_a_stage_that_others_have_started_from_gets_no_other_budget(tmp_path):
+    def stages(first, second):
+        return (
+            Stage("first", use("solver", "walk", size=5, rounds=20), Budget(evaluations=first)),
+            Stage(
+                "second", use("solver", "walk", rounds=20), Budget(evaluations=second), StartFrom("first", "best", 1)
+            ),
+        )
+
+    before = dump(run_study(make_study(stages=stages(20, 20)), tmp_path / "s"))
+    with pytest.raises(StoreError, match="'second' starts from 'first' and has begun, so the budget of 'first' stays"):
+        resume_study(tmp_path / "s", budget={"first": 30})
+    with pytest.raises(StoreError, match="'second' starts from 'first' and has begun"):
+        run_study(make_study(stages=stages(30, 20)), tmp_path / "s", resume=True)
+    assert dump(resume_study(tmp_path / "s")) == before
+    grown = resume_study(tmp_path / "s", budget={"second": 30})
+    assert dump(grown) == dump(run_study(make_study(stages=stages(20, 30)), tmp_path / "whole"))
+
+
 def test_a_solver_that_asks_for_something_else_is_stopped_at_the_first_difference(tmp_path):
     def study(bias):
         return make_study(stages=(Stage("walk", use("solver", "walk", bias=bias)),))
