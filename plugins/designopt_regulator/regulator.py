@@ -1,0 +1,171 @@
+"""The sampled PID of all loops: its settings, its kinds, its other parametrisations, its difference equations.
+
+A regulator with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and
+anti-windup by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i
+is a regulator of its own.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+Kind = Literal["P", "PI", "PD", "PID", "I_PD", "PI_D"]
+
+#: What may be chosen for a regulator of each kind; what is absent is off (no I, no D) or fixed by the kind (b).
+PARAMETERS: Mapping[Kind, tuple[str, ...]] = {
+    "P": ("kp", "b"),
+    "PI": ("kp", "ti", "b", "tt"),
+    "PD": ("kp", "td", "tf", "b"),
+    "PID": ("kp", "ti", "td", "tf", "b", "tt"),
+    "I_PD": ("kp", "ti", "td", "tf", "tt"),
+    "PI_D": ("kp", "ti", "td", "tf", "tt"),
+}
+
+#: Time constant (s) of the derivative filter where none is given; without D it has no effect.
+DEFAULT_FILTER = 0.1
+
+
+@dataclass(frozen=True)
+class PID:
+    """Settings of n regulators with one `sample_time` (s).
+
+    Gain `kp`, integral time `ti` (s, inf: no I), derivative time `td` (s, 0: no D), its filter `tf` (s), set-point
+    weight `b`, tracking time of the anti-windup `tt` (s, inf: none); arrays (n,).
+    """
+
+    kp: Vector
+    ti: Vector
+    td: Vector
+    tf: Vector
+    b: Vector
+    tt: Vector
+    sample_time: float
+
+
+def pid(
+    *,
+    kp: ArrayLike,
+    ti: ArrayLike = np.inf,
+    td: ArrayLike = 0.0,
+    tf: ArrayLike = DEFAULT_FILTER,
+    b: ArrayLike = 1.0,
+    tt: ArrayLike = np.nan,
+    sample_time: float = 0.05,
+) -> PID:
+    """Settings broadcast to one length; `tt` that is NaN follows from the others (`tracking_time`)."""
+    given = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (kp, ti, td, tf, b, tt)))
+    kp_, ti_, td_, tf_, b_, tt_ = (np.array(v) for v in given)
+    return PID(kp_, ti_, td_, tf_, b_, np.where(np.isnan(tt_), tracking_time(ti_, td_), tt_), sample_time)
+
+
+def of_kind(kind: Kind, given: Mapping[str, ArrayLike], sample_time: float) -> PID:
+    """The regulator of a `kind` with its parameters by name; raises `ValueError` for one that it does not have."""
+    if absent := absent_parameters(kind, given):
+        raise ValueError(f"a {kind} regulator has no '{absent[0]}' (it has {', '.join(PARAMETERS[kind])})")
+    fixed = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
+    return pid(**{**given, **fixed}, sample_time=sample_time)
+
+
+def absent_parameters(kind: Kind, names: Collection[str]) -> list[str]:
+    """Those of `names` that a regulator of this kind does not have."""
+    return [name for name in names if name not in PARAMETERS[kind]]
+
+
+KINDS: tuple[Kind, ...] = typing.get_args(Kind)
+
+
+def tracking_time(ti: ArrayLike, td: ArrayLike) -> Vector:
+    """The usual tracking time: sqrt(ti td) of a PID, ti of a PI; infinite without I, whose state stays constant."""
+    ti, td = np.asarray(ti, float), np.asarray(td, float)
+    with np.errstate(invalid="ignore"):  # inf * 0 of a P regulator, which the outer branch replaces
+        return np.where(np.isinf(ti), np.inf, np.where(td > 0.0, np.sqrt(ti * td), ti))
+
+
+def from_series(kc: float, tau_i: float, tau_d: float) -> tuple[float, float, float]:
+    """(kp, ti, td) of the series form kc (1 + 1/(tau_i s)) (1 + tau_d s)."""
+    return kc * (1.0 + tau_d / tau_i), tau_i + tau_d, tau_i * tau_d / (tau_i + tau_d)
+
+
+def to_series(kp: float, ti: float, td: float) -> tuple[float, float, float]:
+    """(kc, tau_i, tau_d) of the series form, tau_i >= tau_d; raises `ValueError` where there is none, ti < 4 td."""
+    if ti < 4.0 * td:
+        raise ValueError(f"no series form: ti = {ti:g} s is less than 4 td = 4 * {td:g} s")
+    root = np.sqrt(1.0 - 4.0 * td / ti)
+    return kp * (1.0 + root) / 2.0, ti * (1.0 + root) / 2.0, ti * (1.0 - root) / 2.0
+
+
+class Running:
+    """n regulators at work. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
+
+    `output` (n,) is the clipped output of the last sample, `raw` (n,) the one before clipping.
+    """
+
+    def __init__(self, settings: PID, y: Vector, u: Vector, *, angle: bool = False) -> None:
+        T = settings.sample_time
+        self._kp = settings.kp
+        self._a = settings.tf / (settings.tf + T)
+        self._kd = settings.kp * settings.td * (1.0 - self._a) / T
+        self._ki = T * settings.kp / settings.ti
+        self._kt = T / settings.tt
+        self._off = 1.0 - settings.b
+        self._angle = angle
+        self._origin = y.copy()
+        self._last = y.copy()
+        self._D = np.zeros_like(y)
+        self._I = u.copy()
+        self._work = np.empty((2, len(y)))
+        self.raw = u.copy()
+        self.output = u.copy()
+
+    def sample(self, r: Vector, y: Vector, scale: Vector | None = None) -> Vector:
+        """The output for reference `r` and measurement `y` of this sample; `scale` multiplies kp (gain schedule).
+
+        An error of `angle` is wrapped to (-pi, pi]. The array that comes back is overwritten by the next sample.
+        """
+        e, step = self._work
+        np.subtract(r, y, out=e)
+        if self._angle:
+            wrap(e)
+        np.subtract(y, self._last, out=step)
+        self._last[:] = y
+        step *= self._kd
+        if scale is not None:
+            step *= scale
+        self._D *= self._a
+        self._D -= step
+        # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
+        np.subtract(r, self._origin, out=self.raw)
+        self.raw *= self._off
+        np.subtract(e, self.raw, out=self.raw)
+        self.raw *= self._kp
+        if scale is not None:
+            self.raw *= scale
+        self.raw += self._I
+        self.raw += self._D
+        np.clip(self.raw, -1.0, 1.0, out=self.output)
+        e *= self._ki
+        if scale is not None:
+            e *= scale
+        self._I += e
+        np.subtract(self.output, self.raw, out=e)
+        e *= self._kt
+        self._I += e
+        return self.output
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Put the states of these rows to rest."""
+        self._D[rows] = self._I[rows] = self._last[rows] = 0.0
+
+
+def wrap(angle: Vector) -> None:
+    """Bring angles (rad) to (-pi, pi], in place; those that are there already keep every bit."""
+    if not (np.abs(angle) <= np.pi).all():
+        angle -= 2.0 * np.pi * np.ceil((angle - np.pi) / (2.0 * np.pi))
