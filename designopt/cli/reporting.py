@@ -61,7 +61,7 @@ def report(
         raise click.UsageError("-o names one page; give --compare for one page about all stores, or leave -o out")
     if compare and formats:
         raise click.UsageError("--export writes the tables of each store; leave --compare out for it")
-    results = [_changed(open_result(store, plugin_files), changes) for store in stores]
+    results = [_changed(open_result(store, plugin_files), changes, plugin_files) for store in stores]
     if compare:
         click.echo(_write_comparison(results, Path(output or "comparison.html")))
         return
@@ -69,15 +69,14 @@ def report(
         page = write_page(result, Path(output) if output else _default_page(result, changes))
         click.echo(page)
         if formats:
-            for file in write_exports(result, page, formats):
-                click.echo(file)
+            write_exports(result, page, formats)
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:
     return result.path / ("report-set.html" if changes else "report.html")
 
 
-def _changed(result: Result, changes: Sequence[str]) -> Result:
+def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
     """`result` judged anew; ends the command when that cannot be done."""
     from designopt.run.errors import StoreError
     from designopt.study.errors import StudyError, render_text
@@ -87,7 +86,8 @@ def _changed(result: Result, changes: Sequence[str]) -> Result:
     try:
         return result.with_changes(changes)
     except StudyError as error:
-        given = [name for name, _ in result.study.plugin_files]
+        here = {Path(file).name for file in plugin_files}
+        given = [name for name, _ in result.study.plugin_files if Path(name).name not in here]
         again = "".join(f" --plugin {shlex.quote(name)}" for name in given)
         hint = f"\nThe run was given{again}; it is needed here too." if again else ""
         fail(render_text(error.issues) + hint, WRONG_INPUT)
@@ -120,18 +120,20 @@ def write_page(result: Result, file: Path | None = None, refresh: float | None =
         fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
 
 
-def write_exports(result: Result, page: Path, formats: Sequence[str], *, required: bool = True) -> list[Path]:
-    """Tables and arrays beside `page`, under its name when it is not the store's own report.
+def write_exports(
+    result: Result, page: Path, formats: Sequence[str], *, required: bool = True, label: str = ""
+) -> None:
+    """Tables and arrays beside `page`, under its name when it is not the store's own report; prints their names.
 
     Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
     """
     from designopt.exports import ExportError, export
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
-    written: list[Path] = []
     for form in dict.fromkeys(formats):
         try:
-            written += export(result, page.parent, [form], prefix=prefix)
+            for file in export(result, page.parent, [form], prefix=prefix):
+                click.echo(f"{label}{file}")
         except ExportError as error:
             if required:
                 fail(f"error: {error}", WRONG_INPUT)
@@ -141,4 +143,3 @@ def write_exports(result: Result, page: Path, formats: Sequence[str], *, require
             if required:
                 fail(text, STORE)
             click.echo(text, err=True)
-    return written

@@ -136,9 +136,7 @@ def _finish(result: Result) -> int:
         click.echo(f"{summary_table(result)}\n")
     page = write_page(result)
     click.echo(f"report       {page}")
-    if result.study.export:
-        for file in write_exports(result, page, result.study.export, required=False):
-            click.echo(f"export       {file}")
+    write_exports(result, page, result.study.export, required=False, label="export       ")
     click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
     budgeted = [stage.name for stage in result.study.stages if stage.budget.evaluations is not None]
     larger = f" --budget {budgeted[-1]}=N   (with a larger budget)" if budgeted else ""
