@@ -8,6 +8,7 @@ is kept in the journal wherever it was another one than that of the asks, and a 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from designopt.space import Matrix
 if TYPE_CHECKING:
     from designopt.run.stage import StageRun
 
-#: So many asks that need no evaluation are answered before the run looks up: at its journal, clock and signals.
+#: So many designs that need no evaluation are answered before the run looks up: at its journal, clock and signals.
 SILENT = 256
 
 
@@ -40,6 +41,8 @@ class Ahead:
         self._old = len(run.ledger.slot_of)
         self._by_completion = run.dispatcher.execution.order == "completion"
         self._tells = run.dispatcher.journal.tells(run.points.number)
+        #: Asked for and not yet sent, for want of budget: what is refused of those on their way gives some back.
+        self._held: deque[Matrix] = deque()
         self._out: dict[int, tuple[Matrix, Matrix, NDArray[np.int64]]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
@@ -49,11 +52,13 @@ class Ahead:
         """The evaluations that are not known yet; None when there are none before a result has come."""
         silent = 0
         while True:
-            if self._may_ask():
-                work = self._ask()
+            if self._may_send():
+                work = self._send()
                 silent = 0 if len(work) else silent + 1
                 if len(work) or silent % SILENT == 0:
                     yield work if len(work) else None
+            elif self._may_ask():
+                self._ask()
             elif (index := self._next()) is not None:
                 self._tell(index)
             elif self._over and all(index in self._run.points.missing for index in self._out if self._waits(index)):
@@ -68,26 +73,30 @@ class Ahead:
     # ------------------------------------------------------------------------------------------------------ ask
 
     def _may_ask(self) -> bool:
-        run, budget = self._run, self._run.budget
-        room = len(self._out) < self._look_ahead
-        # A larger budget would ask now; what a design on its way gives back when it is refused would ask later.
-        used_up = room and budget.designs_left <= 0
-        if not self._over and (budget.fruitless or run.ended_before(run.asked + 1) or used_up):
-            self._over = self.ended = True
-        return not self._over and room
+        """Asks come when their turn is, also those that there is no budget for: a larger one must find them there."""
+        return not self._over and len(self._out) + len(self._held) < self._look_ahead
 
-    def _ask(self) -> Work:
-        run = self._run
-        index = run.asked
-        if run.out_of_time():
-            self._over = self.ended = True
-            return _nothing(run)
-        X = run.admitted(self._ask_solver())
+    def _ask(self) -> None:
+        X = self._run.admitted(self._ask_solver())
         if len(X) > 1:
             raise ValueError(f"a solver that asks ahead gives one design at a time, not {len(X)}")
-        if not len(X):
+        if len(X):
+            self._held.append(X)
+        else:
             self._over = True
-            return _nothing(run)
+
+    def _may_send(self) -> bool:
+        run, left = self._run, self._run.budget.designs_left
+        if not self.ended:
+            held_for_good = bool(self._held) and (run.out_of_time() if left > 0 else not self._out)
+            if held_for_good or run.fruitless() or run.ended_before(run.asked + 1):
+                self._over = self.ended = True
+        return bool(self._held) and left > 0 and not self.ended
+
+    def _send(self) -> Work:
+        run = self._run
+        index = run.asked
+        X = self._held.popleft()
         excess = run.problem.space.excess(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
         work = run.points.register(X, excess, index, slots, self._old)

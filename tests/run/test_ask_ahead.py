@@ -133,6 +133,19 @@ def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start
     assert dump(grown) == dump(run_study(follower(budget=Budget(evaluations=25)), tmp_path / "b"))
 
 
+@pytest.mark.parametrize("budget", range(1, 9))
+def test_what_is_refused_as_the_budget_ends_is_replaced_and_a_larger_budget_finds_its_asks_in_their_places(
+    budget, tmp_path
+):
+    study = follower("serial", "picky", budget=Budget(evaluations=budget), count=200)
+    small = run_study(study, tmp_path / "a")
+    assert int((~small.outcomes.failed).sum()) == budget
+    grown = run_study(study, tmp_path / "a", resume=True, budget={"follow": 12})
+    whole = run_study(follower("serial", "picky", budget=Budget(evaluations=12), count=200), tmp_path / "b")
+    assert (whole.status == "invalid").any()
+    assert dump(grown) == dump(whole)
+
+
 def test_invalid_designs_cost_no_budget_and_take_their_turn(tmp_path, monkeypatch):
     relations = (Expression.parse("a <= 1"),)
     study = follower("serial", "picky", budget=Budget(evaluations=20), count=200, relations=relations)
