@@ -42,6 +42,16 @@ def normalised(F: Matrix, ideal: Matrix | None = None, nadir: Matrix | None = No
     return (F[:, varies] / 2.0 - ideal[varies] / 2.0) / half, varies
 
 
+def nondominated(F: Matrix) -> NDArray[np.bool_]:
+    """Which of the vectors `F` (n, m), not only those of a front, no other one dominates (n,); of equal ones the first
+    (`moocore`)."""
+    if F.shape[1] == 1 or not len(F):
+        return np.asarray(np.arange(len(F)) == (F[:, 0].argmin() if len(F) else 0))
+    import moocore
+
+    return np.asarray(moocore.is_nondominated(F, keep_weakly=False), bool)
+
+
 # --------------------------------------------------------------------------------------------------- hypervolume
 
 

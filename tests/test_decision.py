@@ -15,6 +15,13 @@ SECOND, THIRD, FOURTH = 1, 2, 3
 EQUAL, UNEQUAL = np.array([0.5, 0.5]), np.array([0.7, 0.3])
 
 
+def test_of_designs_that_are_equally_good_the_first_is_not_dominated():
+    F = np.array([(2.0, 2.0), (1.0, 3.0), (1.0, 3.0), (1.0, 4.0)])
+    assert decision.nondominated(F).tolist() == [True, True, False, False]
+    assert decision.nondominated(F[::-1, :1]).tolist() == [True, False, False, False]
+    assert decision.nondominated(F[:0]).tolist() == decision.nondominated(F[:0, :1]).tolist() == []
+
+
 # --------------------------------------------------------------------------------------------------- hypervolume
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from designopt import decision
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix
 from designopt.study.study import Budget, HypervolumeGain
@@ -51,6 +52,13 @@ class StageBudget:
         limit = self.limits.evaluations
         return limit is not None and self.invalid > INVALID_LIMIT * max(limit, 100)
 
+    @property
+    def told(self) -> str:
+        """How many of the designs were valid, in words."""
+        return (
+            f"{self.invalid} of its {self.valid + self.invalid} designs break a relation or were refused by the model"
+        )
+
     def take(self, excess: Matrix) -> int:
         """Count designs that break relations by `excess` (0: not at all); the first rows that the budget allows."""
         used = np.cumsum(excess <= 0.0)
@@ -79,26 +87,14 @@ class Growth:
     def add(self, generation: Sequence[Outcomes]) -> None:
         """One more generation of designs, at the end of which the hypervolume is taken."""
         F = np.vstack([outcomes.objectives[outcomes.feasible] for outcomes in generation])
-        counted = F[np.less(F, self._reference).all(axis=1)]
-        before = self._history[-1] if self._history else 0.0
-        self._history.append(self._hypervolume() if self._add(counted) else before)
-
-    def _add(self, F: Matrix) -> bool:
-        """Keep what no other design dominates; whether that is something new."""
-        if not len(F):
-            return False
         known = len(self._front)
-        every = np.vstack([self._front, F])
-        keep = _nondominated(every)
+        every = np.vstack([self._front, F[np.less(F, self._reference).all(axis=1)]])
+        keep = decision.nondominated(every)
         self._front = every[keep]
-        return bool(keep[known:].any())
-
-    def _hypervolume(self) -> float:
-        if self._front.shape[1] == 1:
-            return float(self._reference[0] - self._front.min())
-        import moocore
-
-        return float(moocore.hypervolume(self._front, ref=self._reference))
+        if keep[known:].any():
+            self._history.append(decision.hypervolume(self._front, self._reference))
+        else:
+            self._history.append(self._history[-1] if self._history else 0.0)
 
     @property
     def ended(self) -> str | None:
@@ -110,14 +106,3 @@ class Growth:
         if gain >= self._limit.gain_below:
             return None
         return f"hypervolume {last:.4g} grew by {gain:.2g} over the last {self._limit.over_generations} generations"
-
-
-def _nondominated(F: Matrix) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Rows that no other row dominates; of equal ones the first."""
-    if F.shape[1] == 1:
-        first = np.zeros(len(F), bool)
-        first[int(np.argmin(F[:, 0]))] = True
-        return first
-    import moocore
-
-    return np.asarray(moocore.is_nondominated(F, keep_weakly=False), bool)

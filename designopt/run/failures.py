@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from designopt.problem import STATUSES
 from designopt.run.ledger import CODE
 from designopt.space import Matrix, Space, shown_value
-from designopt.study.study import Execution, OnFailure
+from designopt.study.study import Execution
 
 #: A failure of the same class at the same line of code so often is a bug, not a property of designs.
 SAME_ERROR_LIMIT = 3
-#: How often an evaluation is tried again, where the study does not say.
-RETRIES = {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
-#: What follows a failure, where the study does not say: all others are designs without an answer.
-ON_FAILURE: Mapping[str, OnFailure] = {"error": "stop_repeated"}
+#: What holds where the study does not say: it may have been stored before there was anything to be said.
+PLAIN = Execution()
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
@@ -34,7 +32,7 @@ class FailurePolicy:
     def __init__(self, execution: Execution, space: Space) -> None:
         self._share = execution.stop_if_share_above
         self._after = execution.after
-        self._action = {**ON_FAILURE, **execution.on_failure}
+        self._action = {**PLAIN.on_failure, **execution.on_failure}
         self._space = space
         self._evaluations = 0
         self._failures = 0
@@ -114,7 +112,7 @@ class Attempts:
     """How often evaluations ended without a result that counts, by key, in all sessions; and whether they go again."""
 
     def __init__(self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = ()) -> None:
-        self._retries = {**RETRIES, **retries}
+        self._retries = {**PLAIN.retries, **retries}
         self._ended: Counter[tuple[bytes, str]] = Counter()
         self._number: Counter[bytes] = Counter()
         for key, outcome, count in earlier:

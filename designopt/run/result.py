@@ -158,11 +158,7 @@ class Result:
         if not len(rows):
             return rows.astype(np.int64)
         F = self.outcomes.objectives[rows]
-        if F.shape[1] == 1:
-            return rows[[int(np.argmin(F[:, 0]))]].astype(np.int64)
-        import moocore
-
-        keep = moocore.is_nondominated(F, keep_weakly=False)
+        keep = decision.nondominated(F)
         order = np.lexsort(F[keep].T[::-1])
         return np.asarray(rows[keep][order], np.int64)
 
@@ -253,16 +249,13 @@ class Result:
         reference, outcomes = self.reference(), self.outcomes
         if reference is None or not len(outcomes):
             return np.empty(0, np.int64), np.empty(0)
-        import moocore
-
         places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
         archive = np.empty((0, len(reference)))
         volumes, done = [], 0
         for place in places.tolist():
             new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
             archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
-            if len(archive) and len(reference) > 1:
-                archive = archive[moocore.is_nondominated(archive)]
+            archive = archive[decision.nondominated(archive)]
             volumes.append(decision.hypervolume(archive, reference))
             done = place
         return places, np.array(volumes)

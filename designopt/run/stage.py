@@ -70,7 +70,7 @@ class StageRun:
         begin = 0
         while True:  # what the model refuses makes room in the budget for rows that had none before
             self.dispatcher.check()
-            if self.budget.designs_left <= 0 or self.budget.fruitless:
+            if self.budget.designs_left <= 0 or self.fruitless():
                 raise StageEnded
             rows = slice(begin, begin + self.budget.take(excess[begin:]))
             parts.append(self._evaluate(X[rows], excess[rows], slots[rows]))
@@ -164,6 +164,12 @@ class StageRun:
         asked = max(self.asked, self.points.count)
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its {duration(wall)} are used up")
+
+    def fruitless(self) -> bool:
+        """Whether hardly any design is valid (`StageBudget.fruitless`)."""
+        if self.budget.fruitless:
+            self._event_once("stage_ended", f"stage {self.stage.name} ended: {self.budget.told}")
+        return self.budget.fruitless
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume of the stage's designs, these included, grew by less than its budget demands."""

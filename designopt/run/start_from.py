@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt import decision
 from designopt.problem import Outcomes, Problem
 from designopt.run.errors import StoreError, reading
 from designopt.run.journal import explain
@@ -60,12 +61,7 @@ def select(outcomes: Outcomes, start: StartFrom) -> Outcomes:
     if start.select == "best" or not len(feasible):
         count = start.count if start.count is not None else (1 if start.select == "nondominated" else len(rows))
         return outcomes.take(rows[_order(outcomes.take(rows))][:count])
-    import moocore
-
-    F = outcomes.objectives[feasible]
-    front = (
-        feasible[moocore.is_nondominated(F, keep_weakly=False)] if F.shape[1] > 1 else feasible[[np.argmin(F[:, 0])]]
-    )
+    front = feasible[decision.nondominated(outcomes.objectives[feasible])]
     front = front[np.lexsort(outcomes.objectives[front].T[::-1])]
     if start.count is not None and len(front) > start.count:
         front = front[np.unique(np.linspace(0, len(front) - 1, start.count).round().astype(int))]

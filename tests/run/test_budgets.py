@@ -57,6 +57,8 @@ def test_a_solver_that_proposes_only_what_is_refused_is_ended(tmp_path, monkeypa
     result = run_study(make_study("picky", names=("a",), stages=stages), tmp_path / "s")
     assert result.counts["points"] == 101  # of at least 100 for each of the limit
     assert result.counts["designs"] == 1
+    told = "stage endless ended: 101 of its 101 designs break a relation or were refused by the model"
+    assert [e["text"] for e in result.events] == [told]
 
 
 def test_progress_counts_refused_designs_with_the_invalid_ones(tmp_path):
