@@ -1,4 +1,4 @@
-"""What the documentation site adds to the pages in this folder: the generated reference and the README as first page."""
+"""What the documentation site adds to the pages in this folder: the generated reference, and the README as start."""
 
 from __future__ import annotations
 

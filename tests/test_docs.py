@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -269,6 +270,28 @@ def test_the_options_of_dask_that_are_shown_are_there() -> None:
     for line in lines:
         known = {name for option in programs[line.split()[1]].params for name in [*option.opts, *option.secondary_opts]}
         assert set(re.findall(r"--[\w-]+", line)) <= known
+
+
+# ---------------------------------------------------------------------------------------------------------- gallery
+
+
+def test_the_commands_of_the_gallery_work_one_after_the_other(tmp_path: Path) -> None:
+    shutil.copytree(DOCS.parent / "studies", tmp_path / "studies")
+    pages = set()
+    for line in "".join(shown("sh", page("gallery.md"))).splitlines():
+        program, *arguments = shlex.split(line)
+        if program == "designopt":
+            long = arguments[0] == "run" and "mount/mount.yaml" not in arguments
+            python(tmp_path, "-m", "designopt", *arguments, *(["--dry-run"] if long else []))
+            continue
+        assert [program, arguments[0]] == ["python", "docs/picture.py"]
+        report, section = tmp_path / arguments[1], arguments[2]
+        if report.exists():
+            pages.add(report.name)
+            assert f"<h2>{section}</h2>" in report.read_text(encoding="utf-8")
+        else:
+            assert re.match(r"results/(knee|knee_damper|influence)\.study/", arguments[1])
+    assert pages == {"report.html", "comparison.html"}
 
 
 # ---------------------------------------------------------------------------------------------------- all the pages

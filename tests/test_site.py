@@ -1,0 +1,169 @@
+"""The documentation site is built from the repository, needs no network, and has no dead ends."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+class Page(HTMLParser):
+    """The ids of a page, what it links to, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids.update(given[name] for name in ("id", "name") if name in given)
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag == "link" and given.get("rel") not in ("next", "prev", "canonical"):
+            self.loads.append(given["href"])
+        if tag in ("script", "img", "iframe", "source") and "src" in given:
+            self.loads.append(given["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site."""
+    if any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material")):
+        pytest.skip("mkdocs-material is not installed (extra docs)")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    environment = {**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    """Every page but that of the server for what is not found, whose links are from the top of a server."""
+    return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if path.name != "404.html"}
+
+
+def test_every_page_of_the_folder_is_built_and_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
+    docs = ROOT / "docs"
+    sources = {str(path.relative_to(docs).with_suffix("")) for path in docs.rglob("*.md")}
+    built = {str(path.relative_to(site).with_suffix("")) for path in pages}
+    assert sources | {"index", "study_reference", "plugin_reference"} == built
+    listed = {
+        str((site / urldefrag(link)[0]).relative_to(site))
+        for link in pages[site / "index.html"].links
+        if "://" not in link
+    }
+    assert {f"{name}.html" for name in built} <= listed | {"index.html"}
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        assert page.loads, path
+        for address in page.loads:
+            assert "://" not in address, f"{path.name} loads {address}"
+            assert not address.startswith("//"), f"{path.name} loads {address}"
+            assert (path.parent / unquote(address.split("?")[0])).exists(), f"{path.name} misses {address}"
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert not re.findall(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^)]*", styles)
+
+
+def test_every_link_within_the_site_leads_somewhere(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        for link in page.links:
+            if "://" in link or link.startswith("mailto:"):
+                continue
+            address, anchor = urldefrag(link)
+            target = (path.parent / unquote(address)).resolve() if address else path
+            if target.is_dir():
+                target /= "index.html"
+            assert target.exists(), f"{path.name} links to {link}"
+            if anchor and target in pages:
+                assert unquote(anchor) in pages[target].ids, f"{path.name} links to {link}"
+
+
+# -------------------------------------------------------------------------------------------------------- reference
+
+
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    """The module that makes the reference pages."""
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def without_meaning(page: str) -> list[str]:
+    """The rows of tables on a page whose last cell is empty."""
+    return [line for line in page.splitlines() if re.match(r"\| `.*\|\s*\|$", line)]
+
+
+def test_the_reference_of_study_files_has_every_key_with_its_meaning(reference: Any) -> None:
+    from designopt.study import schema
+
+    page = reference.study_reference()
+    for name in schema.SECTIONS:
+        assert f"\n## `{name}`" in page
+    assert without_meaning(page) == []
+    for section, where in (
+        (schema.ParameterSection, "space.NAME"),
+        (schema.ObjectiveSection, "objectives.0"),
+        (schema.ConstraintSection, "constraints.0"),
+        (schema.StageSection, "stages.0"),
+        (schema.StartFromSection, "stages.0.start_from"),
+        (schema.HypervolumeSection, "budget.hypervolume"),
+        (schema.ExecutionSection, "execution"),
+        (schema.ClusterSection, "execution.cluster"),
+        (schema.RetriesSection, "execution.retries"),
+        (schema.FailureSection, "execution.on_failure"),
+        (schema.ReportSection, "report"),
+        (schema.ValidateSection, "report.validate"),
+    ):
+        for key in section.__annotations__:
+            assert f"| `{where}.{key}`" in page
+
+
+def test_meanings_that_the_schema_lacks_are_of_keys_that_exist(reference: Any) -> None:
+    page = reference.study_reference()
+    assert [key for key in reference._MEANINGS if f"| `{key}`" not in page] == []
+
+
+def test_the_reference_of_plugins_has_every_one_with_its_settings(reference: Any) -> None:
+    from designopt.plugin import GROUPS, find, installed
+
+    page = reference.plugin_reference()
+    for kind in GROUPS:
+        for entry in installed(kind):
+            if entry.distribution == "designopt":
+                assert f"\n### `{entry.name}`" in page
+                section = page[page.index(f"\n### `{entry.name}`") :]
+                assert all(f"| `{name}` |" in section for name in find(kind, entry.name).settings), entry.name
+
+
+# ---------------------------------------------------------------------------------------------------------- gallery
+
+
+def test_the_pictures_of_the_gallery_are_there_and_small() -> None:
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^!\[.+\]\(gallery/(.+?)\)$", text, flags=re.MULTILINE)
+    assert set(shown) == {path.name for path in (ROOT / "docs" / "gallery").iterdir()}
+    assert shown == re.findall(r"^python docs/picture\.py \S+ \".+?\" (\S+)", text, flags=re.MULTILINE)
+    for name in shown:
+        content = (ROOT / "docs" / "gallery" / name).read_bytes()
+        assert content.startswith(b"\x89PNG")
+        assert len(content) < 250_000
