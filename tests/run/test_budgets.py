@@ -9,7 +9,7 @@ from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.problem import Problem
 from designopt.run.budget import Growth
-from designopt.run.errors import Interrupted, ReplayError
+from designopt.run.errors import Interrupted, StoreError
 from designopt.run.result import Result
 from designopt.run.runner import run_study
 from designopt.run.stopping import seconds_allotted
@@ -197,10 +197,13 @@ def test_a_store_whose_later_stages_know_nothing_yet_lets_an_early_stage_have_mo
     assert (second.stage == "sweep").sum() == 200
 
 
-def test_more_time_for_an_early_stage_whose_results_a_later_one_has_used_is_told_as_a_difference(tmp_path):
-    run_study(two_stages(0.4), tmp_path / "s")
-    with pytest.raises(ReplayError, match=r"it starts from stage 'sweep', whose results may have changed"):
+def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_results(
+    tmp_path,
+):
+    before = dump(run_study(two_stages(0.4), tmp_path / "s"))
+    with pytest.raises(StoreError, match="stage 'walk' starts from 'sweep' and has begun"):
         run_study(two_stages(60.0), tmp_path / "s", resume=True)
+    assert dump(run_study(two_stages(0.4), tmp_path / "s", resume=True)) == before
 
 
 @pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])
