@@ -85,7 +85,7 @@ def write_report(result: Result, path: Path | str, refresh: float | None = None)
 def write_page(text: str, path: Path | str) -> Path:
     """Replace the file `path` by `text` as a whole."""
     target = Path(path)
-    temporary = target.with_name(target.name + ".part")
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")  # a run and a look at it may both write it
     try:
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, target)
