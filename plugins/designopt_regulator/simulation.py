@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy import add, multiply
 from numpy.typing import NDArray
 
+from designopt.plugin import Quantity
 from designopt_regulator import vehicle
 from designopt_regulator.quality import Quality, Times, Watch
 from designopt_regulator.regulator import PID, Running
@@ -45,10 +46,14 @@ class Manoeuvre:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A gain of the course regulator that falls with speed: kp times reference / max(v, least), in m/s."""
+    """A gain of the course regulator that falls with speed: kp times reference_speed / max(v, least_speed)."""
 
-    reference: float
-    least: float
+    reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
+    least_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
+
+    def factor(self, speed: Vector) -> Vector:
+        """What kp is multiplied with at a speed (m/s)."""
+        return np.asarray(self.reference_speed / np.maximum(speed, self.least_speed))
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,9 @@ class _Batch:
             speed_reference = m.target_speed if stepped else m.speed
             course_reference = m.turn if stepped else self._rest
             u = self.speed_loop.sample(speed_reference, x[0])
-            w = self.course_loop.sample(course_reference, x[2], self._gain(x[0]))
+            w = self.course_loop.sample(
+                course_reference, x[2], None if self.schedule is None else self.schedule.factor(x[0])
+            )
             if kept is not None:
                 kept[:, sample] = x[0], x[2], x[1], u, w, speed_reference, course_reference
             mixed = self.history[self.lead + sample]
@@ -203,11 +210,6 @@ class _Batch:
         if "course" in watched:
             watches["course"] = Watch(rest, m.turn, rest, times, angle=True)
         return watches
-
-    def _gain(self, speed: Vector) -> Vector | None:
-        if self.schedule is None:
-            return None
-        return self.schedule.reference / np.maximum(speed, self.schedule.least)
 
     def _sample(self, sample: int) -> None:
         """The steps of one sample, from ``states[0]`` to the last of `states`."""

@@ -1,0 +1,336 @@
+"""The model ``tracked_carrier_10t``: settings of its regulators in, quality and robustness of its loops out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt_regulator.declarations import (
+    ARRAYS,
+    CarrierDesign,
+    CarrierOutputs,
+    Conditions,
+    Disturbance,
+    FixedRegulator,
+)
+from designopt_regulator.loop import LoopMeasures, measures
+from designopt_regulator.regulator import PARAMETERS, PID, Kind, absent_parameters, pid
+from designopt_regulator.simulation import Loop, Manoeuvre, Runs, Schedule, simulate, whole_number
+from designopt_regulator.vehicle import TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
+
+Q = Quantity
+Vector = NDArray[np.float64]
+Answer = tuple[CarrierOutputs, dict[str, Vector]]
+
+#: Regulators of the loop that is not tuned, from the course and the speed study.
+HOLDS_SPEED = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
+HOLDS_COURSE = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
+
+_DEFAULT_TURN = float(np.radians(20.0))
+_DEFAULT_SPEED_STEP = 2.0
+_NAMES = ("kp", "ti", "td", "tf", "b", "tt")
+_OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
+_COEFFICIENTS = ("rolling", "turning", "adhesion")
+_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
+            "effort", "sat_fraction")  # fmt: skip
+_MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "pm", "delay_margin", "noise_gain")
+_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "load_peak", "tv", "effort", "sat_fraction")
+_SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """A scenario in numbers; `plant` by the names of `vehicle.plant`."""
+
+    plant: Mapping[str, float]
+    speed: float
+    target_speed: float
+    grade: float
+    delay_steps: int
+
+
+_Settings = dict[Loop, dict[str, float]]
+
+
+@model("tracked_carrier_10t", version=1, arrays=ARRAYS)
+class TrackedCarrier:
+    """Heavy tracked vehicle whose speed and course are kept by sampled PID regulators, on a class of terrain.
+
+    From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
+    linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains
+    are from published terramechanics; lag, delay, rotating masses, greatest force and power are assumptions.
+    """
+
+    batch_size: ClassVar[int] = 400
+
+    loop: Annotated[Literal["course", "speed", "both"], Q("", "which regulator the design is of")] = "course"
+    course_kind: Annotated[Kind | None, Q("", "kind of the tuned course regulator; PID if none")] = None
+    speed_kind: Annotated[Kind | None, Q("", "kind of the tuned speed regulator; PI if none")] = None
+    course_regulator: Annotated[
+        FixedRegulator | None,
+        Q("", "where the speed is tuned; kp 1.5, ti 8 s, td 0.6 s, tf 0.1 s, b 1, tt 3 s if none"),
+    ] = None
+    speed_regulator: Annotated[
+        FixedRegulator | None, Q("", "where the course is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
+    ] = None
+    horizon: Annotated[float, Q("s", "time simulated", gt=0)] = 30.0
+    step: Annotated[float | None, Q("rad", "of the course's reference; 20 deg if none")] = None
+    speed_step: Annotated[float | None, Q("m/s", "of the speed's reference; 2 m/s if none")] = None
+    step_at: Annotated[float, Q("s", "when the references step", ge=0)] = 1.0
+    disturbance: Disturbance = field(default_factory=Disturbance)
+    sample_time: Annotated[float, Q("s", "of the regulators", gt=0)] = 0.05
+    substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
+    gain_schedule: Annotated[Schedule | None, Q("", "course gain that falls with speed; constant if none")] = None
+    vehicle: Vehicle = field(default_factory=Vehicle)
+
+    def check(self) -> None:
+        """Raise `InvalidSetting` for settings that do not fit together."""
+        for name, loop, value in (
+            ("course_kind", "course", self.course_kind), ("step", "course", self.step),
+            ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
+        ):  # fmt: skip
+            if value is not None and loop not in self._tuned:
+                raise InvalidSetting(name, f"is of no use with loop: {self.loop}; leave it out")
+        for name, loop, fixed in (
+            ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
+        ):  # fmt: skip
+            if fixed is not None and loop in self._tuned:
+                raise InvalidSetting(name, f"the design is of this regulator with loop: {self.loop}; leave it out")
+        for name, step in (("step", self.step), ("speed_step", self.speed_step)):
+            if step == 0.0:
+                raise InvalidSetting(name, "a step of 0 says nothing about a regulator")
+        at, T = self.disturbance.at, self.sample_time
+        if not self.step_at < at:
+            raise InvalidSetting("disturbance", f"at: {at:g} s has to be after the step at {self.step_at:g} s")
+        if not at < self.horizon:
+            raise InvalidSetting("horizon", f"{self.horizon:g} s has to be after the disturbance at {at:g} s")
+        for name, time in (("horizon", self.horizon), ("step_at", self.step_at), ("disturbance", at)):
+            if whole_number(time, T) is None:
+                nearest = max(1, round(time / T)) * T
+                raise InvalidSetting(
+                    name, f"{time:g} s is no whole number of samples of {T:g} s; the nearest is {nearest:g} s"
+                )
+        try:
+            self._delay_steps(self.vehicle.delay)
+        except InvalidDesign as error:
+            raise InvalidSetting("vehicle", str(error)) from None
+
+    def evaluate(self, design: CarrierDesign, scenario: Conditions, arrays: Set[str]) -> Answer:
+        """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
+        (answer,) = self.batch([design], [scenario], arrays)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def batch(
+        self, designs: Sequence[CarrierDesign], scenarios: Sequence[Conditions], arrays: Set[str]
+    ) -> list[Answer | Exception]:
+        """Figures of design i in scenario i, or why there are none."""
+        answers: list[Answer | Exception | None] = []
+        scenes: dict[int, _Scene | InvalidDesign] = {}
+        rows: list[tuple[_Scene, _Settings]] = []
+        for design, scenario in zip(designs, scenarios, strict=True):
+            if id(scenario) not in scenes:  # many designs share few scenarios
+                scenes[id(scenario)] = self._scene(cast(Mapping[str, Any], scenario))
+            scene = scenes[id(scenario)]
+            try:
+                settings = self._settings(cast(Mapping[str, float], design))
+            except InvalidDesign as error:
+                answers.append(error)
+                continue
+            if isinstance(scene, InvalidDesign):
+                answers.append(scene)
+            else:
+                answers.append(None)
+                rows.append((scene, settings))
+        found = iter(self._answers(rows, arrays) if rows else [])
+        return [next(found) if answer is None else answer for answer in answers]
+
+    # ------------------------------------------------------------------------------------------------- one row
+
+    @property
+    def _tuned(self) -> tuple[Loop, ...]:
+        return ("course", "speed") if self.loop == "both" else (self.loop,)
+
+    def _scene(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
+        try:
+            numbers, delay_steps = self._vehicle(scenario)
+            speed = scenario["speed"]
+            step = _DEFAULT_SPEED_STEP if self.speed_step is None else self.speed_step
+            target = speed + (step if "speed" in self._tuned else 0.0)
+            scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps)
+            _check_speeds(scene, scenario["terrain"])
+        except InvalidDesign as error:
+            return error
+        return scene
+
+    def _settings(self, design: Mapping[str, float]) -> _Settings:
+        """The settings of both regulators for a design."""
+        endings = ("", "_v") if self.loop == "both" else ("",)
+        known = {name + ending for name in _NAMES for ending in endings}
+        if foreign := [name for name in design if name not in known]:
+            raise InvalidDesign(f"{foreign[0]}: is of no regulator that is tuned with loop: {self.loop}")
+        return {"course": self._regulator("course", design), "speed": self._regulator("speed", design)}
+
+    def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
+        """The numbers of `vehicle.plant`, and the delay in steps, of this scenario."""
+        v = self.vehicle
+        mass = scenario.get("mass_factor", 1.0)
+        numbers = {
+            "mass": v.mass * mass,
+            "rotating_mass_factor": scenario.get("rotating_mass_factor", v.rotating_mass_factor),
+            "yaw_inertia": v.yaw_inertia * mass * scenario.get("yaw_inertia_factor", 1.0),
+            "track_distance": v.track_distance,
+            "contact_length": v.contact_length,
+            "greatest_force": v.greatest_force * scenario.get("force_factor", 1.0),
+            "power": v.power * scenario.get("power_factor", 1.0),
+            "lag": scenario.get("lag", v.lag),
+            "air_drag": v.air_drag,
+        }
+        terrain = TERRAINS[scenario["terrain"]]
+        for name in _COEFFICIENTS:
+            numbers[name] = getattr(terrain, name)
+            if name in scenario and f"{name}_at" in scenario:
+                raise InvalidDesign(f"{name}: give it or {name}_at, not both")
+            if f"{name}_at" in scenario:
+                low, high = getattr(terrain, f"{name}_range")
+                numbers[name] = low + scenario[f"{name}_at"] * (high - low)
+            numbers[name] = scenario.get(name, numbers[name])
+        for name, value in numbers.items():
+            if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
+                raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+        if "delay" in scenario and "delay_samples" in scenario:
+            raise InvalidDesign("delay: give it or delay_samples, not both")
+        if "delay_samples" in scenario:
+            return numbers, scenario["delay_samples"] * self.substeps
+        return numbers, self._delay_steps(scenario.get("delay", v.delay))
+
+    def _delay_steps(self, delay: float) -> int:
+        h = self.sample_time / self.substeps
+        steps = whole_number(delay, h)
+        if steps is None or steps < 0:
+            nearest = max(0, round(delay / h)) * h
+            raise InvalidDesign(
+                f"delay: {delay:g} s is no whole number of integration steps of {h:g} s; the nearest is {nearest:g} s"
+            )
+        return steps
+
+    def _regulator(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
+        if loop not in self._tuned:
+            fixed = self.course_regulator or HOLDS_COURSE if loop == "course" else self.speed_regulator or HOLDS_SPEED
+            given = {name: getattr(fixed, name) for name in _NAMES}
+            return {**_OFF, **{name: value for name, value in given.items() if value is not None}}
+        kind: Kind = self.course_kind or "PID" if loop == "course" else self.speed_kind or "PI"
+        ending = "_v" if self.loop == "both" and loop == "speed" else ""
+        given = {name: design[name + ending] for name in _NAMES if name + ending in design}
+        if absent := absent_parameters(kind, given):
+            raise InvalidDesign(
+                f"{absent[0]}{ending}: a {kind} regulator has none (it has {', '.join(PARAMETERS[kind])})"
+            )
+        for name in ("kp", "ti", "td"):
+            if name in PARAMETERS[kind] and name not in given:
+                raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
+        for name, value in given.items():
+            least = 0.0 if name in ("td", "b") else np.nextafter(0.0, 1.0)
+            if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
+                allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
+                raise InvalidDesign(f"{name}{ending}: {value:g} has to be {allowed}")
+        fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
+        return {**_OFF, **given, **fixed_by_kind}
+
+    # ------------------------------------------------------------------------------------------------ all rows
+
+    def _answers(self, rows: Sequence[tuple[_Scene, _Settings]], arrays: Set[str]) -> list[Answer | Exception]:
+        n, scenes = len(rows), [scene for scene, _ in rows]
+        p = plant(**{name: [scene.plant[name] for scene in scenes] for name in scenes[0].plant})
+        regulators = {loop: self._pid([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
+        speed = np.array([scene.speed for scene in scenes])
+        target = np.array([scene.target_speed for scene in scenes])
+        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self._tuned else 0.0
+        manoeuvre = Manoeuvre(
+            speed=speed,
+            target_speed=target,
+            turn=np.full(n, turn),
+            moment=np.full(n, self.disturbance.moment),
+            grade=np.array([scene.grade for scene in scenes]),
+            step_at=self.step_at,
+            load_at=self.disturbance.at,
+            horizon=self.horizon,
+        )
+        delay_steps = np.array([scene.delay_steps for scene in scenes])
+        runs = simulate(
+            p, regulators["speed"], regulators["course"], manoeuvre, delay_steps,
+            substeps=self.substeps, schedule=self.gain_schedule, watched=self._tuned, trace=bool(arrays),
+        )  # fmt: skip
+        figures = self._figures(runs, p, regulators, speed, target, delay_steps / self.substeps)
+        names, columns = list(figures), [values.tolist() for values in figures.values()]
+        answers: list[Answer | Exception] = []
+        for i, values in enumerate(zip(*columns, strict=True)):
+            if runs.failed[i]:
+                answers.append(
+                    Diverged(f"speed or course grew beyond all bounds at {runs.ended[i]:g} s", reason="bounds")
+                )
+                continue
+            outputs = dict(zip(names, values, strict=True))
+            if outputs["not_risen"]:
+                del outputs["rise"]
+            answers.append((cast(CarrierOutputs, outputs), self._arrays(runs, i, arrays)))
+        return answers
+
+    def _pid(self, rows: Sequence[Mapping[str, float]]) -> PID:
+        return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
+
+    def _figures(
+        self, runs: Runs, p: Plant, regulators: Mapping[Loop, PID], speed: Vector, target: Vector, delay: Vector
+    ) -> dict[str, Vector]:
+        """All outputs by name (n,), `rise` inf where there is none."""
+        found: dict[str, Vector] = {}
+        first = self._tuned[0]
+        for loop in self._tuned:
+            quality = runs.quality[loop]
+            linear = self._measures(loop, p, regulators[loop], speed if loop == "course" else target, delay)
+            if loop == first:
+                found |= {name: getattr(quality, name) for name in _QUALITY}
+                found |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
+                found |= {name: getattr(linear, name) for name in _MEASURES}
+            else:
+                found |= {f"{loop}_{name}": getattr(quality, name) for name in _SPEED_QUALITY}
+                found |= {f"{loop}_{name}": getattr(linear, name) for name in _SPEED_MEASURES}
+        found["energy"] = runs.energy
+        return found
+
+    def _measures(self, loop: Loop, p: Plant, regulator: PID, speed: Vector, delay: Vector) -> LoopMeasures:
+        if loop == "speed":
+            return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
+        if self.gain_schedule is not None:
+            regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
+        return measures(*course_loop(p, speed), delay, regulator, self.sample_time)
+
+    def _arrays(self, runs: Runs, row: int, wanted: Set[str]) -> dict[str, Vector]:
+        if runs.trace is None:
+            return {}
+        trace = runs.trace
+        return {
+            name: trace.time.copy() if name == "time" else getattr(trace, name)[:, row].copy()
+            for name in ARRAYS
+            if name in wanted
+        }
+
+
+def _check_speeds(scene: _Scene, terrain: str) -> None:
+    """Refuse a scenario in which the vehicle cannot hold its speed."""
+    p = plant(**scene.plant)
+    for speed, grade in ((scene.speed, 0.0), (scene.target_speed, scene.grade)):
+        if not speed > 0.0:
+            raise InvalidDesign(f"speed: {speed:g} m/s has to be above 0, before and after the step")
+        missing = float(missing_force(p, np.array([speed]), np.array([grade]))[0])
+        if missing > 0.0:
+            raise InvalidDesign(
+                f"speed: {speed:g} m/s cannot be held on {terrain} with grade {grade:g}: "
+                f"{missing / 1e3:.3g} kN of traction are missing"
+            )
