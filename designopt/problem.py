@@ -27,6 +27,9 @@ from designopt.study.study import Constraint, Objective, Scenario, Study
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
 
+#: A figure that has to be equal to a limit is, when it differs by no more than this, relative to the limit's size.
+EQUAL = 1e-6
+
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -299,7 +302,7 @@ class Problem:
         if c.minimum is not None:
             total += np.maximum(c.minimum - low, 0.0) / (abs(c.minimum) or 1.0)
         if c.equals is not None:
-            total += np.maximum(np.abs(high - c.equals), np.abs(low - c.equals)) / (abs(c.equals) or 1.0)
+            total += unequal(low, high, c.equals) / (abs(c.equals) or 1.0)
         return np.where(np.isfinite(low) & np.isfinite(high), total, np.nan)
 
     # ------------------------------------------------------------------------------------------------ derivatives
@@ -394,6 +397,15 @@ class Problem:
                 with np.errstate(all="ignore"):
                     slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner)
         return np.where(self.space.active(X)[:, None, :], slopes, 0.0)
+
+
+def unequal(low: Matrix, high: Matrix, limit: float) -> Matrix:
+    """How far figures with the ends `low` and `high` (n,) are from the `limit` that they have to equal.
+
+    0 within `EQUAL`: no search meets a real number exactly.
+    """
+    apart = np.maximum(np.abs(high - limit), np.abs(low - limit))
+    return np.where(apart <= EQUAL * (abs(limit) or 1.0), 0.0, apart)
 
 
 def derivative_name(output: str, parameter: str) -> str:

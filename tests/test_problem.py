@@ -489,6 +489,8 @@ def test_quantiles_and_tails_of_maximised_figures_are_taken_at_their_bad_end():
         ({"equals": 1.0}, [1.0, 1.0], 0.0),
         ({"equals": 2.0}, [1.0, 2.0], 0.5),
         ({"equals": 2.0}, [2.0, 5.0], 1.5),
+        ({"equals": 1000.0}, [1000.0009, 999.9991], 0.0),  # a millionth is as good as equal
+        ({"equals": 0.0}, [2e-6, 0.0], 2e-6),
     ],
 )
 def test_a_limit_holds_in_the_scenario_where_it_is_hardest(limits, figures, violation):

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Outcomes, Problem
+from designopt.problem import Outcomes, Problem, unequal
 from designopt.space import Matrix, Space
 from designopt.study.study import Constraint
 
@@ -79,7 +79,7 @@ def limits(problem: Problem, outcomes: Outcomes, constraint: Constraint) -> Iter
                 near = np.abs(margin) <= NEAR * _size(outcomes, values, limit)
                 yield Limit(side, limit, values, margin, near & ~_counted(values))  # type: ignore[arg-type]
         if constraint.equals is not None:
-            off = np.maximum(np.abs(high - constraint.equals), np.abs(low - constraint.equals))
+            off = unequal(low, high, constraint.equals)
             yield Limit("equals", constraint.equals, high, 0.0 - off, off == 0.0)
 
 

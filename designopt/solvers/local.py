@@ -46,7 +46,8 @@ Iterations = Annotated[int, Quantity("", "steps after which a search is ended", 
 class SLSQP:
     """Sequential quadratic programming for one smooth objective with limits, Kraft (1988), through SciPy.
 
-    Limits enter with their own values and derivatives, relations between parameters as constraints of the search too.
+    Limits enter with their own values and derivatives, relations between parameters as constraints of the search too;
+    it ends twice its tolerance inside of limits that it comes to, relative to their size.
     Where an iterate has no result the step is shortened. It finds the optimum nearest to its start; `starts` tries
     several.
     """
@@ -107,6 +108,8 @@ class SLSQP:
             return path.last[1:] if values is None else values[1:]
 
         equal = np.array([limit.equality for limit in problem.limits], dtype=bool)
+        # SLSQP takes limits that are passed by its tolerance for kept; its last design shall be feasible.
+        margin = np.where(equal, 0.0, 2.0 * self.tolerance)
         relations = Relations(path.points)
         constraints: list[dict[str, Any]] = []
         for kind, rows, sign in (("eq", equal, 1.0), ("ineq", ~equal, -1.0)):
@@ -114,7 +117,7 @@ class SLSQP:
                 constraints.append(
                     {
                         "type": kind,
-                        "fun": lambda v, rows=rows, sign=sign: sign * limits(v)[rows],
+                        "fun": lambda v, rows=rows, sign=sign: sign * (limits(v) + margin)[rows],
                         "jac": lambda v, rows=rows, sign=sign: sign * path.slopes(v)[1:][rows],
                     }
                 )
