@@ -89,7 +89,7 @@ class Ahead:
         run, left = self._run, self._run.budget.designs_left
         if not self.ended:
             held_for_good = bool(self._held) and (run.out_of_time() if left > 0 else not self._out)
-            if held_for_good or run.fruitless() or run.ended_before(run.asked + 1):
+            if held_for_good or run.fruitless(one_by_one=True) or run.ended_before(run.asked + 1):
                 self._over = self.ended = True
         return bool(self._held) and left > 0 and not self.ended
 

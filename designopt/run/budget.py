@@ -15,12 +15,16 @@ from designopt.study.study import Budget, HypervolumeGain
 
 #: A solver that proposes so many invalid designs for each one of its budget is ended.
 INVALID_LIMIT = 100
+#: One that chooses each design by itself is ended after so many invalid ones in a row, and so many for each one of its
+#: budget: choosing takes longer with every design that it knows.
+BARREN_LIMIT = (1000, 10)
 
 
 class StageBudget:
     """The budget of a stage and what of it is spent. Designs that are invalid cost nothing.
 
-    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for.
+    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for, `barren` the
+    invalid ones that came last.
     """
 
     def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
@@ -28,6 +32,7 @@ class StageBudget:
         self.growth = Growth(budget.hypervolume, problem) if budget.hypervolume else None
         self.valid = 0
         self.invalid = 0
+        self.barren = 0
         self._used = used
         self._began = time.monotonic()
 
@@ -51,6 +56,13 @@ class StageBudget:
         """Whether a stage with a number of designs to spend proposes hardly any that is valid."""
         limit = self.limits.evaluations
         return limit is not None and self.invalid > INVALID_LIMIT * max(limit, 100)
+
+    @property
+    def barren_for_long(self) -> bool:
+        """The same of a solver that chooses each design by itself: nothing valid came of its last ones."""
+        least, each = BARREN_LIMIT
+        limit = self.limits.evaluations
+        return limit is not None and self.barren > max(least, each * limit)
 
     @property
     def told(self) -> str:

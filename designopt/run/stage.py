@@ -165,11 +165,12 @@ class StageRun:
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its {duration(wall)} are used up")
 
-    def fruitless(self) -> bool:
-        """Whether hardly any design is valid (`StageBudget.fruitless`)."""
-        if self.budget.fruitless:
+    def fruitless(self, *, one_by_one: bool = False) -> bool:
+        """Whether hardly any design is valid (`StageBudget.fruitless`, `StageBudget.barren_for_long`)."""
+        ends = self.budget.fruitless or (one_by_one and self.budget.barren_for_long)
+        if ends:
             self._event_once("stage_ended", f"stage {self.stage.name} ended: {self.budget.told}")
-        return self.budget.fruitless
+        return ends
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume of the stage's designs, these included, grew by less than its budget demands."""
@@ -196,6 +197,7 @@ class StageRun:
         """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
         refused = int((outcomes.invalid & (excess <= 0.0)).sum())
         self.budget.give_back(refused)
+        self.budget.barren = self.budget.barren + len(outcomes) if outcomes.invalid.all() else 0
         self._valid += int((excess <= 0.0).sum()) - refused
         self.note_best(outcomes)
 

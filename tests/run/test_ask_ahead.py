@@ -264,3 +264,14 @@ def test_what_a_solver_may_ask_for(tmp_path, ask, message):
         return
     with pytest.raises(ValueError, match=message):
         run_study(study, tmp_path / "s")
+
+
+def test_a_solver_that_finds_nothing_valid_for_long_is_ended_and_the_store_says_why(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.run.budget.BARREN_LIMIT", (30, 1))
+    stage = Stage("walk", use("solver", "follower", count=10_000), Budget(evaluations=10))
+    study = make_study(stages=(stage,), relations=(Expression.parse("a >= 10"),))
+    result = run_study(study, tmp_path / "s")
+    assert result.counts["points"] == 34  # three more were on their way
+    ended = [event["text"] for event in result.events if event["kind"] == "stage_ended"]
+    assert ended == ["stage walk ended: 34 of its 34 designs break a relation or were refused by the model"]
+    assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)
