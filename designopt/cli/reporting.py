@@ -128,6 +128,7 @@ def write_exports(
     Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
     """
     from designopt.exports import ExportError, export
+    from designopt.run.errors import StoreError
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
     for form in dict.fromkeys(formats):
@@ -137,6 +138,10 @@ def write_exports(
         except ExportError as error:
             if required:
                 fail(f"error: {error}", WRONG_INPUT)
+            click.echo(f"not exported: {error}", err=True)
+        except StoreError as error:
+            if required:
+                fail(str(error), STORE)
             click.echo(f"not exported: {error}", err=True)
         except OSError as error:
             text = f"{page.parent}: the {form} export cannot be written ({error.strerror or error})"

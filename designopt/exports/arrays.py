@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.exports.table import Column, columns
-from designopt.run.errors import StoreError
 from designopt.run.journal import Journal
 from designopt.run.store import read_arrays
 
@@ -105,10 +104,7 @@ def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[st
 
 def _each(result: Result, kept: list[Kept]) -> Iterator[tuple[Kept, dict[str, NDArray[Any]]]]:
     for item in kept:
-        try:
-            yield item, read_arrays(result.path, item.reference)
-        except (OSError, ValueError, KeyError) as error:
-            raise StoreError(f"{result.path}: {item.reference} cannot be read: {error}", result.path) from error
+        yield item, read_arrays(result.path, item.reference)
 
 
 def _survey(result: Result, kept: list[Kept]) -> tuple[dict[str, _Layout], set[str]]:

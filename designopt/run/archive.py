@@ -173,7 +173,10 @@ def _item(item: Objective | Constraint) -> dict[str, Any]:
 
 
 def _plugin(item: Mapping[str, Any]) -> Plugin:
-    """The installed plugin, or what a store knows of it."""
+    """The installed plugin, or what a store knows of it.
+
+    A setting with a default that the plugin has got since, in the same version, stays at this default: it is left out.
+    """
     kind: Kind = item["$plugin"]
     try:
         plugin = find(kind, item["name"])
@@ -182,7 +185,13 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     if plugin.version != item["version"]:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
         return _absent(item, reason)
-    return plugin
+    stored = item["settings"].keys()
+    added = [name for name, setting in plugin.settings.items() if name not in stored and setting.required]
+    if lacking := sorted(stored - plugin.settings.keys()):
+        return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
+    if added:
+        return _absent(item, f"{kind} '{plugin.name}' needs a setting '{added[0]}' now, which the store has none for")
+    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
 
 
 def _absent(item: Mapping[str, Any], reason: str) -> Plugin:

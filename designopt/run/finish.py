@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from designopt.run.dispatch import Dispatcher
+from designopt.run.errors import StoreError
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.result import Result
@@ -144,5 +145,5 @@ def _holds(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> bool:
     """Whether the store has the arrays of the evaluation `key`, those called `names` among them."""
     try:
         return set(names) <= read_arrays(dispatcher.store.path, array_reference(key)).keys()
-    except FileNotFoundError:
+    except StoreError:
         return False

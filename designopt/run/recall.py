@@ -45,7 +45,7 @@ class Other:
             return (*row, {})
         try:
             kept = read_arrays(self.path, reference) if reference else {}
-        except (OSError, StoreError):
+        except StoreError:
             return None
         if not set(arrays) <= kept.keys():
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from designopt.plugin import Use
 from designopt.problem import Problem
 from designopt.run import archive
 from designopt.run.errors import StoreError
@@ -42,7 +43,12 @@ def changed_study(result: Result, overrides: Sequence[str]) -> Study:
     stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
     name = str(path / "study.yaml")
     stored = load_text(study.text, name, files=files, overrides=stages)
-    same = dataclasses.replace(stored, stages=study.stages)  # solvers decide whether derivatives are recorded
+    same = dataclasses.replace(
+        stored,
+        stages=study.stages,  # solvers decide whether derivatives are recorded
+        model=_as_run(stored.model, study.model),
+        figures={name: _as_run(use, study.figures.get(name)) for name, use in stored.figures.items()},
+    )
     if Problem.of(same).digest != Problem.of(study).digest:
         raise StoreError(
             f"{path}: study.yaml does not pose the problem that was run (it was changed, or plugins of other versions"
@@ -63,6 +69,14 @@ def changed_study(result: Result, overrides: Sequence[str]) -> Study:
     return dataclasses.replace(study, **fields, validate=validate, text=text)
 
 
+def _as_run(use: Use, before: Use | None) -> Use:
+    """`use` with the settings that its plugin had when the study ran: one that it has got since is at its default."""
+    if before is None or (before.plugin.name, before.plugin.version) != (use.plugin.name, use.plugin.version):
+        return use
+    known = before.plugin.settings
+    return Use(before.plugin, {name: value for name, value in use.settings.items() if name in known})
+
+
 def _refuse(path: Path, key: str) -> NoReturn:
     raise StoreError(
         f"{path}: '{key}' decides what is computed and cannot be changed afterwards; objectives, constraints, figures"
@@ -77,7 +91,7 @@ def _refuse_unrecorded(result: Result, changed: Study) -> None:
     recorded = result.recorded_problem
     for name, use in changed.figures.items():
         before = recorded.figures.get(name)
-        same = before is not None and archive.encoded(before) == archive.encoded(use)
+        same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
         if not same:
             known = ", ".join(recorded.figures) or "none"
             raise StoreError(

@@ -19,7 +19,7 @@ from designopt.plugin import PluginError
 from designopt.problem import Outcomes, Problem
 from designopt.run import activity, recorded, table
 from designopt.run.activity import Activity, Attained
-from designopt.run.errors import StoreError, reading, resume_command
+from designopt.run.errors import StoreError, reading
 from designopt.run.journal import Journal
 from designopt.run.rejudge import changed_study
 from designopt.run.store import read_arrays, read_study
@@ -127,17 +127,10 @@ class Result:
     def arrays(self, i: int, scenario: int = 0) -> dict[str, NDArray[Any]]:
         """The kept arrays of design `i` in a scenario; empty when there are none.
 
-        Raises `StoreError` when they should be there and are not.
+        Raises `StoreError` when they should be there and are not, or are damaged.
         """
         reference = self._evaluation(i, scenario, "arrays")
-        if not reference:
-            return {}
-        try:
-            return read_arrays(self.path, reference)
-        except FileNotFoundError as error:
-            way_out = f"compute them again with: {resume_command(self.path)}"
-            text = f"{self.path}: the arrays of design {i} are missing ({reference}); {way_out}"
-            raise StoreError(text, self.path) from error
+        return read_arrays(self.path, reference) if reference else {}
 
     def _evaluation(self, i: int, scenario: int, column: str) -> Any:
         X = self.outcomes.X[i : i + 1] if i >= 0 else self.outcomes.X[[i]]

@@ -141,13 +141,17 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
 
 
 def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
-    """The other store's designs: by its own problem when the objectives have the same names, else by this one."""
-    if {o.name for o in other.problem.objectives} == {o.name for o in problem.objectives}:
-        return other.outcomes
+    """The other store's designs as this problem sees them, by what is on record there; by its own problem where that
+    is not enough but the objectives have the same names and directions."""
+    alike = {(o.name, o.direction) for o in other.problem.objectives} == {
+        (o.name, o.direction) for o in problem.objectives
+    }
     outcomes = other.outcomes
     items: list[Objective | Constraint] = [*problem.objectives, *problem.constraints]
     for item in items:
         unknown = sorted(item.expression.names - outcomes.figures.keys())
+        if unknown and alike:
+            return other.outcomes
         if unknown:
             raise StoreError(
                 f"{who} cannot start from {other.path}: its objectives are others, and '{unknown[0]}', which "

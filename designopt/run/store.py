@@ -7,6 +7,8 @@ import errno
 import io
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -162,12 +164,17 @@ def array_reference(key: bytes) -> str:
 
 
 def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
-    """Arrays of a store by their reference."""
+    """Arrays of a store by their reference. `StoreError` when they are missing or damaged."""
     file = (path / reference).resolve()
     if not file.is_relative_to((path / "arrays").resolve()):
         raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
-    with np.load(file, allow_pickle=False) as packed:
-        return {name: packed[name] for name in packed.files}
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as packed:
+            return {name: packed[name] for name in packed.files}
+    except (OSError, EOFError, KeyError, ValueError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
+        text = f"{path}: {reference} {why}; compute it again with: {resume_command(path)}"
+        raise StoreError(text, path) from error
 
 
 def read_study(path: Path) -> Study:

@@ -129,3 +129,14 @@ def test_a_plugin_of_another_version_is_not_taken_for_the_recorded_one():
     assert back.model.plugin.outputs.keys() == study.model.plugin.outputs.keys()
     with pytest.raises(Exception, match="the store needs 99"):
         back.model.build().evaluate({}, {})
+
+
+def test_a_setting_that_a_plugin_has_got_since_is_at_its_default_and_others_make_it_another_plugin():
+    data = archive.encode(make_study("bowl"))
+    kept = dict(data["model"]["settings"])
+    data["model"]["settings"] = {}  # as if "pause" had come later
+    read = archive.decode(data, file=dict.__getitem__)
+    assert read.model.build().evaluate({"a": 1.0}, {}) == {"height": 1.0, "slope": 2.0}
+    assert Problem.of(read).canonical()["model"]["settings"] == {}
+    data["model"]["settings"] = {**kept, "gone": 3}
+    assert "has no setting 'gone' any more" in archive.decode(data, file=dict.__getitem__).model.plugin.description
