@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.utils import get_relative_url
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -24,3 +26,8 @@ def on_files(files: Files, config: Any) -> Files:
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_post_page(output: str, page: Page, config: Any) -> str:
+    """The search of pages that are opened from a folder needs a script, which the theme would load from elsewhere."""
+    return output.replace("https://unpkg.com/iframe-worker/shim", get_relative_url("worker.js", page.url))

@@ -135,7 +135,7 @@ def plugin_reference(distribution: str = "designopt") -> str:
     parts = [
         "# Plugin reference",
         "Made from the plugins themselves; `designopt show NAME` prints the same. "
-        "[Plugins and results](plugins.md) tells how to write one.",
+        "[Plugins](plugins.md) tells how to write one.",
     ]
     for kind in GROUPS:
         names = [entry.name for entry in installed(kind) if entry.distribution == distribution]

@@ -94,18 +94,37 @@ def test_every_link_within_the_site_leads_somewhere(pages: dict[Path, Page]) -> 
                 assert unquote(anchor) in pages[target].ids, f"{path.name} links to {link}"
 
 
+def module(path: Path) -> Any:
+    """The Python file at `path`, which is in no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.parametrize("page", ["index.html", "theory/fronts.html"])
+def test_pages_that_are_opened_from_the_folder_can_be_searched(site: Path, page: str, tmp_path: Path) -> None:
+    browser = module(ROOT / "tests" / "report" / "browser.py")
+    with browser.headless_browser(tmp_path) as driver:
+        driver.get((site / page).as_uri())
+        driver.execute_script("document.querySelector('#__search').click()")
+        field = driver.find_element("css selector", "input.md-search__input")
+        browser.wait_until(field.is_displayed, "the field of the search is there")
+        field.send_keys("hypervolume")
+        shown = "return [...document.querySelectorAll('.md-search-result__item')].map(e => e.textContent).join(' ')"
+        browser.wait_until(lambda: "Fronts, limits" in driver.execute_script(shown), "the page on fronts is found")
+        assert browser.errors(driver) == []
+
+
 # -------------------------------------------------------------------------------------------------------- reference
 
 
 @pytest.fixture(scope="module")
 def reference() -> Any:
     """The module that makes the reference pages."""
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module(ROOT / "docs" / "reference.py")
 
 
 def without_meaning(page: str) -> list[str]:
