@@ -6,13 +6,13 @@ by a continuous loop. What is said of one row does not depend, to the last bit, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt_regulator.margins import margins
 from designopt_regulator.plants import sampled
 
 Array = NDArray[np.float64]
@@ -259,14 +259,9 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
         noise_gain[stable] = np.sqrt(variance)
         w = _grid(T, float(good.delay[0]))
         re, im = _grid_loop(good, w)
-        size = re * re + im * im
-        distance = (1.0 + re) ** 2 + im * im
-        with np.errstate(divide="ignore"):
-            inverse = distance / size
-        ms[stable] = _peak(good, w, distance, _distance)
-        mt[stable] = _peak(good, w, inverse, _inverse_distance)
-        gm[stable] = _gain_margin(good, w, re, im)
-        pm[stable], late[stable], crossover[stable] = _phase_margins(good, w, size)
+        seen = margins(lambda each, w: _open_loop(good, each, w), w, re, im, real_at_end=True)
+        ms[stable], mt[stable], gm[stable] = seen.ms, seen.mt, seen.gm
+        pm[stable], late[stable], crossover[stable] = seen.pm, seen.delay_margin, seen.crossover
     return radius, degree, ms, mt, gm, pm, late, crossover, noise_gain
 
 
@@ -369,86 +364,3 @@ def _grid_loop(loops: _Loops, w: Array) -> tuple[Array, Array]:
     plants = tuple(v.reshape(len(first), m)[plant] for v in values)
     kp, integral, derivative, forget = (v[:, None] for v in (loops.kp, loops.integral, loops.derivative, loops.forget))
     return _times((plants[0], plants[1]), _regulator_value(kp, integral, derivative, forget, _delta(angle)))
-
-
-def _distance(re: Array, im: Array) -> Array:
-    return (1.0 + re) ** 2 + im * im
-
-
-def _inverse_distance(re: Array, im: Array) -> Array:
-    with np.errstate(divide="ignore"):
-        return np.asarray(((1.0 + re) ** 2 + im * im) / (re * re + im * im))
-
-
-def _peak(loops: _Loops, w: Array, values: Array, function: Callable[[Array, Array], Array]) -> Array:
-    """1/sqrt of the smallest value of `function` of L, which is `values` (n, m) on the grid, refined between points."""
-    from scipy.optimize.elementwise import find_minimum
-
-    least = values.min(axis=1)
-    middle = values[:, 1:-1]
-    low = (middle <= values[:, :-2]) & (middle <= values[:, 2:]) & (middle <= 2.0 * least[:, None])
-    each, at = np.nonzero(low)
-    if len(each):
-        log = np.log(w)
-        found = find_minimum(
-            lambda x, row: function(*_open_loop(loops, row.astype(np.intp), np.exp(x))),
-            (log[at], log[at + 1], log[at + 2]),
-            args=(each.astype(np.float64),),
-            tolerances={"xatol": 1e-9, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
-            maxiter=40,
-        )
-        np.minimum.at(least, each, np.where(np.isfinite(found.f_x), found.f_x, np.inf))
-    with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / np.sqrt(least))
-
-
-def _roots(
-    loops: _Loops, w: Array, each: NDArray[np.intp], at: NDArray[np.intp], function: Callable[[Array, Array], Array]
-) -> Array:
-    """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
-    from scipy.optimize.elementwise import find_root
-
-    log = np.log(w)
-    found = find_root(
-        lambda x, row: function(*_open_loop(loops, row.astype(np.intp), np.exp(x))),
-        (log[at], log[at + 1]),
-        args=(each.astype(np.float64),),
-        tolerances={"xatol": 1e-13, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
-        maxiter=60,
-    )
-    # A bracket that is closed by rounding alone has its root at the end that it was closed by.
-    return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, log[at + 1])))
-
-
-def _gain_margin(loops: _Loops, w: Array, re: Array, im: Array) -> Array:
-    """The smallest factor above 1 on L that brings it to -1: at crossings of the negative axis, or at the last point.
-
-    At half the sampling rate L is real.
-    """
-    margin = np.full(len(re), np.inf)
-    each, at = np.nonzero(((im[:, :-2] > 0.0) != (im[:, 1:-1] > 0.0)) & ((re[:, :-2] < 0.0) | (re[:, 1:-1] < 0.0)))
-    each, at = np.concatenate([each, np.arange(len(re))]), np.concatenate([at, np.full(len(re), -1)])
-    real = re[:, -1].copy()
-    crossing = at >= 0
-    values = np.concatenate([np.empty(crossing.sum()), real])
-    if crossing.any():
-        root = _roots(loops, w, each[crossing], at[crossing], lambda _, imaginary: imaginary)
-        values[crossing] = _open_loop(loops, each[crossing], root)[0]
-    counts = (values > -1.0) & (values < 0.0)
-    np.minimum.at(margin, each[counts], -1.0 / values[counts])
-    return margin
-
-
-def _phase_margins(loops: _Loops, w: Array, size: Array) -> tuple[Array, Array, Array]:
-    """Phase margin (rad), delay margin (s) and highest crossover (rad/s) from the crossings of |L| = 1."""
-    n = len(size)
-    phase, late, crossover = np.full(n, np.inf), np.full(n, np.inf), np.zeros(n)
-    each, at = np.nonzero((size[:, :-1] > 1.0) != (size[:, 1:] > 1.0))
-    if len(each):
-        root = _roots(loops, w, each, at, lambda re, im: re * re + im * im - 1.0)
-        re, im = _open_loop(loops, each, root)
-        angle = np.arctan2(-im, -re)  # by which L is ahead of -1
-        np.minimum.at(phase, each, np.abs(angle))
-        np.minimum.at(late, each, np.where(angle > 0.0, angle, angle + 2.0 * np.pi) / root)
-        np.maximum.at(crossover, each, root)
-    return phase, late, crossover

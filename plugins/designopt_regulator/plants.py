@@ -105,7 +105,8 @@ def speed_loop(force: ArrayLike, mass: ArrayLike, damping: ArrayLike, lag: Array
     resistance, 2 c_A v. States: speed (m/s) and the lagged command.
     """
     force, mass, damping, lag, delay = _together(force, mass, damping, lag, delay)
-    return _plant([[-damping / mass, 2.0 * force / mass], [0.0, -1.0 / lag]], [0.0, 1.0 / lag], [1.0, 0.0], delay)
+    A: list[list[Entry]] = [[-damping / mass, 2.0 * force / mass], [0.0, -1.0 / lag]]
+    return _plant(A, [0.0, 1.0 / lag], [1.0, 0.0], delay)
 
 
 def course_loop(
@@ -118,7 +119,7 @@ def course_loop(
     lagged command.
     """
     force, track, inertia, damping, lag, delay = _together(force, track, inertia, damping, lag, delay)
-    A = [[0.0, 1.0, 0.0], [0.0, -damping / inertia, track * force / inertia], [0.0, 0.0, -1.0 / lag]]
+    A: list[list[Entry]] = [[0.0, 1.0, 0.0], [0.0, -damping / inertia, track * force / inertia], [0.0, 0.0, -1.0 / lag]]
     return _plant(A, [0.0, 0.0, 1.0 / lag], [1.0, 0.0, 0.0], delay)
 
 
