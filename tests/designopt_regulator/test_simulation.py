@@ -183,7 +183,7 @@ def test_a_row_has_the_same_bits_in_any_company(size):
 
 def _bits(designs, scenarios):
     """All figures (figures, n), after a short run with 5 steps a sample."""
-    manoeuvre = turn([speed for _, speed in scenarios], step_at=0.1, horizon=3.0, load_at=2.5)
+    manoeuvre = turn([speed for _, speed in scenarios], step_at=0.1, horizon=1.5, load_at=1.2)
     runs = course_runs(designs, scenarios, substeps=5, manoeuvre=manoeuvre)
     figures = [v for q in runs.quality.values() for v in vars(q).values()]
     return np.array([*figures, runs.energy, *runs.final])
