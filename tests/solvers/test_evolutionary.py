@@ -171,9 +171,9 @@ def test_integers_and_choices_are_whole_and_never_asked_for_twice():
         Parameter("m", "int", 0, 9),
         Parameter("kind", "choice", values=("a", "b", "c")),
     ]
-    X = run(NSGA2(population=20), problem_from(function, space, minimize="fg"), 400).X
+    X = run(NSGA2(population=20), problem_from(function, space, minimize="fg"), 240).X
     assert np.array_equal(X, np.rint(X))
-    assert len(np.unique(X, axis=0)) == len(X) == 400
+    assert len(np.unique(X, axis=0)) == len(X) == 240
     # The front is n in 0..7, m = 0, kind a.
     assert {n for n, m, kind in X.tolist() if m == 0 and kind == 0} >= set(range(8))
 
@@ -191,8 +191,8 @@ def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
     # One value is best by far: soon the population is its neighbourhood, and all of that has been asked for.
     space = [Parameter("n", "int", 0, 2000)]
     problem = problem_from(lambda d, s: {"f": abs(d["n"] - 1000)}, space, minimize=["f"])
-    X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 150).X
-    assert len(np.unique(X)) == len(X) == 150
+    X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 80).X
+    assert len(np.unique(X)) == len(X) == 80
 
 
 # ------------------------------------------------------------------------------------------------------ small numbers

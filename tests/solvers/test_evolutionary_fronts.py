@@ -55,18 +55,18 @@ def test_settings_mean_what_they_mean_in_pymoo():
     problem, expected = asks_of_pymoo(
         case,
         PymooSMSEMOA(pop_size=15, n_offsprings=4, survival=LeastHypervolumeContributionSurvival(eps=0.1), **theirs),
-        200,
+        90,
         seed=3,
     )
     assert np.array_equal(
-        run(SMSEMOA(population=15, offspring=4, reference=0.1, **changed), problem, 200, seed=3).X, expected
+        run(SMSEMOA(population=15, offspring=4, reference=0.1, **changed), problem, 90, seed=3).X, expected
     )
     directions = get_reference_directions("energy", 2, 9, seed=1)
-    problem, expected = asks_of_pymoo(case, PymooNSGA3(directions, pop_size=14, n_offsprings=5, **theirs), 200, seed=3)
+    problem, expected = asks_of_pymoo(case, PymooNSGA3(directions, pop_size=14, n_offsprings=5, **theirs), 90, seed=3)
     solver = NSGA3(directions=9, population=14, offspring=5, **changed)
-    assert np.array_equal(run(solver, problem, 200, seed=3).X, expected)
-    problem, expected = asks_of_pymoo(case, pymoo_age_moea(pop_size=15, n_offsprings=4, **theirs), 200, seed=3)
-    assert np.array_equal(run(AGEMOEA(population=15, offspring=4, **changed), problem, 200, seed=3).X, expected)
+    assert np.array_equal(run(solver, problem, 90, seed=3).X, expected)
+    problem, expected = asks_of_pymoo(case, pymoo_age_moea(pop_size=15, n_offsprings=4, **theirs), 90, seed=3)
+    assert np.array_equal(run(AGEMOEA(population=15, offspring=4, **changed), problem, 90, seed=3).X, expected)
 
 
 # ---------------------------------------------------------------------------------------------- reference directions
