@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt_regulator import soil
 from designopt_regulator.declarations import (
     ARRAYS,
     CarrierDesign,
@@ -21,7 +23,8 @@ from designopt_regulator.declarations import (
 from designopt_regulator.loop import LoopMeasures, measures
 from designopt_regulator.regulator import PARAMETERS, PID, Kind, absent_parameters, pid
 from designopt_regulator.simulation import Loop, Manoeuvre, Runs, Schedule, simulate, whole_number
-from designopt_regulator.vehicle import TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
+from designopt_regulator.soil import SoftGround
+from designopt_regulator.vehicle import GRAVITY, TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
 
 Q = Quantity
 Vector = NDArray[np.float64]
@@ -87,6 +90,7 @@ class TrackedCarrier:
     substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
     gain_schedule: Annotated[Schedule | None, Q("", "course gain that falls with speed; constant if none")] = None
     vehicle: Vehicle = field(default_factory=Vehicle)
+    soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
 
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
@@ -119,6 +123,12 @@ class TrackedCarrier:
             self._delay_steps(self.vehicle.delay)
         except InvalidDesign as error:
             raise InvalidSetting("vehicle", str(error)) from None
+        if self.soft_ground is not None:
+            name, clearance = self.soft_ground.soil, self.soft_ground.clearance
+            depth = soil.sinkage(soil.SOILS[name], *self._on_tracks(self.vehicle.mass))
+            if depth > clearance:
+                what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
+                warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
     def evaluate(self, design: CarrierDesign, scenario: Conditions, arrays: Set[str]) -> Answer:
         """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
@@ -201,6 +211,12 @@ class TrackedCarrier:
                 low, high = getattr(terrain, f"{name}_range")
                 numbers[name] = low + scenario[f"{name}_at"] * (high - low)
             numbers[name] = scenario.get(name, numbers[name])
+        if self.soft_ground is not None:
+            if given := [name for name in ("adhesion", "adhesion_at") if name in scenario]:
+                raise InvalidDesign(f"{given[0]}: the adhesion is the soil's with 'soft_ground'")
+            ground, tracks = soil.SOILS[self.soft_ground.soil], self._on_tracks(numbers["mass"])
+            numbers["rolling"] += soil.compaction(ground, *tracks)
+            numbers["adhesion"] = soil.traction(ground, *tracks, slip=self.soft_ground.slip)
         for name, value in numbers.items():
             if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
                 raise InvalidDesign(f"{name}: {value:g} has to be above 0")
@@ -209,6 +225,10 @@ class TrackedCarrier:
         if "delay_samples" in scenario:
             return numbers, scenario["delay_samples"] * self.substeps
         return numbers, self._delay_steps(scenario.get("delay", v.delay))
+
+    def _on_tracks(self, mass: float) -> tuple[float, float, float]:
+        """Weight (N) on the tracks, their width and their length (m)."""
+        return mass * GRAVITY, self.vehicle.track_width, self.vehicle.contact_length
 
     def _delay_steps(self, delay: float) -> int:
         h = self.sample_time / self.substeps
