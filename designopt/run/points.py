@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -108,10 +110,17 @@ class Points:
         path = self._store.path
         raise ReplayError(
             f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
-            f"{solver.name}, version {solver.version}; compare provenance.jsonl for other versions){hint}; resume with "
+            f"{solver.name}, version {solver.version}; {self._other_versions()}){hint}; resume with "
             "the versions of the journal, or run the study anew in another folder",
             path,
         )
+
+    def _other_versions(self) -> str:
+        """What is installed in another version than when the journal was written, in words."""
+        *before, now = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
+        other = {n: old for versions in before for n, old in versions.items() if now.get(n) != old}
+        told = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
+        return "; ".join(told) or "the packages have the versions of the journal"
 
     def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
         """Take the points from `first` to `end` as the journal holds them; their designs."""

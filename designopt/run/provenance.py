@@ -21,6 +21,7 @@ PACKAGES = (
     "scipy",
     "casadi",
     "pymoo",
+    "cma",
     "dask",
     "distributed",
     "pydantic",

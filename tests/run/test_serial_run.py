@@ -1,7 +1,9 @@
 """Runs in this process: stages, budgets, replay, failure classes, arrays, the result."""
 
+import contextlib
 import dataclasses
 import json
+import re
 import sqlite3
 import time
 
@@ -163,6 +165,11 @@ def test_a_solver_that_asks_for_something_else_is_stopped_at_the_first_differenc
 
     run_study(study(0.0), tmp_path / "s")
     with pytest.raises(ReplayError, match=r"ask 0 of stage 'walk' differs from the journal: a = .* instead of"):
+        run_study(study(0.1), tmp_path / "s", resume=True)
+    with contextlib.closing(sqlite3.connect(tmp_path / "s" / "journal.db")) as db:
+        db.execute("UPDATE session SET versions = json_set(versions, '$.numpy', '1.2.3')")
+        db.commit()
+    with pytest.raises(ReplayError, match=f"; numpy {re.escape(np.__version__)}, journal written with 1.2.3\\)"):
         run_study(study(0.1), tmp_path / "s", resume=True)
 
 
