@@ -227,58 +227,18 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
     """
     M, N, K, R = loop.equations()
     n = len(M)
-    late, step = 0, 0.0
-    if loop.delay == 0.0:  # a loop without memory: intervals grow as its modes die away
-        M, R = M + np.outer(N, K), R + N * loop.kp * loop.b
-    modes = np.linalg.eigvals(M)
-    if loop.delay > 0.0:
-        late = max(1, int(np.ceil(float(np.abs(modes).max()) * loop.delay / _REACH)))
-        step = loop.delay / late
-
     final = [_rest(loop, r, d) for r, d in ((1.0, 0.0), (0.0, 1.0))]
-    target = np.stack([z for z, _ in final], axis=1)
-    direct = np.array([loop.kp * loop.b, 0.0])
-    C = np.concatenate([loop.plant.C, np.zeros(n - len(loop.plant.C))])
-    inputs = np.stack([R, N], axis=1)  # r and d
-
-    z = np.zeros((n, 2))
-    steps: list[float] = []
-    commands: list[Array] = []
-    errors: list[Array] = []
-    scale = np.abs(target)
-    time, last = 0.0, 0.0
-    while len(steps) < _MOST_INTERVALS:
-        if late == 0:
-            going = modes[modes.real * time > -_GONE]
-            if len(going) == 0:
-                break
-            step = _REACH / float(np.abs(going).max())
-        if step != last:
-            of_past, of_begin = _interval(M, N, step)
-            constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in inputs.T], axis=2)
-            last = step
-        k = len(steps)
-        nodes = of_begin @ z
-        nodes[:, :, 0] += constant[:, :, 0]
-        if k >= late:  # the disturbance passes the delay too
-            nodes[:, :, 1] += constant[:, :, 1]
-            if late:
-                nodes += of_past @ commands[k - late]
-        z = nodes[-1]
-        steps.append(step)
-        time += step
-        commands.append(K @ nodes + direct)
-        errors.append(np.array([1.0, 0.0]) - C @ nodes)
-        scale = np.maximum(scale, np.abs(nodes).max(axis=0))
-        if late and k > 2 * late and k % 8 == 0 and _at_rest(z, target, scale, commands[-late - 1 :], final):
-            break
+    if loop.delay == 0.0:
+        steps, nodes = _nodes_without_delay(M + np.outer(N, K), np.stack([R + N * loop.kp * loop.b, N], axis=1))
     else:
-        raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals, at {time:.3g} s")
+        steps, nodes = _nodes_with_delay(loop, final)
+    C = np.concatenate([loop.plant.C, np.zeros(n - len(loop.plant.C))])
+    e = np.array([1.0, 0.0]) - C @ nodes
+    u = K @ nodes + np.array([loop.kp * loop.b, 0.0])
     to_series = np.linalg.inv(np.polynomial.chebyshev.chebvander(_nodes()[0], _NODES - 1))
-    e, u = np.stack(errors), np.stack(commands)
     return tuple(  # type: ignore[return-value]
         StepResponse(
-            np.array(steps),
+            steps,
             e[:, :, c] @ to_series.T,
             u[:, :, c] @ to_series.T,
             0.0 if np.isfinite(loop.ti) else float((1.0, 0.0)[c] - C @ final[c][0]),
@@ -286,6 +246,54 @@ def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
         )
         for c in range(2)
     )
+
+
+def _nodes_without_delay(M: Array, inputs: Array) -> tuple[Array, Array]:
+    """Lengths (k,) of intervals, and states (k, nodes, n, 2) of z' = M z + inputs; intervals grow as modes die away."""
+    modes = np.linalg.eigvals(M)
+    z, time = np.zeros((len(M), 2)), 0.0
+    lengths: list[float] = []
+    parts: list[Array] = []
+    while len(going := modes[modes.real * time > -_GONE]):
+        fastest = going[np.abs(going).argmax()]
+        step = _REACH / float(np.abs(fastest))
+        count = max(1, int(np.ceil((_GONE / -float(fastest.real) - time) / step)))
+        if len(lengths) + count > _MOST_INTERVALS:
+            raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals, at {time:.3g} s")
+        of_begin = _interval(M, inputs[:, 0], step)[1]
+        constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in inputs.T], axis=2)
+        begins = []
+        for _ in range(count):
+            begins.append(z)
+            z = of_begin[-1] @ z + constant[-1]
+        parts.append(of_begin @ np.stack(begins)[:, None] + constant)
+        lengths.extend([step] * count)
+        time += count * step
+    return np.array(lengths), np.concatenate(parts)
+
+
+def _nodes_with_delay(loop: Loop, final: list[tuple[Array, float]]) -> tuple[Array, Array]:
+    """The same with the delayed command; the delay is a whole number of intervals."""
+    M, N, K, R = loop.equations()
+    late = max(1, int(np.ceil(float(np.abs(np.linalg.eigvals(M)).max()) * loop.delay / _REACH)))
+    step = loop.delay / late
+    of_past, of_begin = _interval(M, N, step)
+    constant = np.stack([_interval(M, column, step)[0].sum(axis=2) for column in (R, N)], axis=2)
+    before = constant * np.array([1.0, 0.0])  # the disturbance has not passed the delay
+    target = np.stack([z for z, _ in final], axis=1)
+    direct = np.array([loop.kp * loop.b, 0.0])
+    z, scale = np.zeros_like(target), np.abs(target)
+    commands: list[Array] = []
+    found: list[Array] = []
+    for k in range(_MOST_INTERVALS):
+        nodes = of_begin @ z + (before if k < late else constant + of_past @ commands[k - late])
+        z = nodes[-1]
+        found.append(nodes)
+        commands.append(K @ nodes + direct)
+        scale = np.maximum(scale, np.abs(nodes).max(axis=0))
+        if k > 2 * late and k % 8 == 0 and _at_rest(z, target, scale, commands[-late - 1 :], final):
+            return np.full(k + 1, step), np.stack(found)
+    raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals of {step:.3g} s")
 
 
 def _at_rest(z: Array, target: Array, scale: Array, commands: list[Array], final: list[tuple[Array, float]]) -> bool:

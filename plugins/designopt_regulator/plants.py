@@ -98,31 +98,6 @@ def transfer_function(numerator: Sequence[float], denominator: Sequence[float], 
     return Plant(rate * A, rate * B[:, 0], C[0], np.asarray(delay, dtype=np.float64))
 
 
-def speed_loop(force: ArrayLike, mass: ArrayLike, damping: ArrayLike, lag: ArrayLike, delay: ArrayLike = 0.0) -> Plant:
-    """Speed of a vehicle by the common command: ``2 force / ((mass s + damping)(lag s + 1))``.
-
-    `force` (N) is that of one side at command 1, `mass` (kg) with rotating parts, `damping` (N s/m) the slope of the
-    resistance, 2 c_A v. States: speed (m/s) and the lagged command.
-    """
-    force, mass, damping, lag, delay = _together(force, mass, damping, lag, delay)
-    A: list[list[Entry]] = [[-damping / mass, 2.0 * force / mass], [0.0, -1.0 / lag]]
-    return _plant(A, [0.0, 1.0 / lag], [1.0, 0.0], delay)
-
-
-def course_loop(
-    force: ArrayLike, track: ArrayLike, inertia: ArrayLike, damping: ArrayLike, lag: ArrayLike, delay: ArrayLike = 0.0
-) -> Plant:
-    """Course of a vehicle by the differential command: ``track force / ((inertia s + damping) s (lag s + 1))``.
-
-    `force` (N) as in `speed_loop`, `track` (m) the distance of the tracks, `inertia` (kg m^2) about the vertical,
-    `damping` (N m s) the slope of the turning resistance at small yaw rates. States: course (rad), yaw rate (rad/s),
-    lagged command.
-    """
-    force, track, inertia, damping, lag, delay = _together(force, track, inertia, damping, lag, delay)
-    A: list[list[Entry]] = [[0.0, 1.0, 0.0], [0.0, -damping / inertia, track * force / inertia], [0.0, 0.0, -1.0 / lag]]
-    return _plant(A, [0.0, 0.0, 1.0 / lag], [1.0, 0.0, 0.0], delay)
-
-
 def sampled(
     A: Array, B: Array, delay: ArrayLike, sample_time: ArrayLike
 ) -> tuple[Array, Array, Array, NDArray[np.int_]]:

@@ -28,7 +28,10 @@ def course(*scenarios):
     mu = np.array([MU_MAX[terrain] for terrain, _ in scenarios])
     speed = np.array([v for _, v in scenarios])
     damping = mu * 1e4 * 9.80665 * 2.67 * 2.16 / (4.0 * (0.15 * speed + 0.02))
-    return plants.course_loop(3e4, 2.16, 3.2e4, damping, 0.35, 0.2)
+    A, B, C = np.zeros((len(mu), 3, 3)), np.zeros((len(mu), 3)), np.zeros((len(mu), 3))
+    A[:, 0, 1], A[:, 1, 1], A[:, 1, 2], A[:, 2, 2] = 1.0, -damping / 3.2e4, 2.16 * 3e4 / 3.2e4, -1.0 / 0.35
+    B[:, 2], C[:, 0] = 1.0 / 0.35, 1.0
+    return plants.Plant(A, B, C, np.full(len(mu), 0.2))
 
 
 def measured(plant, pid, sample_time=T, rows=slice(None)):

@@ -17,14 +17,6 @@ CASES = {
         plants.transfer_function([1.0, 2.0], [1.0, 0.6, 4.0, 0.0], 0.3),
         (S + 2.0) / (S**3 + 0.6 * S**2 + 4.0 * S) * np.exp(-0.3 * S),
     ),
-    "speed": (
-        plants.speed_loop(3e4, 1.15e4, 22.0, 0.35, 0.2),
-        6e4 / (1.15e4 * S + 22.0) / (0.35 * S + 1.0) * np.exp(-0.2 * S),
-    ),
-    "course": (
-        plants.course_loop(3e4, 2.16, 3.2e4, 1.1e5, 0.35, 0.2),
-        2.16 * 3e4 / (3.2e4 * S + 1.1e5) / S / (0.35 * S + 1.0) * np.exp(-0.2 * S),
-    ),
 }
 
 
@@ -66,7 +58,7 @@ def test_coefficients_that_make_no_plant_are_refused(numerator, denominator, rea
 
 
 def test_samples_without_a_part_of_a_sample_are_the_usual_zero_order_hold():
-    plant = plants.course_loop(3e4, 2.16, 3.2e4, 1.1e5, 0.35)
+    plant = plants.transfer_function([2.0], [0.35, 2.2, 3.4, 0.0])
     R, B0, B1, d = plants.sampled(plant.A[None], plant.B[None], 4.0, 0.05)
     Ad, Bd, *_ = cont2discrete((plant.A, plant.B[:, None], plant.C[None], [[0.0]]), 0.05)
     np.testing.assert_allclose(R[0] + np.eye(3), Ad, rtol=1e-13, atol=1e-16)
