@@ -218,7 +218,8 @@ def test_objectives_that_cannot_be_known_there_are_named(tmp_path):
 
 
 def test_a_folder_that_is_no_store_and_the_own_store_are_refused(tmp_path):
-    with pytest.raises(StoreError, match=r"is not a store"):
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(StoreError, match="nothing: is not a store"):
         run_study(starting(tmp_path / "nothing"), tmp_path / "second")
     with pytest.raises(StoreError, match="cannot start from its own store"):
         run_study(starting(tmp_path / "second"), tmp_path / "second")
