@@ -321,7 +321,7 @@ class TrackedCarrier:
             else:
                 found |= {f"{loop}_{name}": getattr(quality, name) for name in _SPEED_QUALITY}
                 found |= {f"{loop}_{name}": getattr(linear, name) for name in _SPEED_MEASURES}
-        found["energy"] = runs.energy
+        found |= {"energy": runs.energy, "sharp_turn": runs.sharp}
         return found
 
     def _measures(self, loop: Loop, p: Plant, regulator: PID, speed: Vector, delay: Vector) -> LoopMeasures:

@@ -89,6 +89,9 @@ class CarrierOutputs(LoopOutputs):
     effort: Annotated[float, Q("s", "integral of the squared command less trim")]
     sat_fraction: Annotated[float, Q("", "share of samples at which the command is clipped")]
     energy: Annotated[float, Q("J", "given by the tracks; what they take back does not count")]
+    sharp_turn: Annotated[
+        float, Q("", "share of samples turning about a point between the tracks, where the turning law is extrapolated")
+    ]
     spectral_radius: Annotated[float, Q("", "of the sampled linear loop with its delay; stable below 1")]
     stab_degree: Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time; stable above 0")]
     ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity of the sampled loop; inf if unstable")]]

@@ -74,12 +74,14 @@ class Trace:
 class Runs:
     """What came of n runs. Rows with `failed` True diverged at `ended` (s): their figures mean nothing.
 
-    `quality` is there for the loops that were watched, `energy` (n,) is what the tracks gave (J), `final` (5, n) are
-    the last states.
+    `quality` is there for the loops that were watched, `energy` (n,) is what the tracks gave (J), `sharp` (n,) the
+    share of samples with a radius below half the distance of the tracks, where Nikitin's law is extrapolated, `final`
+    (5, n) are the last states.
     """
 
     quality: Mapping[Loop, Quality]
     energy: Vector
+    sharp: Vector
     final: Vector
     failed: NDArray[np.bool_]
     ended: Vector
@@ -134,6 +136,7 @@ class _Batch:
         self.speed_loop = Running(speed_regulator, m.speed, trim)
         self.course_loop = Running(course_regulator, self._rest, self._rest, angle=True)
         self.rates = vehicle.Rates(plant)
+        self._arm = 0.5 * plant.track_distance
         self.load = np.zeros((2, n))
         self.states = np.zeros((substeps + 1, 5, n))  # of one sample
         self.states[0, 0] = m.speed
@@ -142,7 +145,7 @@ class _Batch:
         self._columns = [vehicle.Columns.of(x) for x in self.states]
         self._parts = np.array(self.h), np.array(0.5 * self.h), np.array(1.0 / 3.0)
         self._stages = [vehicle.Columns.of(x) for x in np.empty((4, 5, n))]
-        self._energy = np.zeros(n)
+        self._energy, self._sharp = np.zeros(n), np.zeros(n)
         self.failed = np.zeros(n, bool)
         self.ended = np.full(n, m.horizon)
 
@@ -165,6 +168,7 @@ class _Batch:
             if sample == load_sample:
                 self.load[0], self.load[1] = -self.plant.weight * m.grade, m.moment
             x = self.states[0]
+            self._sharp += self._arm * np.abs(x[1]) > np.abs(x[0])
             stepped = sample >= step_sample
             speed_reference = m.target_speed if stepped else m.speed
             course_reference = m.turn if stepped else self._rest
@@ -195,6 +199,7 @@ class _Batch:
         return Runs(
             quality={loop: watch.quality(self.samples) for loop, watch in watches.items()},
             energy=self._energy,
+            sharp=self._sharp / self.samples,
             final=self.states[0].copy(),
             failed=self.failed,
             ended=self.ended,

@@ -110,13 +110,13 @@ def test_it_keeps_the_rules_of_models():
 @pytest.mark.parametrize("loop", ["course", "speed"])
 def test_answers_do_not_depend_on_how_rows_are_divided(loop):
     names = A if loop == "course" else SPEED_PI
-    designs = [{name: d[name] for name in names} for d in random_designs(23)]
+    designs = [{name: d[name] for name in names} for d in random_designs(11)]
     scenes = [{"terrain": s["terrain"], "speed": 2.0 + 0.1 * i} for i, s in enumerate(SCENES)]
-    scenes = [scenes[i % 8] for i in range(23)]
+    scenes = [scenes[i % 8] for i in range(11)]
     model = TrackedCarrier(loop=loop, **SHORT)
     together = model.batch(designs, scenes, NONE)
-    for size in (1, 5, 16):
-        apart = [a for i in range(0, 23, size) for a in model.batch(designs[i : i + size], scenes[i : i + size], NONE)]
+    for size in (1, 4):
+        apart = [a for i in range(0, 11, size) for a in model.batch(designs[i : i + size], scenes[i : i + size], NONE)]
         assert apart == together
 
 

@@ -186,7 +186,7 @@ def _bits(designs, scenarios):
     manoeuvre = turn([speed for _, speed in scenarios], step_at=0.1, horizon=1.5, load_at=1.2)
     runs = course_runs(designs, scenarios, substeps=5, manoeuvre=manoeuvre)
     figures = [v for q in runs.quality.values() for v in vars(q).values()]
-    return np.array([*figures, runs.energy, *runs.final])
+    return np.array([*figures, runs.energy, runs.sharp, *runs.final])
 
 
 def test_every_row_has_its_own_delay():
@@ -229,6 +229,16 @@ def test_a_gain_schedule_lowers_the_gain_with_speed():
     assert scheduled.trace.course_command[20, 0] == half.trace.course_command[20, 0]
     slow = course_runs([A], [("paved", 4.0)], manoeuvre=manoeuvre, schedule=Schedule(2.0, 8.0), trace=True)
     assert slow.trace.course_command[20, 0] == pytest.approx(0.25 * 1.5 * TURN)
+
+
+def test_turns_about_a_point_between_the_tracks_are_counted():
+    """There Nikitin's law is an extrapolation."""
+    manoeuvre = turn([0.5, 5.0], angle=np.radians(90.0), horizon=6.0, load_at=5.0)
+    runs = course_runs([A | {"kp": 5.0}] * 2, [("paved", 0.5), ("paved", 5.0)], manoeuvre=manoeuvre, trace=True)
+    radius_below = 1.08 * np.abs(runs.trace.yaw_rate[:-1]) > np.abs(runs.trace.speed[:-1])
+    assert runs.sharp == pytest.approx(radius_below.mean(axis=0))
+    assert runs.sharp[0] > 0.1
+    assert runs.sharp[1] == 0.0
 
 
 @pytest.mark.parametrize(("time", "count"), [(0.2, 4), (0.0, 0), (30.0, 600), (0.21, None)])
