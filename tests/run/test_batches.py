@@ -60,9 +60,7 @@ def test_a_design_that_ends_the_worker_is_found_among_those_that_are_computed_wi
 
 def test_the_conformance_test_compares_rows_of_a_batch_with_single_answers():
     rows = use("model", "rows").plugin
-    check_model(
-        rows, designs=[{"a": 0.1}, {"a": -0.7}], scenarios=[{}, {"shift": 1.0}], refused=[{"a": -3}]
-    )
+    check_model(rows, designs=[{"a": 0.1}, {"a": -0.7}], scenarios=[{}, {"shift": 1.0}], refused=[{"a": -3}])
 
 
 def test_a_batch_whose_rows_depend_on_each_other_is_found_out():
