@@ -120,7 +120,9 @@ def test_nothing_is_overwritten(here: Path) -> None:
     assert (here / "empty" / "empty.py").exists()
 
 
-@pytest.mark.parametrize("name", ["my plugin", "Lander", "2nd", "class", "designopt", "_x", "größe", "a-b", ""])
+@pytest.mark.parametrize(
+    "name", ["my plugin", "Lander", "2nd", "class", "numpy", "json", "designopt", "_x", "ß", "a-b", ""]
+)
 def test_a_name_that_cannot_be_one_is_refused(name: str, here: Path) -> None:
     done = designopt("new", "plugin", "--name", name)
     assert done.exit_code == 2

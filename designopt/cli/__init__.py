@@ -7,6 +7,8 @@ not writable), or the output cannot be written; 130 interrupted; 141 the reader 
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
 import click
@@ -24,6 +26,9 @@ class _Commands(click.Group):
     """A group of commands, any of which may be interrupted or find its output closed or full."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # --help and --version write here
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # a terminal that knows not all signs shows others in their place
+                stream.reconfigure(errors="replace")
         with told_output():
             return super().make_context(*args, **kwargs)
 

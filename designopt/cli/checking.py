@@ -10,7 +10,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.ending import DONE, WRONG_INPUT, fail
-from designopt.cli.opening import plugin_option
+from designopt.cli.opening import plugin_hint, plugin_option
 
 if TYPE_CHECKING:
     from designopt.api import Study
@@ -47,7 +47,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, 
     if form == "json":
         click.echo(render_json(tuple(issues)))
     elif issues:
-        click.echo(render_text(tuple(issues)), err=True)
+        click.echo(render_text(tuple(issues)) + plugin_hint(issues), err=True)
     sys.exit(WRONG_INPUT if issues else DONE)
 
 

@@ -18,7 +18,7 @@ from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
 from designopt.run.errors import StoreError
 from designopt.run.lock import process_start
-from designopt.run.progress import Snapshot, line
+from designopt.run.progress import Snapshot, line, told
 
 if TYPE_CHECKING:
     from designopt.run.result import Result
@@ -51,7 +51,8 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
             began = time.monotonic()
             result = _look(result)
             looks.append((began, result.counts["evaluations"]))
-            display.update(result, snapshot(result, looks))
+            now = snapshot(result, looks)
+            display.update(result, now if going else replace(now, left=None))
             if page_every is not None and (time.monotonic() >= page_due or not going):
                 write_page(result, refresh=page_every)
                 page_due = time.monotonic() + page_every
@@ -187,7 +188,7 @@ def view(result: Result, snapshot: Snapshot) -> Any:
 
 
 def _event(event: dict[str, Any]) -> str:
-    return f"{str(event['kind']).replace('_', ' ')}: {event['text']}"
+    return told(str(event["kind"]), str(event["text"]))
 
 
 def _clock(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from designopt.cli.ending import STORE, WRONG_INPUT, fail
 if TYPE_CHECKING:
     from designopt.api import Study
     from designopt.run.result import Result
+    from designopt.study.errors import Issue
 
 plugin_option = click.option(
     "--plugin",
@@ -31,9 +33,15 @@ def load_study(path: str, overrides: tuple[str, ...] = (), plugin_files: tuple[s
     try:
         return load(path, overrides=overrides, plugin_files=plugin_files)
     except StudyError as error:
-        fail(render_text(error.issues), WRONG_INPUT)
+        fail(render_text(error.issues) + plugin_hint(error.issues), WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
+
+
+def plugin_hint(issues: Sequence[Issue]) -> str:
+    """What to do about a plugin that is not installed, as a line of its own; "" when none is missing."""
+    missing = any("no plugin named" in issue.message for issue in issues)
+    return "\nA plugin in a file of yours is given with --plugin FILE." if missing else ""
 
 
 def declare(plugin_files: tuple[str, ...]) -> None:

@@ -81,6 +81,7 @@ def _store(
     store: str, follow: bool, every: float | None, page_every: float | None, plugin_files: tuple[str, ...]
 ) -> None:
     from designopt.report import state, summary_table
+    from designopt.report.tables import unfinished
 
     result = open_result(store, plugin_files)
     if follow:
@@ -89,10 +90,8 @@ def _store(
         result = look_on(result, every=every, page_every=page_every)
         click.echo()
     click.echo(f"{state(result)}\n\n{summary_table(result)}")
-    if result.ended != "done":
-        from designopt.run.errors import resume_command
-
-        click.echo(f"\ncontinue     {resume_command(result.path)}")
+    if rest := unfinished(result):
+        click.echo(f"\n{rest}")
 
 
 def _store_and_point(name: str) -> tuple[str, str] | None:
@@ -109,12 +108,13 @@ def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:
     declare(plugin_files)
     found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
     if not found:
-        known = ", ".join(sorted({n for k in plugin.GROUPS for n in plugin.names(k)}))
+        near = plugin.closest(name, {n for k in plugin.GROUPS for n in plugin.names(k)})
+        hint = f"did you mean '{near}'?" if near else "designopt list names the plugins that are installed"
         if Path(name).exists():
             fail(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
             )
-        fail(f"error: '{name}' is neither a store nor a plugin (installed: {known})", WRONG_INPUT)
+        fail(f"error: '{name}' is neither a store nor a plugin; {hint}", WRONG_INPUT)
     for k in found:
         try:
             click.echo(describe(plugin.find(k, name)))

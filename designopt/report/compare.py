@@ -192,7 +192,7 @@ def _differences(entries: list[_Entry]) -> Section:
 def _reference(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Matrix:
     """One reference point for all: that of the first study if all agree on it, or a tenth of all fronts' range beyond
     their worst."""
-    given = [e.result.study.reference for e in entries]
+    given = [e.result.given_reference for e in entries]
     names = [o.name for o in objectives]
     if given[0] and all(g == given[0] for g in given) and set(names) <= set(given[0]):
         return np.array([o.sign * given[0][o.name] for o in objectives])

@@ -49,6 +49,7 @@ class Dispatcher:
         self.progress = progress
         self.evaluations = 0
         self.failures = 0
+        self.best = np.full(len(ledger.problem.objectives), np.inf)
         self._start = start
         self._executor: Executor | None = None
         self._described = ("", 0)

@@ -91,7 +91,7 @@ class PlainLines:
         self._period = period
         self._next = 0.0
         self._last: Snapshot | None = None
-        self._written: Snapshot | None = None
+        self._written = ""
 
     def update(self, snapshot: Snapshot) -> None:
         """A line when it is time for one."""
@@ -106,7 +106,7 @@ class PlainLines:
 
     def event(self, kind: str, text: str) -> None:
         """A line of its own."""
-        _say(f"{kind.replace('_', ' ')}: {text}", self._stream)
+        _say(told(kind, text), self._stream)
 
     def close(self) -> None:
         """The last state."""
@@ -114,9 +114,10 @@ class PlainLines:
             self._write(self._last)
 
     def _write(self, snapshot: Snapshot) -> None:
-        if snapshot is not self._written:
-            _say(line(snapshot), self._stream)
-        self._written = snapshot
+        text = line(snapshot)
+        if text != self._written:
+            _say(text, self._stream)
+        self._written = text
 
 
 class JsonLines:
@@ -163,7 +164,7 @@ class LiveLine:
 
     def event(self, kind: str, text: str) -> None:
         """A line above the live one."""
-        self._console.print(self._text(f"{kind.replace('_', ' ')}: {text}", style="yellow"))
+        self._console.print(self._text(told(kind, text), style="yellow"))
 
     def close(self) -> None:
         """Leave the last state standing."""
@@ -180,6 +181,12 @@ class LiveLine:
         return text
 
 
+def told(kind: str, text: str) -> str:
+    """An event as a line; one that says itself that it is about a stage, or what its kind says, needs no heading."""
+    words = kind.replace("_", " ")
+    return text if text.startswith((words, "stage ")) else f"{words}: {text}"
+
+
 def line(s: Snapshot) -> str:
     """The state in one line of text; what may be cut off on a narrow terminal, the best values, stands at the end."""
     parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "") + " designs"]
@@ -188,7 +195,7 @@ def line(s: Snapshot) -> str:
     if s.failures:
         parts.append(f"{s.failures} failed")
     if s.rate > 0.0:
-        parts.append(f"{s.rate:.3g}/s")
+        parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
     parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
     if s.best:
         parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -207,6 +207,20 @@ class Result:
 
     # --------------------------------------------------------------------------------------------- hypervolume
 
+    @property
+    def given_reference(self) -> Mapping[str, float]:
+        """What the study says of the reference point, by objective in its own direction.
+
+        It is ``report.reference``, else that of the hypervolume budget of a stage.
+        """
+        given = dict(self.study.reference)
+        names = [o.name for o in self.problem.objectives]
+        for stage in self.study.stages:
+            budget = stage.budget.hypervolume
+            if budget is not None and len(budget.reference) == len(names):
+                given = {**dict(zip(names, budget.reference, strict=True)), **given}
+        return given
+
     def reference(self) -> Matrix | None:
         """The fixed reference point (m,) of the hypervolume, of objectives to be made small.
 
@@ -215,11 +229,7 @@ class Result:
         """
         objectives = self.problem.objectives
         signs = np.array([o.sign for o in objectives])
-        given = np.array([self.study.reference.get(o.name, np.nan) for o in objectives])
-        for stage in self.study.stages:
-            budget = stage.budget.hypervolume
-            if budget is not None and len(budget.reference) == len(given):
-                given = np.where(np.isnan(given), budget.reference, given)
+        given = np.array([self.given_reference.get(o.name, np.nan) for o in objectives])
         front = self.outcomes.objectives[self.front()]
         if not np.isnan(given).any():
             return np.asarray(signs * given)

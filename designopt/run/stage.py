@@ -48,7 +48,6 @@ class StageRun:
         self._ending = self._ending_in_force()
         if self._ending is not None:
             self.points.missing = self._ending.missing
-        self._best = np.full(len(self.problem.objectives), np.inf)
         self._computed_before = dispatcher.evaluations
         self._shown = 0.0
 
@@ -205,7 +204,7 @@ class StageRun:
         """Keep the best values for the display."""
         F = outcomes.objectives[outcomes.feasible]
         if len(F):
-            self._best = np.minimum(self._best, F.min(axis=0))
+            self.dispatcher.best = np.minimum(self.dispatcher.best, F.min(axis=0))
 
     def show(self, ready: int, *, invalid: int = 0, batch: int = 0, force: bool = False) -> None:
         """Tell the progress display, twice a second at most.
@@ -228,7 +227,7 @@ class StageRun:
             left = max(0, total - done) * len(self.problem.scenarios) / rate
         best = {
             o.name: o.sign * float(value)
-            for o, value in zip(self.problem.objectives, self._best, strict=True)
+            for o, value in zip(self.problem.objectives, self.dispatcher.best, strict=True)
             if np.isfinite(value)
         }
         failures = self.dispatcher.failures

@@ -183,7 +183,8 @@ def read_study(path: Path) -> Study:
         with reading(path, "problem.json"):
             data = json.loads((path / "problem.json").read_bytes())
     except FileNotFoundError as error:
-        raise StoreError(f"{path}: is not a store (it has no problem.json)", path) from error
+        why = "is not a store (it has no problem.json)" if path.exists() else "there is no such folder"
+        raise StoreError(f"{path}: {why}", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 

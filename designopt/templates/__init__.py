@@ -112,9 +112,21 @@ def _checked(name: str) -> str:
             f"'{name}' cannot be a name here: it takes lower-case letters, digits and underscores, a letter first; "
             "give one with --name"
         )
-    if name == "designopt" or name.startswith("_"):
+    if name.startswith("_") or _taken(name):
         raise ValueError(f"'{name}' cannot be a name here: it is taken; give one with --name")
     return name
+
+
+def _taken(name: str) -> bool:
+    """Whether a module or a distribution bears the name: installing another one would replace it."""
+    import importlib.metadata
+    import importlib.util
+
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return importlib.util.find_spec(name) is not None
+    return True
 
 
 def _below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:

@@ -9,7 +9,18 @@ import numpy as np
 from run_cases import Recorder, listed, make_study
 
 from designopt.run.plan import plan
-from designopt.run.progress import JsonLines, LiveLine, PlainLines, Silent, Snapshot, clock, duration, line, progress
+from designopt.run.progress import (
+    JsonLines,
+    LiveLine,
+    PlainLines,
+    Silent,
+    Snapshot,
+    clock,
+    duration,
+    line,
+    progress,
+    told,
+)
 from designopt.run.runner import run_study
 from designopt.study.expression import Expression
 
@@ -141,3 +152,9 @@ def test_a_full_or_closed_stream_costs_the_display_and_not_the_run(tmp_path, mon
     assert result.ended == "done"
     monkeypatch.setattr(sys, "stderr", None)
     progress("line").event("note", "nobody hears it")
+
+
+def test_an_event_that_says_its_kind_itself_has_no_heading():
+    assert told("stage_ended", "stage front ended: 2 h are used up") == "stage front ended: 2 h are used up"
+    assert told("stopped", "stopped: too many failures") == "stopped: too many failures"
+    assert told("no_nanny", "some workers have none") == "no nanny: some workers have none"

@@ -300,7 +300,7 @@ def test_damaged_stores_are_refused_with_a_message(tmp_path):
     (tmp_path / "s" / "journal.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match=r"journal\.db cannot be read"):
         Result.open(tmp_path / "s", study)
-    with pytest.raises(StoreError, match="is not a store"):
+    with pytest.raises(StoreError, match="there is no such folder"):
         Result.open(tmp_path / "nothing")
 
 
