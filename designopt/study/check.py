@@ -1,7 +1,8 @@
 """Both passes over the data of a study file, and the `Study` that comes out when nothing is wrong.
 
 The first pass looks at each section (and each member of a list or mapping) by itself: keys, types, units, ranges. The
-second asks the plugins about the members that survived, so that one mistake never hides another one.
+second compares them and asks the plugins, about all that is not wrong by itself. The third, when a problem can be made
+of what is sound, asks the solvers about it. So one mistake hides no other one that does not depend on it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from designopt.plugin import closest
 from designopt.study import execution as execution_
 from designopt.study import figures as figures_
 from designopt.study import report as report_
@@ -22,8 +24,11 @@ from designopt.study.findings import Finding, Path, nearest_key
 from designopt.study.goals import Goals
 from designopt.study.part import Part
 from designopt.study.schema import SECTIONS, Section, section_type
-from designopt.study.study import Study
+from designopt.study.study import Scenario, Study
 from designopt.study.values import Reader, check, shown
+
+#: Sections without which solvers cannot be asked about the problem: they name what is in them.
+_OF_PROBLEM = ("model", "space", "figures", "objectives")
 
 #: Longest list or mapping of a section.
 _MOST_MEMBERS = 10_000
@@ -31,9 +36,9 @@ _MOST_MEMBERS = 10_000
 
 @dataclass
 class _Given:
-    """The sections as far as they are valid: an invalid member is None, an invalid section is left out of `values`.
+    """The sections as far as they are valid: what is wrong in them is None, a section without any sense is left out.
 
-    `present` also names the sections that were given but cannot be used at all.
+    `present` also names the sections that were given but cannot be used at all, or were most likely meant.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -63,7 +68,7 @@ def check_study(
         return None, [Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {shown(data)}")]
     given = _first_pass(ctx, data)
     study, placed = _second_pass(ctx, given)
-    if study is not None and problem_of is not None and not ctx.findings:
+    if study is not None and problem_of is not None:
         stages_.against_problem(ctx, placed, problem_of(study))
     return (None if ctx.findings else study), ctx.findings
 
@@ -77,19 +82,21 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
         if section is None:
             hint = nearest_key(str(name), SECTIONS, data)
             ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
+            near = closest(str(name), SECTIONS)
+            given.present.update([near] if near else [])
             continue
         given.present.add(name)
         members = _members(ctx, name, section, value)
         if members is not None:
             given.values[name] = members
     for name, section in SECTIONS.items():
-        if section.required and name not in data:
+        if section.required and name not in given.present and name not in data:
             ctx.add((), f"'{name}' is missing ({section.meaning})")
     return given
 
 
 def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
-    """The checked section; for lists and mappings with None in place of each invalid member."""
+    """The checked section with None in place of whatever is wrong in it."""
 
     def checked(path: Path, item: Any) -> Any:
         if ctx.full:
@@ -115,18 +122,20 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
 
 
 def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
+    """The study as far as it is sound, and its sound stages; None when it poses no problem."""
     values = given.values
     part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin("model", part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     names = given.mapping("space")
+    known = space_.with_meant(names, plugin)
     if values.get("space") == {}:
         ctx.add(("space",), "at least one parameter is needed")
     if values.get("objectives") == []:
         ctx.add(("objectives",), "at least one objective is needed")
     space_known = "space" in values
-    parameters = space_.parameters(ctx, names, plugin) if space_known else []
-    relations = space_.relations(ctx, given.members("relations"), parameters, names, plugin) if space_known else []
+    parameters = space_.parameters(ctx, names, known, plugin) if space_known else []
+    relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
     if "scenarios" in values or "scenarios" not in given.present:
         scenarios = scenarios_.scenarios(ctx, values.get("scenarios"), plugin, values.get("seed", 0), ("scenarios",))
     else:
@@ -143,12 +152,12 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     validation = report_.validation(ctx, report, plugin, values.get("seed", 0))
     reference = report_.reference(ctx, report, goals)
     export = report_.export(ctx, report)
-    if all(p.kind == "fixed" for p in parameters) and len(parameters) == len(names) > 0:
+    if parameters and all(p.kind == "fixed" for p in parameters) and ctx.sound(("space",)):
         ctx.add(("space",), "nothing varies: every parameter is fixed")
-    if ctx.findings or model is None:
+    if model is None or not (parameters and objectives and all(ctx.sound((name,)) for name in _OF_PROBLEM)):
         return None, placed
     study = Study(
-        name=values["study"],
+        name=values.get("study", ""),
         model=model,
         space=tuple(parameters),
         objectives=tuple(objectives),
@@ -156,7 +165,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         title=values.get("title", ""),
         description=values.get("description", ""),
         seed=values.get("seed", 0),
-        scenarios=tuple(scenarios),
+        scenarios=tuple(scenarios) or (Scenario("nominal"),),
         relations=tuple(relations),
         figures=space.figures,
         constraints=tuple(constraints),

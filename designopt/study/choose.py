@@ -73,7 +73,7 @@ class Rule:
                 raise refused("write the values to be near to: {nearest_to: {objective: value}}")
             checked, findings = check(_settings_type(method), settings, info.context["read"])
             if findings:
-                raise several([finding.below((method,)) for finding in findings])
+                raise several([finding.below((method,)) for finding in findings], (method, checked))
             return method, checked
 
         return Annotated[Any, PlainValidator(validate), WithJsonSchema(_JSON_SCHEMA)]
@@ -117,17 +117,19 @@ _JSON_SCHEMA = {
 }
 
 
-def choices(ctx: Context, rules: list[tuple[Method, Any]], goals: Goals, path: Path) -> list[Choice]:
+def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:
     """The rules at `path`, with values in the objectives' units."""
     made: list[Choice] = []
-    for position, (method, settings) in enumerate(rules):
+    for position, rule in enumerate(rules):
         here: Path = (*path, position)
-        if goals.count == 1 and goals.complete:
+        if rule is None:
+            continue
+        method, settings = rule
+        if goals.count == 1:
             ctx.add(here, f"'{method}' chooses from a front, which needs two or more objectives")
             continue
-        before = len(ctx.findings)
-        choice = _choice(ctx, method, settings, goals, (*here, method))
-        if len(ctx.findings) > before:
+        choice = _choice(ctx, method, settings or {}, goals, (*here, method))
+        if not ctx.sound(here):
             continue
         if choice in made:
             ctx.add(here, "this rule is given twice")
@@ -137,13 +139,14 @@ def choices(ctx: Context, rules: list[tuple[Method, Any]], goals: Goals, path: P
 
 def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Goals, path: Path) -> Choice:
     if method == "nearest_to":
-        if not settings:
+        if not settings and ctx.sound(path):
             ctx.add(path, "at least one objective is needed")
         return Choice(method, target=goals.amounts(ctx, settings, path, every=False))
-    weights = dict(settings.get("weights", {}))
+    weights = dict(settings.get("weights") or {})
     for name in weights:
         goals.known(ctx, name, (*path, "weights", name))
-    if goals.complete and goals.units and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
+    judged = goals.complete and goals.units and ctx.sound((*path, "weights"))
+    if judged and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
         ctx.add((*path, "weights"), "at least one weight must be above 0")
     return Choice(method, weights=weights, norm=settings.get("norm", _NORM.get(method, "")))
 

@@ -61,8 +61,9 @@ def cluster(ctx: Context, execution: Mapping[str, Any]) -> Cluster | None:
         ctx.add(path, "a cluster brings its own scheduler; leave out 'scheduler' or 'cluster'", key="")
     if "workers" in execution:
         ctx.add(("execution", "workers"), "a cluster has jobs * cores workers; leave out 'workers'", key="")
-    if section.get("minimum", 0) > section["jobs"]:
-        ctx.add((*path, "minimum"), f"must not be above jobs ({section['jobs']}), is {section['minimum']}")
+    jobs, minimum = section["jobs"], section.get("minimum")
+    if jobs is not None and minimum is not None and minimum > jobs:
+        ctx.add((*path, "minimum"), f"must not be above jobs ({jobs}), is {minimum}")
     if importlib.util.find_spec("dask_jobqueue") is None:
         ctx.add(path, "clusters need dask-jobqueue: pip install 'designopt[cluster]'", key="")
-    return Cluster(**section)
+    return None if None in section.values() else Cluster(**section)

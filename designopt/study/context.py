@@ -24,6 +24,9 @@ from designopt.study.values import Reader
 class Context:
     """State of one check.
 
+    The second pass finds None in the place of whatever the first one has found to be wrong. What is asked about it here
+    answers None as well, and says nothing.
+
     `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
     on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
     there is none): a look-up is not cheap.
@@ -52,6 +55,14 @@ class Context:
         """Whether enough has been found: nearest names and the like cost time, and hostile files have many mistakes."""
         return len(self.findings) >= MOST
 
+    def sound(self, path: Path) -> bool:
+        """Whether no mistake has been found at `path` or below it."""
+        return all(finding.path[: len(path)] != path for finding in self.findings)
+
+    def unknown_key(self, path: Path) -> bool:
+        """Whether a key at `path` is unknown: it may have been meant for what seems to be missing there."""
+        return any(finding.path == path and finding.key for finding in self.findings)
+
     def plugin(self, kind: Kind, part: Part, path: Path) -> Plugin | None:
         """The plugin that the section at `path` names."""
         if isinstance(part.use, Plugin):
@@ -76,10 +87,10 @@ class Context:
         """All known objective plugins."""
         return names("objective")
 
-    def use(self, kind: Kind, part: Part, path: Path) -> Use | None:
+    def use(self, kind: Kind, part: Part | None, path: Path) -> Use | None:
         """The plugin of the section at `path` with checked settings, its own `check()` included."""
-        plugin = self.plugin(kind, part, path)
-        return None if plugin is None else self.settings(plugin, part, path)
+        plugin = None if part is None else self.plugin(kind, part, path)
+        return None if plugin is None or part is None else self.settings(plugin, part, path)
 
     def settings(self, plugin: Plugin, part: Part, path: Path) -> Use | None:
         """`plugin` with the settings of the section at `path`."""
@@ -104,8 +115,10 @@ class Context:
         """Note that code of `plugin`, whose section is at `path`, failed: in one line."""
         self.add(path, f"{plugin.name}: {type(error).__name__}: {' '.join(str(error).split())}", at="use")
 
-    def formula(self, text: str, path: Path) -> Expression | None:
+    def formula(self, text: str | None, path: Path) -> Expression | None:
         """The expression in the text at `path`, its constant parts finite numbers."""
+        if text is None:
+            return None
         try:
             expression = Expression.parse(text)
             expression.check_constants()
@@ -114,8 +127,10 @@ class Context:
             return None
         return expression
 
-    def in_unit(self, amount: Amount, unit: str, path: Path) -> float | None:
+    def in_unit(self, amount: Amount | None, unit: str, path: Path) -> float | None:
         """The number at `path` in `unit`, in which one without a unit of its own is; None when the units do not fit."""
+        if amount is None:
+            return None
         if amount.unit is None or amount.unit == unit:
             return amount.value
         try:

@@ -16,7 +16,7 @@ _SHARES = ("stop_if_share_above", "after")
 
 def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None) -> Execution:
     """How the study is run."""
-    given = dict(section or {})
+    given = {key: value for key, value in (section or {}).items() if value is not None}
     path: Path = ("execution",)
     if "timeout" in given and given.get("executor") == "serial":
         message = "executor 'serial' cannot end a design that hangs; remove 'timeout' or use executor: dask"
@@ -30,7 +30,7 @@ def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | N
             ctx.add((*path, "workers"), "the scheduler's workers are used, all of them; remove 'workers'")
     arrays = given.get("arrays", {})
     for position, name in enumerate(arrays):
-        if model and name not in model.arrays:
+        if model and name is not None and name not in model.arrays:
             known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it gives none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
             ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")

@@ -48,7 +48,7 @@ def namespace(
         elif model and name in model.outputs:
             ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
             continue
-        use = None if part is None else ctx.use("objective", part, path)
+        use = ctx.use("objective", part, path)
         if use is None or not _fed(ctx, use.plugin, model, path, None):
             space.broken.add(name)
             continue
@@ -122,7 +122,7 @@ def _unknown(ctx: Context, space: Namespace, name: str) -> str:
 
 
 def _expression(
-    ctx: Context, space: Namespace, text: str, unit: str | None, path: Path, unit_path: Path
+    ctx: Context, space: Namespace, text: str | None, unit: str | None, path: Path, unit_path: Path
 ) -> tuple[Expression, str] | None:
     """The expression of a figure in the study's `unit` (its own for None), and that unit."""
     expression = ctx.formula(text, path)
@@ -151,20 +151,21 @@ def _expression(
     return None
 
 
-def _known_unit(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
+def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
+    """The unit that is given; None when there is none, or none that is known."""
+    unit: str | None = section.get("unit")
     try:
-        units.check(section.get("unit", ""))
+        units.check(unit or "")
     except UnitError as error:
         ctx.add((*path, "unit"), str(error))
-        return False
-    return True
+        return None
+    return unit
 
 
 def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use | None:
-    part = section.get("over")
-    if part is None:
+    if "over" not in section:
         return ctx.use("aggregation", Part("worst" if scenarios > 1 else "nominal", {}, bare=True), path)
-    return ctx.use("aggregation", part, (*path, "over"))
+    return ctx.use("aggregation", section["over"], (*path, "over"))
 
 
 def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:
@@ -181,14 +182,13 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
         if len(directions) != 1:
             if directions:
                 ctx.add(path, "give 'minimize' or 'maximize', not both", key="maximize")
-            else:
+            elif not ctx.unknown_key(path):
                 ctx.add(path, "'minimize' or 'maximize' is missing")
             continue
         direction = directions[0]
-        if not _known_unit(ctx, section, path):
-            continue
-        found = _expression(ctx, space, section[direction], section.get("unit"), (*path, direction), (*path, "unit"))
-        if found and over:
+        unit = _unit(ctx, section, path)
+        found = _expression(ctx, space, section[direction], unit, (*path, direction), (*path, "unit"))
+        if found and over and ctx.sound(path):
             expression, unit = found
             made.append(
                 Objective(
@@ -209,17 +209,15 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
         _unique(ctx, section["name"], seen, path, "constraint")
         over = _over(ctx, section, path, scenarios)
         consistent = _limits_given(ctx, section, path)
-        if not _known_unit(ctx, section, path):
-            continue
-        unit = section.get("unit")
-        found = _expression(ctx, space, section["of"], unit, (*path, "of"), (*path, "unit"))
+        given = _unit(ctx, section, path)
+        found = _expression(ctx, space, section["of"], given, (*path, "of"), (*path, "unit"))
         if found is None:
             continue
         expression, unit = found
         limits = {
             key: ctx.in_unit(section[key], unit, (*path, key)) for key in ("min", "max", "equals") if key in section
         }
-        if not consistent or None in limits.values() or over is None:
+        if not consistent or over is None or not ctx.sound(path):
             continue
         low, high, equals = limits.get("min"), limits.get("max"), limits.get("equals")
         if low is not None and high is not None and low > high:
@@ -233,7 +231,8 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
 def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
     given = [key for key in ("min", "max", "equals") if key in section]
     if not given:
-        ctx.add(path, "'min', 'max' or 'equals' is missing")
+        if not ctx.unknown_key(path):
+            ctx.add(path, "'min', 'max' or 'equals' is missing")
     elif "equals" in given and len(given) > 1:
         ctx.add(path, "'equals' cannot stand together with 'min' or 'max'", key="equals")
     else:
@@ -263,7 +262,9 @@ def _space(unit: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def _unique(ctx: Context, name: str, seen: set[str], path: Path, what: str) -> None:
+def _unique(ctx: Context, name: str | None, seen: set[str], path: Path, what: str) -> None:
+    if name is None:
+        return
     if name in seen:
         ctx.add((*path, "name"), f"there is another {what} named '{name}'")
     seen.add(name)

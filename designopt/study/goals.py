@@ -23,9 +23,10 @@ class Goals:
     @classmethod
     def of(cls, sections: Sequence[Any] | None, made: Sequence[Objective]) -> Goals:
         """Those of the valid `sections` (None for a wrong one), of which the objectives `made` could be made."""
-        known = [section["name"] for section in sections or [] if section is not None]
+        named = [section and section["name"] for section in sections or []]
+        known = [name for name in named if name is not None]
         units = {**dict.fromkeys(known), **{o.name: o.unit for o in made}}
-        return cls(units, sections is not None and None not in sections, len(sections or []))
+        return cls(units, bool(named) and None not in named, len(named))
 
     def known(self, ctx: Context, name: str, path: Path) -> bool:
         """Whether `name`, a key at `path`, is an objective; a finding when it is not."""
@@ -35,7 +36,7 @@ class Goals:
             ctx.add(path, f"there is no objective named '{name}'{nearest_or_all(name, self.units)}", key="")
         return False
 
-    def amounts(self, ctx: Context, given: Mapping[str, Amount], path: Path, *, every: bool) -> dict[str, float]:
+    def amounts(self, ctx: Context, given: Mapping[str, Amount | None], path: Path, *, every: bool) -> dict[str, float]:
         """The values `given` by objective in its unit; with `every`, none may be missing."""
         found: dict[str, float] = {}
         for name, amount in given.items():
@@ -45,6 +46,6 @@ class Goals:
                 if value is not None:
                     found[name] = value
         missing = [name for name in self.units if name not in given]
-        if every and self.complete and missing:
+        if every and self.complete and missing and all(name in self.units for name in given):
             ctx.add(path, f"a value is missing for {', '.join(missing[:20])}")
         return found

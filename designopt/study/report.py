@@ -22,7 +22,7 @@ _NEEDED = {"csv": (), "parquet": ("pandas", "pyarrow"), "netcdf": ("xarray", "h5
 def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use]:
     """The parts of the report."""
     made = []
-    parts: list[Part] = (section or {}).get("plots", [])
+    parts: list[Part | None] = (section or {}).get("plots") or []
     for position, part in enumerate(parts):
         use = ctx.use("report", part, ("report", "plots", position))
         if use is not None:
@@ -32,7 +32,7 @@ def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use]:
 
 def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
     """The rules that pick designs of the front."""
-    return choices(ctx, (section or {}).get("choose", []), goals, ("report", "choose"))
+    return choices(ctx, (section or {}).get("choose") or [], goals, ("report", "choose"))
 
 
 def validation(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, seed: int) -> Validation | None:
@@ -42,13 +42,15 @@ def validation(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | 
         return None
     path: Path = ("report", "validate")
     quantiles = given.get("quantiles", list(Validation(()).quantiles))
-    if not quantiles:
+    if quantiles == []:
         ctx.add((*path, "quantiles"), "at least one quantile is needed; without this key they are 0.05, 0.5 and 0.95")
-    for position, value in enumerate(quantiles):
-        if value in quantiles[:position]:
+    for position, value in enumerate(quantiles or []):
+        if value is not None and value in quantiles[:position]:
             ctx.add((*path, "quantiles", position), f"quantile {value:g} is given twice")
+    if given["scenarios"] is None:
+        return None
     made = scenarios(ctx, given["scenarios"], model, seed, (*path, "scenarios"))
-    return Validation(tuple(made), tuple(quantiles))
+    return Validation(tuple(made), tuple(quantiles or []))
 
 
 def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> dict[str, float]:
@@ -57,7 +59,7 @@ def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> 
     if given is None:
         return {}
     path: Path = ("report", "reference")
-    if goals.complete and goals.count == 1:
+    if goals.count == 1:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return {}
     return goals.amounts(ctx, given, path, every=True)
@@ -65,12 +67,14 @@ def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> 
 
 def export(ctx: Context, section: Mapping[str, Any] | None) -> list[str]:
     """The formats written beside the report."""
-    formats: list[str] = (section or {}).get("export", [])
+    formats: list[str | None] = (section or {}).get("export") or []
     for position, name in enumerate(formats):
         here: Path = ("report", "export", position)
+        if name is None:
+            continue
         lacking = [package for package in _NEEDED[name] if importlib.util.find_spec(package) is None]
         if name in formats[:position]:
             ctx.add(here, f"'{name}' is given twice")
         elif lacking:
             ctx.add(here, f"export to {name} needs {', '.join(lacking)}: pip install 'designopt[export]'")
-    return formats
+    return [name for name in formats if name is not None]

@@ -134,10 +134,10 @@ def _checked(
     data = section if plugin else {key: value for key, value in section.items() if key in own}
     given, found = check(against, data, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
-    if given is not None and given["count"] > most:
+    if (given["count"] or 0) > most:
         ctx.add((*path, "count"), f"at most 10000 scenarios are possible; {most} are left for this sample")
         plugin = None
-    if given is None or plugin is None:
+    if found or plugin is None:
         return given, None
     chosen = {**{n: section[n] for n in others if n in section}, "samples": given["count"]}
     use, wrong = settings.validate(plugin, chosen, ctx.read)
@@ -158,10 +158,12 @@ def _spreads(ctx: Context, given: Mapping[str, Any], model: Plugin | None, path:
         return {}
     conditions = model.conditions
     if "vary" not in given:
-        made = {n: s for n, s in declared(conditions or {}).items() if n not in given.get("with", {})}
-        if not made:
+        made = {n: s for n, s in declared(conditions or {}).items() if n not in (given.get("with") or {})}
+        if not made and not ctx.unknown_key(path):
             ctx.add(path, f"'vary' is missing: model '{model.name}' does not say over what its conditions vary")
         return dict(made)
+    if given["vary"] is None:
+        return {}
     if not given["vary"] or len(given["vary"]) > MOST_VARIED:
         ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, these are {len(given['vary'])}")
         return {}
@@ -186,17 +188,20 @@ def _common(
     ctx: Context, given: Mapping[str, Any], varied: Mapping[str, Spread | None], model: Plugin | None, path: Path
 ) -> dict[str, Any]:
     """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
-    values = dict(given.get("with", {}))
-    for name in [n for n in values if n in given.get("vary", {})]:
+    vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
+    for name in [n for n in values if n in vary]:
         ctx.add((*path, "with", name), f"'{name}' is in 'vary' too; leave one of them out", key="")
         del values[name]
     if model is None or model.conditions is None:
         return values
-    rest = {n: f for n, f in model.conditions.items() if n not in varied and n not in given.get("vary", {})}
+    rest = {n: f for n, f in model.conditions.items() if n not in varied and n not in vary}
+    whole = None not in (given.get("vary", {}), given.get("with", {})) and not ctx.unknown_key(path)
     checked, wrong = check(settings.new_fields_type("scenario", rest), values, ctx.read)
     for finding in wrong:
-        of_section = not finding.path and finding.key is None  # something is missing
-        ctx.findings.append(finding.below(path if of_section else (*path, "with")))
+        if finding.path or finding.key is not None:
+            ctx.findings.append(finding.below((*path, "with")))
+        elif whole and all(name in model.conditions for name in vary):  # something is missing
+            ctx.findings.append(finding.below(path))
     return checked or {}
 
 

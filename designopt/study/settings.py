@@ -85,10 +85,9 @@ def _complete(
     """All settings in declared order; defaults take the form that they would have if the study repeated them."""
     defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
     shaped, findings = check(against, {**defaults, **data}, read)
-    if findings:  # a default that a study could not give, None for a file say, stays as it is
-        odd = {finding.path[0] for finding in findings if finding.path}
-        shaped, _ = check(against, {**{n: v for n, v in defaults.items() if n not in odd}, **data}, read)
-    known = {**defaults, **(shaped or {}), **values}
+    # A default that a study could not give, None for a file say, stays as it is.
+    odd = {finding.path[0] for finding in findings if finding.path}
+    known = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
     return {name: known[name] for name in plugin.settings}
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
-from designopt.plugin import Field, Plugin, PluginError
+from designopt.plugin import Field, Plugin, PluginError, Quantity, closest
 from designopt.study import units
 from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
-from designopt.study.findings import Path, nearest_or_all
+from designopt.study.findings import MOST, Path, nearest_or_all
 from designopt.study.settings import field_type
 from designopt.study.study import Parameter
 from designopt.study.units import Amount, UnitError
@@ -33,8 +34,19 @@ MOST_PARAMETERS = 1000
 LARGEST_INTEGER = 2**53
 
 
-def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) -> list[Parameter]:
-    """The parameters that can be made of the valid `sections` (None stands for an invalid one)."""
+def with_meant(sections: Mapping[str, Any], model: Plugin | None) -> dict[str, Any]:
+    """The `sections`, and None for each input of the model that an unknown name was most likely meant to be."""
+    inputs = (model.inputs if model else None) or {}
+    unknown = [name for name in sections if name not in inputs][:MOST]
+    free = [name for name in inputs if name not in sections]
+    near = [closest(name, free) for name in unknown] if inputs else []
+    return {**sections, **{name: None for name in near if name is not None}}
+
+
+def parameters(
+    ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: Plugin | None
+) -> list[Parameter]:
+    """The parameters that can be made of the `sections` (None for a wrong one); `known` is what `with_meant` gives."""
     inputs = model.inputs if model else None
     made = []
     if len(sections) > MOST_PARAMETERS:
@@ -55,25 +67,24 @@ def parameters(ctx: Context, sections: Mapping[str, Any], model: Plugin | None) 
             hint = nearest_or_all(name, free)
             ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
         if section is not None:
-            before = len(ctx.findings)
             item = inputs.get(name) if inputs else None
             if model and (inputs is None or (item is not None and unit_of(item) is None)):
                 _no_unit(ctx, name, section, model, path)
             parameter = _parameter(ctx, name, section, item, path)
-            if parameter is not None and len(ctx.findings) == before:
+            if parameter is not None and ctx.sound(path):
                 made.append(parameter)
     if model and inputs:
-        lacking = [n for n, item in inputs.items() if item.required and n not in sections]
+        lacking = [n for n, item in inputs.items() if item.required and n not in known]
         for name in lacking[:20]:
             ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
-    return conditional(ctx, sections, made, model)
+    return conditional(ctx, known, made, model)
 
 
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: Plugin, path: Path) -> None:
     """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
     what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
     places: list[tuple[Path, Any]] = [((*path, key), section.get(key)) for key in ("low", "high", "value")]
-    places += [((*path, "values", i), value) for i, value in enumerate(section.get("values", ()))]
+    places += [((*path, "values", i), value) for i, value in enumerate(section.get("values") or ())]
     found = [place for place, value in places if _has_unit(value)]
     if section.get("unit"):
         found.insert(0, (*path, "unit"))
@@ -110,12 +121,16 @@ def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     """The kind as given, or as the keys tell it; checks that these keys and no others are there."""
     told: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
-    kind: Kind = section.get("type", told)
+    kind: Kind | None = section.get("type", told)
+    if kind is None:
+        return None
     wanted = _GIVEN_BY[kind]
     for key in (k for k in ("low", "high", "values", "value") if k in section and k not in wanted):
         ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
         return None
     missing = [key for key in wanted if key not in section]
+    if missing and ctx.unknown_key(path):
+        return None
     if len(missing) == 2 and "type" not in section:
         ctx.add(path, "give 'low' and 'high', 'values' or 'value'")
     else:
@@ -130,6 +145,8 @@ def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
 def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> str | None:
     """The study's unit of the parameter: as given, else the model's, else the unit of its bounds."""
     unit = section.get("unit")
+    if unit is None and "unit" in section:
+        return None
     if unit is None and item is not None:
         unit = unit_of(item)
     if unit is None:
@@ -146,38 +163,42 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
 def _ranged(
     ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> Parameter | None:
-    bounds: list[float] = []
-    for key in ("low", "high"):
-        value = ctx.in_unit(section[key], made.unit, (*path, key))
-        if value is None:
-            return None
-        if made.kind == "int" and value != round(value):
-            ctx.add((*path, key), f"must be a whole number, is {value:g}")
-            return None
-        if made.kind == "int" and abs(value) > LARGEST_INTEGER:
-            ctx.add((*path, key), f"must be within -2**53 and 2**53 to be held exactly, is {value:g}")
-            return None
-        bounds.append(value)
-    low, high = bounds
+    declared = number_type(item.annotation) if item is not None else float
+    if item is not None and declared is None:
+        ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
+        return None
+    made = replace(made, scale=section.get("scale") or "linear")
+    quantity = item.quantity if item is not None else None
+    low, high = (_bound(ctx, key, section[key], made, quantity, path) for key in ("low", "high"))
+    if low is None or high is None or ctx.unknown_key(path):
+        return None
+    if declared is int and (made.kind == "real" or made.factor != 1.0):
+        ctx.add(path, "the model takes a whole number here; use type: int")
     if not low < high:
         ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+    return replace(made, low=low, high=high)
+
+
+def _bound(
+    ctx: Context, key: str, amount: Amount | None, made: Parameter, quantity: Quantity | None, path: Path
+) -> float | None:
+    """The end `key` of the range in the study's unit; None when it cannot be one."""
+    here: Path = (*path, key)
+    value = ctx.in_unit(amount, made.unit, here)
+    if value is None:
         return None
-    if section.get("scale") == "log" and low <= 0.0:
-        ctx.add((*path, "low"), f"a log scale needs low above 0, is {low:g}")
-    if item is not None:
-        declared = number_type(item.annotation)
-        if declared is None:
-            ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
-            return None
-        if declared is int and (made.kind == "real" or made.factor != 1.0):
-            ctx.add(path, "the model takes a whole number here; use type: int")
-            return None
-        for key, value in (("low", low), ("high", high)):
-            reason = out_of_range(made.factor * value + made.offset, item.quantity)
-            if reason:
-                ctx.add((*path, key), f"outside of what the model admits: {reason}")
-    scale = section.get("scale", "linear")
-    return Parameter(made.name, made.kind, low, high, (), made.unit, scale, made.factor, made.offset)
+    if made.kind == "int" and value != round(value):
+        ctx.add(here, f"must be a whole number, is {value:g}")
+        return None
+    if made.kind == "int" and abs(value) > LARGEST_INTEGER:
+        ctx.add(here, f"must be within -2**53 and 2**53 to be held exactly, is {value:g}")
+        return None
+    reason = out_of_range(made.factor * value + made.offset, quantity)
+    if key == "low" and made.scale == "log" and value <= 0.0:
+        ctx.add(here, f"a log scale needs low above 0, is {value:g}")
+    elif reason and not ctx.unknown_key(path):
+        ctx.add(here, f"outside of what the model admits: {reason}")
+    return value
 
 
 def _listed(
@@ -186,13 +207,15 @@ def _listed(
     """A choice or a fixed parameter. Values are checked against the model's annotation where there is one."""
     single = made.kind == "fixed"
     given = [section["value"]] if single else section["values"]
+    if given is None or ctx.unknown_key(path):
+        return None
     if not given:
         ctx.add((*path, "values"), "at least one value is needed")
         return None
     values = []
     for position, value in enumerate(given):
         here: Path = (*path, "value") if single else (*path, "values", position)
-        checked = _value(ctx, value, made, item, "unit" in section, here)
+        checked = None if value is None else _value(ctx, value, made, item, "unit" in section, here)
         if checked is not None:
             values.append(checked)
     for position, value in enumerate(values):

@@ -19,6 +19,7 @@ from designopt.study.findings import Path
 from designopt.study.settings import field_type
 from designopt.study.units import Amount, UnitError
 from designopt.study.values import check, checker
+from designopt.study.words import Something
 
 Numbers = NDArray[np.float64]
 
@@ -30,12 +31,12 @@ _LARGEST = float(np.finfo(float).max)
 class SpreadSection(TypedDict, total=False):
     """How a condition varies; `low`, `high`, `mean` and `values` are checked when the model is known."""
 
-    low: Any
-    high: Any
+    low: Something
+    high: Something
     scale: Literal["linear", "log"]
     type: Literal["real", "int"]
     values: list[Any]
-    mean: Any
+    mean: Something
     deviation: Amount
 
 
@@ -150,19 +151,20 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, 
         return None
     wanted = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
     if not any(key in section for key in wanted):
-        ctx.add(path, "give 'low' and 'high', 'values', or 'mean' and 'deviation'")
+        if not ctx.unknown_key(path):
+            ctx.add(path, "give 'low' and 'high', 'values', or 'mean' and 'deviation'")
         return None
-    missing = [key for key in wanted if key not in section]
-    for key in missing:
-        ctx.add(path, f"'{key}' is missing")
+    for key in wanted:
+        if key not in section and not ctx.unknown_key(path):
+            ctx.add(path, f"'{key}' is missing")
     extra = ("low", "high") if wanted[0] == "mean" else ("scale", "type") if wanted[0] == "low" else ()
     foreign = [key for key in section if key not in (*wanted, *extra)]
     for key in foreign:
         ctx.add(path, f"'{key}' does not belong beside '{wanted[0]}'", key=key)
-    if missing or foreign:
+    if foreign:
         return None
     if wanted[0] == "values":
-        return _one_of(ctx, section["values"], item, path)
+        return None if section["values"] is None else _one_of(ctx, section["values"], item, path)
     if item is not None and number_type(item.annotation) is None:
         ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values'")
         return None
@@ -187,7 +189,9 @@ def _checked(ctx: Context, value: Any, item: Field | None, path: Path) -> Any:
 
 
 def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float | None:
-    """The number in the model's unit; None when it is wrong."""
+    """The number in the model's unit; None when it is wrong, or not given."""
+    if value is None:
+        return None
     if item is not None:
         checked = _checked(ctx, value, item, path)
         if checked is None or not isinstance(checked, (int, float)):
@@ -217,8 +221,8 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> S
 
 
 def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
-    low, high = (_number(ctx, section[key], item, (*path, key)) for key in ("low", "high"))
-    if low is None or high is None:
+    low, high = (_number(ctx, section.get(key), item, (*path, key)) for key in ("low", "high"))
+    if low is None or high is None or not ctx.sound(path):
         return None
     if not low < high:
         ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
@@ -247,15 +251,14 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
     if item is not None and number_type(item.annotation) is int:
         ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
         return None
-    mean = _number(ctx, section["mean"], item, (*path, "mean"))
+    mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
     low, high = _admitted(item)
     given = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
     bounds = {key: value for key, value in given.items() if value is not None}
-    deviation = _difference(ctx, section["deviation"], item, (*path, "deviation"))
-    if mean is None or deviation is None or len(bounds) < len(given):
-        return None
-    if not deviation > 0.0:
+    deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
+    if deviation is not None and not deviation > 0.0:
         ctx.add((*path, "deviation"), f"must be above 0, is {deviation:g}")
+    if mean is None or deviation is None or not ctx.sound(path):
         return None
     low, high = bounds.get("low", low), bounds.get("high", high)
     if not (low <= mean <= high and low < high):
@@ -274,8 +277,10 @@ def _admitted(item: Field | None) -> tuple[float, float]:
     return max(lows, default=-math.inf), min(highs, default=math.inf)
 
 
-def _difference(ctx: Context, amount: Amount, item: Field | None, path: Path) -> float | None:
+def _difference(ctx: Context, amount: Amount | None, item: Field | None, path: Path) -> float | None:
     """A difference of values in the model's unit: of a temperature without its zero."""
+    if amount is None:
+        return None
     if amount.unit is None:
         return amount.value
     unit = unit_of(item) if item is not None else None

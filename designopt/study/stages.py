@@ -39,36 +39,41 @@ def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> list[Placed]
     if "solver" not in given:
         ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
         return []
-    part = given["solver"]
-    use = None if part is None else ctx.use("solver", part, ("solver",))
-    if use is None:
-        return []
-    budget = _budget(ctx, given.get("budget"), goals, ("budget",))
-    _budget_needed(ctx, use.plugin, given.get("budget"), (), "budget" in given and given["budget"] is None)
-    return [Placed(Stage(use.plugin.name, use, budget), ())]
+    _, use, budget = _search(ctx, given, goals, ())
+    return [Placed(Stage(use.plugin.name, use, budget), ())] if use else []
 
 
 def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> list[Placed]:
     made: list[Placed] = []
-    all_names = [section["name"] if section else None for section in sections]
+    all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
         path: Path = ("stages", position)
         if section is None:
             continue
         name = section["name"]
-        if name in all_names[:position]:
+        if name is not None and name in all_names[:position]:
             ctx.add((*path, "name"), f"there is another stage named '{name}'")
         start = start_from(ctx, section.get("start_from"), all_names, position)
-        use = ctx.use("solver", section["solver"], (*path, "solver"))
-        if use is None:
-            continue
-        if "start_from" in section and not getattr(use.plugin.target, "uses_start", True):
-            message = f"solver '{use.plugin.name}' does not learn from designs of an earlier stage; leave it out"
+        plugin, use, budget = _search(ctx, section, goals, path)
+        if plugin and "start_from" in section and not getattr(plugin.target, "uses_start", True):
+            message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
-        budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
-        _budget_needed(ctx, use.plugin, section.get("budget"), path, False)
-        made.append(Placed(Stage(name, use, budget, start), path))
+        if use is not None:
+            made.append(Placed(Stage(name or "", use, budget, start), path))
     return made
+
+
+def _search(
+    ctx: Context, section: Mapping[str, Any], goals: Goals, path: Path
+) -> tuple[Plugin | None, Use | None, Budget]:
+    """The solver of the section at `path`, also with its settings if they are sound, and its budget."""
+    part = section["solver"]
+    plugin = None if part is None else ctx.plugin("solver", part, (*path, "solver"))
+    use = None if plugin is None else ctx.settings(plugin, part, (*path, "solver"))
+    budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
+    if plugin is not None:
+        _budget_needed(ctx, plugin, section, path)
+    return plugin, use, budget
 
 
 def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> Budget:
@@ -79,33 +84,38 @@ def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path:
 
 def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> HypervolumeGain | None:
     """The end by growth of the hypervolume, its reference in the objectives' units."""
-    if section is None or not goals.complete:
+    if section is None:
         return None
     if goals.count == 1:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return None
     given, path = section["reference"], (*path, "reference")
+    if given is None:
+        return None
     if isinstance(given, Mapping):
         values = goals.amounts(ctx, given, path, every=True)
-    elif len(given) != goals.count:
+    elif goals.count and len(given) != goals.count:
         ctx.add(path, f"needs {goals.count} values, one for each objective, has {len(given)}")
         return None
     else:
         values = {}
-        for position, ((name, unit), amount) in enumerate(zip(goals.units.items(), given, strict=False)):
+        units = goals.units.items() if goals.complete else ()
+        for position, ((name, unit), amount) in enumerate(zip(units, given, strict=False)):
             value = None if unit is None else ctx.in_unit(amount, unit, (*path, position))
             if value is not None:
                 values[name] = value
-    if len(values) < goals.count:
+    if len(values) < goals.count or not ctx.sound(path[:-1]):
         return None
     reference = tuple(values[name] for name in goals.units)
     return HypervolumeGain(reference, section["gain_below"], section["over_generations"])
 
 
-def _budget_needed(ctx: Context, plugin: Plugin, section: Mapping[str, Any] | None, path: Path, broken: bool) -> None:
+def _budget_needed(ctx: Context, plugin: Plugin, section: Mapping[str, Any], path: Path) -> None:
     """A search that never ends by itself needs a limit that is reached whatever it finds."""
-    given = section or {}
-    if broken or "evaluations" in given or "wall" in given or not getattr(plugin.target, "needs_budget", False):
+    given = section.get("budget", {})
+    if not getattr(plugin.target, "needs_budget", False) or given is None or "evaluations" in given or "wall" in given:
+        return
+    if ctx.unknown_key((*path, "budget")) or (path and ctx.unknown_key(path)):
         return
     if "hypervolume" in given:
         message = "give 'evaluations' or 'wall' too: without a feasible design there is no hypervolume that could grow"

@@ -19,19 +19,18 @@ def start_from(
     if section is None:
         return None
     path: Path = ("stages", position, "start_from")
-    before = len(ctx.findings)
     if "stage" in section and "store" in section:
         ctx.add(path, "give 'stage' or 'store', not both", key="store")
     elif "stage" in section:
         _check_stage(ctx, section["stage"], names, position, (*path, "stage"))
-    elif "store" not in section:
+    elif "store" not in section and not ctx.unknown_key(path):
         ctx.add(path, "'stage' or 'store' is missing")
     if "best" in section and "nondominated" in section:
         ctx.add(path, "give 'nondominated' or 'best', not both", key="best")
     store = None
-    if "store" in section and len(ctx.findings) == before:
+    if section.get("store") is not None and "stage" not in section:
         store = _store(ctx, section["store"], (*path, "store"))
-    if len(ctx.findings) > before:
+    if not ctx.sound(path):
         return None
     if "best" in section:
         return StartFrom(section.get("stage"), "best", section["best"], store)
@@ -39,9 +38,9 @@ def start_from(
     return StartFrom(section.get("stage"), "nondominated", None if count == "all" else count, store)
 
 
-def _check_stage(ctx: Context, stage: str, names: Sequence[str | None], position: int, path: Path) -> None:
+def _check_stage(ctx: Context, stage: str | None, names: Sequence[str | None], position: int, path: Path) -> None:
     earlier = [name for name in names[:position] if name]
-    if stage in earlier:
+    if stage is None or stage in earlier:
         return
     if stage == names[position]:
         reason = "a stage cannot start from itself"

@@ -19,7 +19,7 @@ import typing_extensions
 from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from designopt.plugin import InputFile, PluginError, Quantity
+from designopt.plugin import InputFile, PluginError, Quantity, closest
 from designopt.study import units
 from designopt.study.annotations import type_name
 from designopt.study.findings import MOST, Finding, nearest, nearest_key
@@ -50,11 +50,15 @@ def checker(annotation: Any) -> Checked:
 
 
 def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:
-    """The checked value, or None and what is wrong with `data`."""
+    """The checked value and what is wrong with `data`; whatever is wrong in the value is None.
+
+    So is a key that is missing, and one that an unknown key was most likely meant to be: of both it has been said that
+    they are wrong, and what looks at the value later on finds them given, but not known.
+    """
     try:
         return against.validate_python(data, context={"read": read}), []
     except ValidationError as error:
-        return None, _flat(error)
+        return _sound(error), _flat(error)
 
 
 def _flat(error: ValidationError) -> list[Finding]:
@@ -69,6 +73,17 @@ def _flat(error: ValidationError) -> list[Finding]:
     return found
 
 
+def _sound(error: ValidationError) -> Any:
+    """What is sound of the value that is wrong; None if nothing is."""
+    return _sound_parts(error).get(None)
+
+
+def _sound_parts(error: ValidationError) -> dict[Any, Any]:
+    """What is sound of each wrong member of a list or mapping, by its key; None as key stands for the whole."""
+    items = error.errors(include_url=False, include_input=False)
+    return {(item["loc"] or (None,))[0]: item.get("ctx", {}).get("sound") for item in items}
+
+
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
     finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
@@ -80,9 +95,9 @@ def refused(message: str) -> PydanticCustomError:
     return PydanticCustomError("value", "{text}", {"findings": [Finding((), message)], "text": message})
 
 
-def several(findings: list[Finding]) -> PydanticCustomError:
-    """Several findings at once."""
-    return PydanticCustomError("value", "several", {"findings": findings})
+def several(findings: list[Finding], sound: Any = None) -> PydanticCustomError:
+    """Several findings at once, and what is `sound` of the value."""
+    return PydanticCustomError("value", "several", {"findings": findings, "sound": sound})
 
 
 def shown(value: Any) -> str:
@@ -330,7 +345,7 @@ def _most_telling(errors: list[ValidationError], value: Any) -> PydanticCustomEr
     for error in errors:
         items = error.errors(include_url=False, include_input=False)
         if len(items) > 1 or items[0]["loc"] or items[0]["type"] != "kind":
-            return several(_flat(error))
+            return several(_flat(error), _sound(error))
         expected.append(items[0]["ctx"]["expected"])
     return wrong_kind(" or ".join(expected), value)
 
@@ -339,7 +354,13 @@ def _list_of(inner: Any) -> Any:
     def validate(value: Any, handler: Any) -> Any:
         if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
             raise wrong_kind("a list", value)
-        return handler(list(value))
+        try:
+            return handler(list(value))
+        except ValidationError as error:
+            wrong = _sound_parts(error)
+            rest = iter(handler([item for i, item in enumerate(value) if i not in wrong]))
+            sound = [wrong[i] if i in wrong else next(rest) for i in range(len(value))]
+            raise several(_flat(error), sound) from None
 
     return Annotated[inner, WrapValidator(validate)]
 
@@ -366,9 +387,20 @@ def _mapping_of(inner: Any) -> Any:
     def validate(value: Any, handler: Any) -> Any:
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
-        return handler({str(k): v for k, v in value.items()})
+        given = {str(k): v for k, v in value.items()}
+        try:
+            return handler(given)
+        except ValidationError as error:
+            raise several(_flat(error), _sound_members(error, given, handler)) from None
 
     return Annotated[inner, WrapValidator(validate)]
+
+
+def _sound_members(error: ValidationError, given: Mapping[str, Any], handler: Callable[[Any], Any]) -> dict[str, Any]:
+    """The mapping `given` after the check by `handler` that failed with `error`; None for what is wrong."""
+    wrong = _sound_parts(error)
+    rest = handler({key: item for key, item in given.items() if key not in wrong})
+    return {key: wrong[key] if key in wrong else rest[key] for key in given}
 
 
 def _record(hint: Any) -> Any:
@@ -429,36 +461,32 @@ def _said(hint: Any) -> Quantity | None:
 def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
-    record: Any = typing_extensions.TypedDict(name, fields)  # type: ignore[misc]
-    setattr(record, "__pydantic_config__", ConfigDict(extra="forbid"))  # noqa: B010
+    required = [key for key, entry in entries.items() if entry.required]
+    record: Any = typing_extensions.TypedDict(name, fields, total=False)  # type: ignore[misc]
+    extra: Any = {"required": required} if required else {}
+    setattr(record, "__pydantic_config__", ConfigDict(extra="forbid", json_schema_extra=extra))  # noqa: B010
 
     def validate(value: Any, handler: Any) -> Any:
         if dataclasses.is_dataclass(value) and build is not None and type(value).__name__ == name:
             return value
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
-        findings = [
-            Finding((), f"unknown key '{key}'{nearest_key(str(key), entries, value)}", str(key))
-            for key in itertools.islice((k for k in value if k not in entries), MOST)
-        ]
-        findings.extend(
-            Finding((), _missing(key, entry)) for key, entry in entries.items() if entry.required and key not in value
-        )
+        unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
+        findings = [Finding((), f"unknown key '{key}'{nearest_key(key, entries, value)}", key) for key in unknown]
+        meant = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
+        missing = [key for key in required if key not in value and key not in meant]
+        findings.extend(Finding((), _missing(key, entries[key])) for key in missing)
         known = {key: value[key] for key in entries if key in value}
-        partial = known if not findings else {**_stand_ins(entries), **known}
         try:
-            result = handler(partial)
+            result = handler(known)
         except ValidationError as error:
-            findings.extend(f for f in _flat(error) if f.path[:1] and f.path[0] in known)
+            findings.extend(_flat(error))
+            result = _sound_members(error, known, handler)
         if findings:
-            raise several(findings)
+            raise several(findings, None if build else {**result, **dict.fromkeys([*meant, *missing])})
         return build(result) if build else result
 
     return Annotated[record, WrapValidator(validate)]
-
-
-def _stand_ins(entries: Mapping[str, Entry]) -> dict[str, Any]:
-    return {key: None for key, entry in entries.items() if entry.required}
 
 
 def _missing(key: str, entry: Entry) -> str:
@@ -475,5 +503,4 @@ def _table_field(entry: Entry) -> Any:
     if entry.quantity and entry.quantity.unit:
         extra["x-unit"] = entry.quantity.unit
     about = entry.quantity.description if entry.quantity else None
-    described: Any = Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
-    return described if entry.required else typing_extensions.NotRequired[described]
+    return Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]

@@ -24,14 +24,14 @@ def conditional(
     inputs = (model.inputs if model else None) or {}
     found: dict[str, dict[str, Admitted]] = {}
     for name, section in sections.items():
-        if section is None or "when" not in section or ctx.full:
+        if section is None or section.get("when") is None or ctx.full:
             continue
         path: Path = ("space", name, "when")
         if name in inputs and inputs[name].required:
             assert model is not None
             mend = "it cannot be conditional unless its annotation there is NotRequired[...]"
             ctx.add(path, f"model '{model.name}' needs '{name}' in every design; {mend}", key="")
-        if not section["when"]:
+        if not section["when"] and ctx.sound(path):
             ctx.add(path, "names no parameter; leave it out or write {parameter: value}")
         found[name] = {
             controller: _admitted(ctx, value, of.get(controller), controller, sections, (*path, controller))
@@ -59,6 +59,8 @@ def _admitted(
     admitted: list[Any] = []
     for position, item in enumerate(given):
         here: Path = (*path, position) if listed else path
+        if item is None:
+            continue
         before = len(ctx.findings)
         found = _own(ctx, item, controller, here)
         if found is None:

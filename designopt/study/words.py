@@ -61,6 +61,19 @@ class Scalar:
         return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
 
 
+class Something:
+    """Any value but nothing."""
+
+    @staticmethod
+    def __study_type__() -> Any:
+        def validate(value: Any) -> Any:
+            if value is None:
+                raise wrong_kind("a value", value)
+            return value
+
+        return Annotated[Any, PlainValidator(validate), WithJsonSchema({})]
+
+
 class Word:
     """One word without spaces, quotes or anything else that a shell reads."""
 
