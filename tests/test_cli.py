@@ -252,7 +252,7 @@ def test_a_smaller_budget_is_refused_when_a_run_is_continued(folder: Path) -> No
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=10")
     assert done.returncode == 4
-    assert "s.study: stage 'front' has a budget of 40 evaluations already; give it a larger one, not 10" in done.stderr
+    assert "stage 'front' has asked for 40 designs already; give it a budget of 40 at least, not 10" in done.stderr
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
     assert done.returncode == 4
     assert "s.study: no stage named 'frnt' to give a budget to; did you mean 'front'?" in done.stderr

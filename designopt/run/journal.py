@@ -248,6 +248,15 @@ class Journal:
         """Designs that `stage` asked for, in ask order."""
         return [row[0] for row in self._select("SELECT design FROM point WHERE stage = ? ORDER BY ask", stage)]
 
+    def spent(self, stage: str) -> int:
+        """How many designs of its budget the stage of that name has asked for: those that are not invalid."""
+        query = (
+            "SELECT COUNT(*) FROM point JOIN stage ON stage.id = point.stage JOIN design ON design.id = point.design"
+            " WHERE stage.name = ? AND violation <= 0.0"
+            " AND design NOT IN (SELECT design FROM evaluation WHERE status = 'invalid')"
+        )
+        return int(next(self._select(query, stage))[0])
+
     def first_stages(self) -> dict[int, int]:
         """For each design, the number of the stage that asked for it first."""
         return dict(self._select("SELECT design, MIN(stage) FROM point GROUP BY design"))

@@ -132,11 +132,16 @@ class Result:
         reference = self._evaluation(i, scenario, "arrays")
         return read_arrays(self.path, reference) if reference else {}
 
+    @cached_property
+    def _keys(self) -> dict[int, list[bytes]]:
+        """Keys of the rows that were asked for one by one."""
+        return {}
+
     def _evaluation(self, i: int, scenario: int, column: str) -> Any:
-        X = self.outcomes.X[i : i + 1] if i >= 0 else self.outcomes.X[[i]]
-        key = self.recorded_problem.keys(X)[0][scenario]
+        if i not in self._keys:
+            self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
         with self._journal() as journal:
-            row = journal.evaluation(key, column)
+            row = journal.evaluation(self._keys[i][scenario], column)
         return row[0] if row else None
 
     # ------------------------------------------------------------------------------------------ what is good

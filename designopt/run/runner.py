@@ -74,10 +74,10 @@ def run_study(
             "'if __name__ == \"__main__\":'"
         )
     with _called(given_path):
-        study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path, resume))
+        study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path))
         problem = Problem.of(study)
         if resume:
-            _refuse_growth(study, problem, store_path)
+            _refuse_budgets(study, problem, store_path)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
@@ -199,19 +199,13 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; install it first", path)
 
 
-def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Path, resume: bool) -> tuple[Stage, ...]:
-    present = {stage.name: stage.budget.evaluations for stage in stages}
-    for name, evaluations in budget.items():
+def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Path) -> tuple[Stage, ...]:
+    present = [stage.name for stage in stages]
+    for name in budget:
         if name not in present:
             raise StoreError(
                 f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
             )
-        before = present[name]
-        if resume and before is not None and evaluations < before:
-            text = (
-                f"stage '{name}' has a budget of {before} evaluations already; give it a larger one, not {evaluations}"
-            )
-            raise StoreError(f"{path}: {text}", path)
     return tuple(
         dataclasses.replace(stage, budget=dataclasses.replace(stage.budget, evaluations=budget[stage.name]))
         if stage.name in budget
@@ -220,9 +214,12 @@ def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Pa
     )
 
 
-def _refuse_growth(study: Study, problem: Problem, path: Path) -> None:
-    """Another budget of a stage changes what later stages start from: it is refused, before anything is written, when
-    one of them has begun."""
+def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
+    """Budgets that the store cannot go on with are refused before anything is written.
+
+    One below what its stage has asked for already; and another one than before of a stage that later ones start from,
+    when these have begun.
+    """
     if not (path / "journal.db").exists():
         return
     kept = read_study(path)
@@ -232,6 +229,15 @@ def _refuse_growth(study: Study, problem: Problem, path: Path) -> None:
         return
     with reading(path), contextlib.closing(Journal.read(path, problem)) as journal:
         begun = {name for number, name in journal.stages().items() if journal.points(number)}
+        spent = {name: journal.spent(name) for name in grown}
+    for stage in study.stages:
+        least = spent.get(stage.name, 0)
+        if stage.budget.evaluations is not None and stage.budget.evaluations < least:
+            raise StoreError(
+                f"{path}: stage '{stage.name}' has asked for {least} designs already; give it a budget of {least} at"
+                f" least, not {stage.budget.evaluations}",
+                path,
+            )
     for stage in study.stages:
         origin = stage.start_from.stage if stage.start_from else None
         if origin in grown and stage.name in begun:

@@ -159,6 +159,14 @@ def test_a_stage_that_others_have_started_from_gets_no_other_budget(tmp_path):
     assert dump(grown) == dump(run_study(make_study(stages=stages(20, 30)), tmp_path / "whole"))
 
 
+def test_a_budget_may_shrink_to_what_was_asked_for_and_not_below(tmp_path):
+    before = dump(run_study(make_study(stages=(listed(np.linspace(-1, 1, 20)),), names=("a",)), tmp_path))
+    with pytest.raises(StoreError, match="stage 'list' has asked for 20 designs already; give it a budget of 20 at"):
+        resume_study(tmp_path, budget={"list": 5})
+    for budget in (1000, 20):  # the first one a slip of the pen
+        assert dump(resume_study(tmp_path, budget={"list": budget})) == before
+
+
 def test_a_solver_that_asks_for_something_else_is_stopped_at_the_first_difference(tmp_path):
     def study(bias):
         return make_study(stages=(Stage("walk", use("solver", "walk", bias=bias)),))
