@@ -101,6 +101,7 @@ class Row:
     default: str
     range: str
     meaning: str
+    sampled: str = ""
 
 
 def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
@@ -119,6 +120,7 @@ def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
                 default="required" if field.required else "" if members else _default(field.default),
                 range=_range(field.quantity),
                 meaning=field.quantity.description if field.quantity else "",
+                sampled=_sampled(field.quantity),
             )
         )
         inner = {
@@ -146,6 +148,14 @@ def _range(quantity: Quantity | None) -> str:
         if bound is not None
     ]
     return ", ".join(words)
+
+
+def _sampled(quantity: Quantity | None) -> str:
+    """The range over which a sample varies a condition that it does not name, as a study file would say it."""
+    if quantity is None or quantity.sampled is None:
+        return ""
+    low, high = quantity.sampled
+    return f"[{low:g}, {high:g}]"
 
 
 def json_schema(plugin: Plugin) -> dict[str, Any]:
@@ -186,7 +196,7 @@ def _table(title: str, lines: list[Row]) -> str:
     """Rows in columns under a title; columns that are empty in all rows are left out."""
     if not lines:
         return ""
-    heads = ("name", "type", "unit", "default", "range", "meaning")
+    heads = ("name", "type", "unit", "default", "range", "sampled", "meaning")
     cells = [heads, *(tuple(getattr(line, head) for head in heads) for line in lines)]
     columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
     widths = [max(len(cell) for cell in column) for column in columns]
