@@ -30,10 +30,12 @@ class Margins:
 
 
 def margins(response: Response, w: Array, re: Array, im: Array, *, real_at_end: bool) -> Margins:
-    """Of n stable loops with `response`, whose values on the grid `w` (m,) are `re` and `im` (n, m).
+    """Of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
 
+    A grid (m,) is that of all rows; one that is shorter than others repeats its last point.
     With `real_at_end` the last point is half a sampling rate, where L is real and a crossing of the negative axis.
     """
+    w = np.broadcast_to(w, re.shape)
     size = re * re + im * im
     with np.errstate(divide="ignore", invalid="ignore"):
         ms = _peak(response, w, _distance(re, im), _distance)
@@ -57,13 +59,13 @@ def _peak(response: Response, w: Array, values: Array, function: Callable[[Array
 
     least = values.min(axis=1)
     middle = values[:, 1:-1]
-    low = (middle <= values[:, :-2]) & (middle <= values[:, 2:]) & (middle <= 2.0 * least[:, None])
+    low = (middle < values[:, :-2]) & (middle <= values[:, 2:]) & (middle <= 2.0 * least[:, None])
     each, at = np.nonzero(low)
     if len(each):
-        log = np.log(w)
+        log = np.log(w[each, at]), np.log(w[each, at + 1]), np.log(w[each, at + 2])
         found = find_minimum(
             lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
-            (log[at], log[at + 1], log[at + 2]),
+            log,
             args=(each.astype(np.float64),),
             tolerances={"xatol": 1e-9, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
             maxiter=40,
@@ -82,16 +84,16 @@ def _roots(
     """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
     from scipy.optimize.elementwise import find_root
 
-    log = np.log(w)
+    low, high = np.log(w[each, at]), np.log(w[each, at + 1])
     found = find_root(
         lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
-        (log[at], log[at + 1]),
+        (low, high),
         args=(each.astype(np.float64),),
         tolerances={"xatol": 1e-13, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
         maxiter=60,
     )
     # A bracket that is closed by rounding alone has its root at the end that it was closed by.
-    return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, log[at + 1])))
+    return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, high)))
 
 
 def _gain_margin(response: Response, w: Array, re: Array, im: Array, real_at_end: bool) -> Array:
