@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from designopt import plugin
 from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result
+from designopt.problem import unequal
 
 if TYPE_CHECKING:
     from designopt.run.evaluate import Evaluation
@@ -133,7 +134,7 @@ def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
     )
     value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
     if c.equals is not None:
-        off = max(abs(low - c.equals), abs(high - c.equals))
+        off = float(unequal(np.array(low), np.array(high), c.equals))
         return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"passed by {off:.4g}"]
     room = min(
         np.inf if c.maximum is None else c.maximum - high,

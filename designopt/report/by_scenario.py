@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.problem import unequal
+
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.study.study import Constraint, Objective
@@ -30,5 +32,5 @@ def held(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]
         low = -np.inf if c.minimum is None else c.minimum
         high = np.inf if c.maximum is None else c.maximum
         with np.errstate(invalid="ignore"):
-            found[c.name] = (v == c.equals) if c.equals is not None else (v >= low) & (v <= high)
+            found[c.name] = unequal(v, v, c.equals) == 0.0 if c.equals is not None else (v >= low) & (v <= high)
     return found

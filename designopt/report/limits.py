@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
+from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
 from designopt.report.section import Section, Table
 from designopt.run import activity
@@ -130,7 +131,7 @@ def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object
         if c.maximum is not None:
             broken |= high > c.maximum
         if c.equals is not None:
-            broken |= (low != c.equals) | (high != c.equals)
+            broken |= unequal(low, high, c.equals) > 0.0
     broken &= known
     count = int(known.sum())
     share = f"{broken.sum() / count:.1%}" if count else "–"

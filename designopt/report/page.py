@@ -126,6 +126,11 @@ def render(result: Result, parts: list[Section], refresh: float | None = None) -
     study = result.study
     going = result.ended == "not ended"
     banners = [unfinished(result)]
+    if result.changes:
+        banners.append(
+            f"Judged anew, not as it was run: {'; '.join(result.changes)}. The search looked for something else, so a"
+            " study of this may find better designs."
+        )
     if study.execution.order == "completion":
         banners.append(
             "Not reproducible: the solver was told results in the order of their completion (execution.order), which "
