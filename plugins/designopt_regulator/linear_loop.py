@@ -6,15 +6,17 @@ and anti-windup of the carrier, their linear measures are those of `loop`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
-from designopt.plugin import Array, Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator import plants
 from designopt_regulator.continuous import Loop, NotSettled, StepResponse, loop_margins, step_responses
+from designopt_regulator.fit import BadData, Fit, fit_file
 from designopt_regulator.loop import measures
 from designopt_regulator.margins import Margins
 from designopt_regulator.plants import Plant
@@ -31,8 +33,10 @@ _NUMBERS: Mapping[str, tuple[str, ...]] = {
     "lag": ("gain", "time_constant", "order", "delay"),
     "double_integrator": ("gain", "delay"),
     "transfer_function": ("numerator", "denominator", "delay"),
+    "data": ("file", "model"),
 }
-_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0}
+_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt"}
+_POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
 _HIGHEST_ORDER = 10
 _SAMPLES = 501  # of the arrays of a continuous loop
 
@@ -61,8 +65,8 @@ class LinearConditions(TypedDict, total=False):
 class LinearOutputs(TypedDict):
     """Figures of unit steps of the set-point and of the plant's input (load).
 
-    Where an error stays, its integrals are inf. Those of a sampled loop are of the simulated time: the set-point's until
-    the load comes, the load's from then on.
+    Where an error stays, its integrals are inf. Those of a sampled loop are of the simulated time: after the set-point
+    until the load comes, after the load from then on.
     """
 
     iae_setpoint: NotRequired[Annotated[float, Q("s", "integral of the error's size after the set-point")]]
@@ -101,8 +105,8 @@ class LinearPlant:
     """The numbers of a plant of some `type`; each type has its own."""
 
     type: Annotated[
-        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function"],
-        Q("", "first order, integrator, second order, equal lags, double integrator, or coefficients"),
+        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "data"],
+        Q("", "first order, integrator, second order, equal lags, double integrator, coefficients, or a measured step"),
     ]
     gain: Annotated[float | None, Q("", "gain (of integrators: rate of the output for input 1); 1 if none")] = None
     time_constant: Annotated[float | None, Q("s", "of fopdt, sopdt, lag", gt=0)] = None
@@ -111,6 +115,9 @@ class LinearPlant:
     delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
     numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
     denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
+
+    file: Annotated[InputFile | None, Q("", "of data: CSV with the columns time [s], input and output")] = None
+    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
@@ -126,6 +133,8 @@ class LinearPlant:
             if name not in given and name not in _DEFAULTS:
                 raise InvalidSetting("plant", f"{name}: is missing; a plant of type {self.type} needs it")
         numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
+        if self.type == "data":
+            return self.fit().plant()
         for name, value in numbers.items():
             if not np.isfinite(value).all():
                 raise InvalidSetting("plant", f"{name}: {value} is not finite")
@@ -137,6 +146,15 @@ class LinearPlant:
             return cast(Plant, getattr(plants, self.type)(**numbers))
         except ValueError as error:
             raise InvalidSetting("plant", str(error)) from None
+
+    def fit(self) -> Fit:
+        """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
+        if self.file is None:
+            raise InvalidSetting("plant", f"a plant of type {self.type} has no data")
+        try:
+            return fit_file(self.file, self.model or "fopdt")
+        except BadData as error:
+            raise InvalidSetting("plant", f"file: {error}") from None
 
 
 @model("linear_loop", version=1, arrays=ARRAYS)
@@ -163,6 +181,8 @@ class LinearLoop:
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
         self.plant.plant()
+        if self.plant.type == "data" and (share := self.plant.fit().explained) < _POOR_FIT:
+            warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.sample_time is None:
             for name in ("limit", "horizon", "load_at"):
                 if getattr(self, name) is not None:

@@ -1,0 +1,214 @@
+"""A plant from a measured step: the user's CSV of time, input and output, and the model that fits it best.
+
+The input is held between its samples, so that the model's output is a sum of step responses in closed form, with the
+delay exact: nothing is integrated, and the delay may lie between samples.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt_regulator import plants
+from designopt_regulator.plants import Plant
+
+Vector = NDArray[np.float64]
+Model = Literal["fopdt", "ipdt", "sopdt"]
+
+PARAMETERS: dict[Model, tuple[str, ...]] = {
+    "fopdt": ("gain", "time_constant", "delay"),
+    "ipdt": ("gain", "delay"),
+    "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
+}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
+_COLUMNS = ("time", "input", "output")
+_LEAST_ROWS = 10
+
+
+class BadData(ValueError):
+    """A file that holds no usable step; the message says where."""
+
+
+@dataclass(frozen=True)
+class StepData:
+    """Samples: time (s), input and output in their `units`, which are only shown."""
+
+    time: Vector
+    input: Vector
+    output: Vector
+    units: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model with its numbers by name, in SI units of time.
+
+    `confidence` are half-widths of 95 % intervals, on the assumption that what the model leaves is white noise.
+    `residual` is its root mean square in the output's unit, `explained` the share of the output's variance that the
+    model explains.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    confidence: dict[str, float]
+    offset: float  # the output at rest
+    residual: float
+    explained: float
+    predicted: Vector  # the model's output at the samples
+
+    def plant(self) -> Plant:
+        return {"fopdt": plants.fopdt, "ipdt": plants.ipdt, "sopdt": plants.sopdt}[self.model](**self.parameters)
+
+
+def read_step(file: InputFile) -> StepData:
+    """The samples of a CSV whose first line is ``time [s],input [unit],output [unit]``, in any order of columns.
+
+    Raises `BadData` with line and column.
+    """
+    try:
+        text = file.text()
+    except UnicodeDecodeError:
+        raise BadData(f"{file.name}: is no text in UTF-8") from None
+    rows = list(csv.reader(io.StringIO(text)))
+    if not rows:
+        raise BadData(f"{file.name}: is empty; the first line is: time [s],input,output")
+    places: dict[str, int] = {}
+    units = dict.fromkeys(_COLUMNS, "")
+    for i, head in enumerate(rows[0]):
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", head)
+        name = found[1].lower() if found else ""
+        if name not in _COLUMNS:
+            raise BadData(f"{file.name}:1: column {i + 1} '{head.strip()}' is none of time, input, output")
+        if name in places:
+            raise BadData(f"{file.name}:1: column {i + 1} '{name}' is there twice")
+        places[name], units[name] = i, (found[2] or "").strip() if found else ""
+    if missing := [name for name in _COLUMNS if name not in places]:
+        raise BadData(f"{file.name}:1: column '{missing[0]}' is missing")
+    if (unit := units["time"] or "s") not in _SECONDS:
+        raise BadData(f"{file.name}:1: time in '{unit}' is not known; use one of {', '.join(_SECONDS)}")
+    values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
+    for line, row in enumerate(rows[1:], 2):
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(rows[0]):
+            raise BadData(f"{file.name}:{line}: has {len(row)} values, the first line {len(rows[0])} columns")
+        for name, i in places.items():
+            try:
+                value = float(row[i])
+            except ValueError:
+                value = np.nan
+            if not np.isfinite(value):
+                raise BadData(f"{file.name}:{line}: column '{name}': '{row[i].strip()}' is no finite number")
+            if name == "time" and values["time"] and value <= values["time"][-1]:
+                raise BadData(
+                    f"{file.name}:{line}: column 'time': {value:g} does not come after {values['time'][-1]:g}"
+                )
+            values[name].append(value)
+    if len(values["time"]) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(values['time'])} samples; a fit needs {_LEAST_ROWS}")
+    t, u, y = (np.array(values[name]) for name in _COLUMNS)
+    if (u == u[0]).all():
+        raise BadData(f"{file.name}: column 'input' never changes; a step is needed")
+    if (y == y[0]).all():
+        raise BadData(f"{file.name}: column 'output' never changes")
+    return StepData((t - t[0]) * _SECONDS[unit], u, y, (units["input"], units["output"]))
+
+
+@lru_cache(maxsize=16)
+def fit_file(file: InputFile, model: Model) -> Fit:
+    """`fit_step` of the samples in `file`; the same file is fitted once."""
+    return fit_step(read_step(file), model)
+
+
+def fit_step(data: StepData, model: Model) -> Fit:
+    """The `model` whose output, from rest at the first sample's input, is nearest by least squares."""
+    from scipy.optimize import least_squares
+    from scipy.stats import t as student
+
+    names = PARAMETERS[model]
+    if len(data.time) <= len(names) + 1:
+        raise BadData(f"{len(data.time)} samples are too few for the {len(names) + 1} numbers of {model}")
+    jumps = np.flatnonzero(np.diff(data.input)) + 1
+    since = data.time[:, None] - data.time[jumps]  # (samples, jumps)
+    sizes = np.diff(data.input)[jumps - 1]
+    span = data.time[-1] - data.time[jumps[0]]
+    if span <= 0.0:
+        raise BadData("the input changes in the last sample only")
+
+    def shape(slow: Vector) -> Vector:
+        """Output for gain 1 with the times `slow`, the delay last."""
+        x = np.maximum(since - slow[-1], 0.0)
+        return np.asarray(_step(model, x, slow[:-1]) @ sizes)
+
+    def linear(slow: Vector) -> tuple[Vector, float]:
+        basis = np.stack([shape(slow), np.ones(len(data.time))], axis=1)
+        found, *_ = np.linalg.lstsq(basis, data.output)
+        return found, float(((basis @ found - data.output) ** 2).sum())
+
+    # Gain and offset follow from the times: the best of a grid of times is where the search begins.
+    lags = np.geomspace(0.005, 3.0, 14) * span
+    delays = np.concatenate([[0.0], np.geomspace(0.003, 0.8, 14)]) * span
+    spreads: dict[Model, list[list[float]]] = {
+        "fopdt": [[T] for T in lags],
+        "ipdt": [[]],
+        "sopdt": [[T, share * T] for T in lags for share in (0.1, 0.4, 0.9)],
+    }
+    starts = [np.array([*spread, delay]) for spread in spreads[model] for delay in delays]
+    first = min(starts, key=lambda slow: linear(slow)[1])
+    (gain, offset), _ = linear(first)
+
+    level = float(np.std(data.output))
+    lower = np.array([-np.inf, *[1e-6 * span] * (len(names) - 2), 0.0, -np.inf])
+    upper = np.array([np.inf, *[1e3 * span] * (len(names) - 2), span, np.inf])
+    start = np.clip(np.array([gain, *first, offset]), lower, np.where(np.isfinite(upper), upper * (1.0 - 1e-12), upper))
+    found = least_squares(
+        lambda p: (p[0] * shape(p[1:-1]) + p[-1] - data.output) / level,
+        start,
+        bounds=(lower, upper),
+        x_scale=np.maximum(np.abs(start), [1e-9, *[1e-3 * span] * (len(names) - 1), 1e-3 * level]),
+        xtol=1e-14,
+        ftol=1e-14,
+        gtol=1e-14,
+        max_nfev=400,
+    )
+    free = len(data.time) - len(found.x)
+    misfit = found.fun * level
+    with np.errstate(invalid="ignore"):
+        covariance = np.linalg.pinv(found.jac.T @ found.jac) * float((found.fun**2).sum()) / free
+        half = float(student.ppf(0.975, free)) * np.sqrt(np.diag(covariance))
+    values, wide = [float(v) for v in found.x[:-1]], [float(v) for v in half[:-1]]
+    if model == "sopdt" and values[1] < values[2]:
+        for order in (values, wide):
+            order[1], order[2] = order[2], order[1]
+    return Fit(
+        model,
+        dict(zip(names, values, strict=True)),
+        dict(zip(names, wide, strict=True)),
+        float(found.x[-1]),
+        float(np.sqrt((misfit**2).mean())),
+        1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
+        np.asarray(data.output + misfit),
+    )
+
+
+def _step(model: Model, x: Vector, lags: Vector) -> Vector:
+    """Unit step responses of gain 1 at times x >= 0 after the delay."""
+    if model == "ipdt":
+        return x
+    if model == "fopdt":
+        return np.asarray(-np.expm1(-x / lags[0]))
+    first, second = max(lags), min(lags)
+    gap = 1.0 / second - 1.0 / first
+    # 1 - e^(-x/T1) less what the second lag holds back,
+    # e^(-x/T1) (1 - e^(-gap x)) / (gap T1): no cancellation.
+    slow = np.exp(-x / first)
+    held = x / first if gap * float(x.max(initial=0.0)) < 1e-12 else -np.expm1(-gap * x) / (gap * first)
+    return np.asarray(1.0 - slow * (1.0 + held))
