@@ -140,7 +140,8 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         scenarios = scenarios_.scenarios(ctx, values.get("scenarios"), plugin, values.get("seed", 0), ("scenarios",))
     else:
         scenarios = []
-    space = figures_.namespace(ctx, given.mapping("figures"), plugin, names)
+    figures = values.get("figures", None if "figures" in given.present else {})
+    space = figures_.namespace(ctx, figures, plugin, names)
     objectives = figures_.objectives(ctx, given.members("objectives"), space, len(scenarios))
     constraints = figures_.constraints(ctx, given.members("constraints"), space, len(scenarios))
     goals = Goals.of(values.get("objectives"), objectives)

@@ -22,7 +22,8 @@ class Namespace:
     """What a name in an expression may mean: an output of the model, a figure, an installed objective.
 
     `units` holds the unit of every name resolved so far (None: a bare number); `open` is a model whose outputs are not
-    declared, so that any name may be one. `broken` are figures that exist but are wrong, said elsewhere.
+    declared, so that any name may be one. `broken` are figures that exist but are wrong, said elsewhere; not `complete`
+    when there are others, of which not even the names are known.
     """
 
     model: Plugin | None
@@ -31,16 +32,18 @@ class Namespace:
     broken: set[str] = field(default_factory=set)
     parameters: frozenset[str] = frozenset()
     open: bool = False
+    complete: bool = True
 
 
 def namespace(
-    ctx: Context, sections: Mapping[str, Part | None], model: Plugin | None, known: Iterable[str]
+    ctx: Context, sections: Mapping[str, Part | None] | None, model: Plugin | None, known: Iterable[str]
 ) -> Namespace:
-    """The names of the model's outputs and of the study's `figures`; `known` are the names in `space`."""
-    space = Namespace(model, parameters=frozenset(known), open=model is None or not model.outputs)
+    """The names of the model's outputs and of the study's `figures` (None: they are wrong); `known` are in `space`."""
+    complete = sections is not None
+    space = Namespace(model, parameters=frozenset(known), open=model is None or not model.outputs, complete=complete)
     if model:
         space.units.update({name: unit_of(item) for name, item in model.outputs.items()})
-    for name, part in sections.items():
+    for name, part in (sections or {}).items():
         path: Path = ("figures", name)
         if not name.isidentifier():
             ctx.add(path, "the name of a figure is letters, digits and underscores", key="")
@@ -86,7 +89,7 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
                 good = False
         elif name in space.figures:
             continue
-        elif name in space.broken:
+        elif name in space.broken or (not space.complete and name not in ctx.objective_names):
             good = False
         elif name in ctx.objective_names:
             good = _adopt(ctx, space, name, path, part) and good

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Required, TypedDict
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.plugin import Plugin, PluginError
+from designopt.plugin import Field, Plugin, PluginError, closest
 from designopt.study import sample
 from designopt.study.context import Context
 from designopt.study.findings import Path
@@ -45,11 +45,18 @@ class ScenarioEntry:
 
 @dataclass
 class _Made:
-    """The scenarios so far, and the check of their conditions (None when the model declares none)."""
+    """The scenarios so far, and the conditions that they may have with their check (None: the model declares none)."""
 
     against: Checked | None
+    conditions: Mapping[str, Field] | None = None
     scenarios: list[Scenario] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+
+    def meant_as_name(self, key: str) -> bool:
+        """Whether an unknown key was most likely meant to be 'name'."""
+        if self.conditions is None or key in self.conditions:
+            return False
+        return closest(key, ["name", *self.conditions]) == "name"
 
     def add(self, ctx: Context, scenario: Scenario, path: Path, at: str | None = None) -> bool:
         """Take one more; False (and a finding) when its name is taken."""
@@ -76,7 +83,7 @@ def scenarios(
             ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
         return [Scenario("nominal")]
     try:
-        made = _Made(None if conditions is None else fields_type("scenario", conditions))
+        made = _Made(None if conditions is None else fields_type("scenario", conditions), conditions)
     except PluginError as error:
         ctx.add(path, str(error))
         return []
@@ -95,6 +102,8 @@ def scenarios(
             continue
         if "use" in section:
             _sampled(ctx, made, section, model, seed, here)
+        elif conditions is not None and "count" in section and "count" not in conditions:
+            ctx.add(here, "'use' is missing: a sample of scenarios names what draws it, as in use: sobol")
         else:
             _single(ctx, made, section, here)
     return made.scenarios
@@ -106,9 +115,10 @@ def _named_type() -> Checked:
 
 
 def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -> None:
-    named, found = check(_named_type(), {k: v for k, v in section.items() if k == "name"}, ctx.read)
+    own = {k: v for k, v in section.items() if k == "name" or ("name" not in section and made.meant_as_name(k))}
+    named, found = check(_named_type(), own, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
-    values = {k: v for k, v in section.items() if k != "name"}
+    values = {k: v for k, v in section.items() if k not in own}
     if made.against is not None:
         values, wrong = check(made.against, values, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in wrong)

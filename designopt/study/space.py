@@ -35,12 +35,12 @@ LARGEST_INTEGER = 2**53
 
 
 def with_meant(sections: Mapping[str, Any], model: Plugin | None) -> dict[str, Any]:
-    """The `sections`, and None for each input of the model that an unknown name was most likely meant to be."""
+    """The `sections`, and None for each input of the model that an unknown name may have been meant to be."""
     inputs = (model.inputs if model else None) or {}
     unknown = [name for name in sections if name not in inputs][:MOST]
     free = [name for name in inputs if name not in sections]
-    near = [closest(name, free) for name in unknown] if inputs else []
-    return {**sections, **{name: None for name in near if name is not None}}
+    near = [closest(name, free) for name in unknown] if free else []
+    return {**sections, **dict.fromkeys(free if None in near else [name for name in near if name])}
 
 
 def parameters(
@@ -126,7 +126,8 @@ def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
         return None
     wanted = _GIVEN_BY[kind]
     for key in (k for k in ("low", "high", "values", "value") if k in section and k not in wanted):
-        ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
+        if section[key] is not None:
+            ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
         return None
     missing = [key for key in wanted if key not in section]
     if missing and ctx.unknown_key(path):
