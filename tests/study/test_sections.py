@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
+import random
+import re
 
 import pytest
 
@@ -167,6 +170,39 @@ MISTAKES = [
 )
 def test_a_mistake_is_reported_once_at_its_place(refused_once, full_text, find, replacement, path, fragment) -> None:
     refused_once(full_text, find, replacement, path, fragment)
+
+
+def pairs(base: str, issues) -> list[tuple[str, set[str]]]:
+    """Files with any two of the mistakes, and the sentences that each of the two causes by itself."""
+    single = []
+    for find, replacement, _, _ in MISTAKES:
+        new = re.sub("[«»]", "", replacement)
+        start = base.index(find)
+        single.append((start, start + len(find), new, issues(base.replace(find, new))))
+    single.sort(key=lambda case: case[:2])
+    return [
+        (base[: a[0]] + a[2] + base[a[1] : b[0]] + b[2] + base[b[1] :], a[3] | b[3])
+        for a, b in itertools.combinations(single, 2)
+        if a[1] <= b[0]
+    ]
+
+
+#: What needs the number of jobs to be told, or tells of the keys that are missing as well.
+DEPENDENT = ("must not be above jobs", "unknown key 'prologue'", "unknown key 'scheduler'")
+
+
+@pytest.mark.parametrize("most", [120, pytest.param(None, marks=pytest.mark.slow)])
+def test_of_two_mistakes_both_are_told_and_nothing_else(load, full_text, most) -> None:
+    def issues(text: str) -> set[str]:
+        with pytest.raises(StudyError) as caught:
+            load(text)
+        return {f"{issue.path}: {issue.message}" for issue in caught.value.issues}
+
+    files = pairs(full_text, issues)
+    assert len(files) > 2000
+    for text, expected in files if most is None else random.Random(3).sample(files, most):
+        if not any(piece in sentence for piece in DEPENDENT for sentence in expected):
+            assert issues(text) == expected, text
 
 
 def test_a_cluster_needs_workers(refused_once, full_text) -> None:
