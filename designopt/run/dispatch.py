@@ -123,7 +123,7 @@ class Dispatcher:
         """Send chunks while there is room; False when there is work but no time left for it."""
         while self._executor is None or len(self._flight) < self._executor.slots:
             slots, target = (self._executor.slots, self._executor.target) if self._executor else (1, 0.0)
-            work = queue.draw(self._size.choose(target, queue.left(), slots))
+            work = queue.draw(self._size.choose(target, queue.left(), slots, queue.total()))
             if work is None:
                 return True
             if time_left is not None and time_left() <= 0.0:

@@ -70,6 +70,10 @@ class Queue:
         """About how many evaluations wait."""
         return sum(len(w) for w in self._ready) + max(0, self._expected - self._drawn)
 
+    def total(self) -> int:
+        """About how many evaluations there are in all."""
+        return max(self._drawn, self._expected)
+
     def draw(self, size: int) -> Work | None:
         """Up to `size` evaluations for one chunk; None when nothing waits."""
         while not self._ready:
@@ -109,19 +113,24 @@ class ChunkSize:
         else:
             self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (each - self._seconds)
 
-    def choose(self, target: float, left: int, slots: int) -> int:
-        """The size of the next chunk: the target, but near the end small enough that all workers end together."""
+    def choose(self, target: float, left: int, slots: int, total: int) -> int:
+        """The size of the next chunk: the target, but near the end small enough that all workers end together.
+
+        `left` evaluations wait, of `total` in all.
+        """
         if self._seconds is None:
-            return self._shared(self.together, left, slots)
+            return self._shared(self.together, total, slots)
         fitting = max(1, min(LARGEST_CHUNK, int(target / self._seconds)))
         if self.together > 1:
-            return self._shared(max(self.together, fitting - fitting % self.together), left, slots)
+            return self._shared(max(self.together, fitting - fitting % self.together), total, slots)
         if slots == 1:
             return fitting
         smallest = max(1, min(fitting, int(0.1 * target / self._seconds)))
         return max(smallest, min(fitting, -(-left // (2 * slots))))
 
     @staticmethod
-    def _shared(size: int, left: int, slots: int) -> int:
-        """`size`, or an equal share for each worker (they have two slots each) when there is less left."""
-        return max(1, min(size, LARGEST_CHUNK, -(-left // max(1, slots // 2))))
+    def _shared(size: int, total: int, slots: int) -> int:
+        """At most `size`, so that all workers (they have two slots each) get as many equal chunks of `total`."""
+        workers = max(1, slots // 2)
+        rounds = max(1, -(-total // (workers * min(size, LARGEST_CHUNK))))
+        return max(1, min(LARGEST_CHUNK, -(-total // (workers * rounds))))
