@@ -65,7 +65,9 @@ class Fit:
     predicted: Vector  # the model's output at the samples
 
     def plant(self) -> Plant:
-        return {"fopdt": plants.fopdt, "ipdt": plants.ipdt, "sopdt": plants.sopdt}[self.model](**self.parameters)
+        if self.model == "fopdt":
+            return plants.fopdt(**self.parameters)
+        return plants.ipdt(**self.parameters) if self.model == "ipdt" else plants.sopdt(**self.parameters)
 
 
 def read_step(file: InputFile) -> StepData:
@@ -151,7 +153,7 @@ def fit_step(data: StepData, model: Model) -> Fit:
     def linear(slow: Vector) -> tuple[Vector, float]:
         basis = np.stack([shape(slow), np.ones(len(data.time))], axis=1)
         found, *_ = np.linalg.lstsq(basis, data.output)
-        return found, float(((basis @ found - data.output) ** 2).sum())
+        return np.asarray(found, dtype=np.float64), float(((basis @ found - data.output) ** 2).sum())
 
     # Gain and offset follow from the times: the best of a grid of times is where the search begins.
     lags = np.geomspace(0.005, 3.0, 14) * span

@@ -41,7 +41,7 @@ def test_the_numbers_of_a_plant_come_back_from_its_step(case):
 
 @pytest.mark.parametrize("case", ["fopdt", "ipdt"])
 def test_intervals_hold_the_true_numbers_as_often_as_they_say(case):
-    """95 % in 60 samples of noise: fewer than 48 for one number would happen once in 1e6."""
+    """95 % in 60 samples of noise: fewer than 48 for one number would happen once in 100 000."""
     (model, numbers), system = CASES[case]
     inside = dict.fromkeys(numbers, 0)
     for seed in range(60):

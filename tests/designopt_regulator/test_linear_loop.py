@@ -39,7 +39,6 @@ def test_ise_and_effort_of_the_double_integrator(k1, k2):
 
 def double_integrator_study(low, high, evaluations, log):
     (k1, k2) = zip(low, high, strict=True)
-    scale = {"transform": "log"} if log else {}
     return define(
         study="double_integrator",
         seed=3,
@@ -49,8 +48,8 @@ def double_integrator_study(low, high, evaluations, log):
             "kd": {"low": k2[0], "high": k2[1], "unit": "s", "scale": "log"},
         },
         objectives=[
-            {"name": "J1", "minimize": "ise_setpoint", "unit": "s", **scale},
-            {"name": "J2", "minimize": "effort", "unit": "s", **scale},
+            {"name": "J1", "minimize": "log(ise_setpoint / 1 [s])" if log else "ise_setpoint"},
+            {"name": "J2", "minimize": "log(effort / 1 [s])" if log else "effort"},
         ],
         solver={"use": "nsga2", "population": 100},
         budget={"evaluations": evaluations},
@@ -116,7 +115,7 @@ def test_a_study_finds_the_trade_off_of_performance_and_robustness(process, tmp_
         ],
         constraints=[{"name": "robust", "of": "ms", "max": 2.2}],
         solver={"use": "nsga2", "population": 100},
-        budget={"evaluations": 3000},
+        budget={"evaluations": 6000},
         execution={"executor": "serial"},
     )
     figures = study.run(tmp_path / "s").outcomes.figures
