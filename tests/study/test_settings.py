@@ -192,6 +192,17 @@ def test_the_table_of_settings(plugin) -> None:
     assert all(word in text for word in ("N/m", "With a second paragraph.", "window.shape"))
 
 
+def test_a_description_tells_over_what_range_samples_vary_a_condition() -> None:
+    lines = describe(find("model", "test_field")).splitlines()
+    head = next(line for line in lines[lines.index("scenario conditions") :] if "name" in line)
+    at = head.index("sampled")
+    column = {line.split()[0]: line[at:].split("  ")[0] for line in lines if line.strip() and line.startswith("  ")}
+    assert column["friction"] == "[0.2, 0.8]"
+    assert column["wheels"] == "[4, 8]"
+    assert column["mass"] == ""
+    assert "sampled" not in describe(find("model", "test_wheel"))
+
+
 def test_the_table_of_a_model_tells_its_inputs_and_outputs() -> None:
     text = describe(find("model", "test_wheel"))
     for word in (
