@@ -30,6 +30,9 @@ class Study:
 
     definition: definitions.Study
 
+    def __repr__(self) -> str:
+        return f"<Study {self.name}: {self.definition.model.plugin.name}, {len(self.definition.stages)} stages>"
+
     @property
     def name(self) -> str:
         """The study's name."""

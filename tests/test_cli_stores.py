@@ -260,6 +260,14 @@ def test_a_change_that_cannot_be_judged_anew_is_told(change: str, code: int, tex
     assert not isinstance(done.exception, Exception)
 
 
+def test_a_folder_with_the_name_of_a_plugin_hides_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nsga2").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "nsga2 (solver, version" in designopt("show", "nsga2").output
+    (tmp_path / "empty").mkdir()
+    assert "is not a store" in designopt("show", "empty").output
+
+
 def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
     store = str(tmp_path / "heavy.study")
     options = ("--set", "objectives.mass.unit=kg", "--set", "space.side.high=0.04")

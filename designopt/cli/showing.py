@@ -57,7 +57,7 @@ def show(
         _refuse(follow, evaluate, "the schema")
         declare(plugin_files)
         click.echo(json.dumps(schema(), indent=2))
-    elif Path(name).is_dir():
+    elif Path(name).is_dir() and ((Path(name) / "problem.json").exists() or not _is_plugin(name, plugin_files)):
         _refuse(False, evaluate, "a whole store; name a design: STORE/POINT")
         _store(name, follow, every, page_every, plugin_files)
     elif (found := _store_and_point(name)) is not None:
@@ -100,6 +100,11 @@ def _store_and_point(name: str) -> tuple[str, str] | None:
     if store and point and (Path(store) / "journal.db").exists():
         return store, point
     return None
+
+
+def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
+    declare(plugin_files)
+    return any(name in plugin.names(kind) for kind in plugin.GROUPS)
 
 
 def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:

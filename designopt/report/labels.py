@@ -205,3 +205,10 @@ def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
     if len(rows) <= limit:
         return rows
     return rows[np.unique(np.linspace(0, len(rows) - 1, limit).astype(np.intp))]
+
+
+def active_values(result: Result) -> NDArray[np.float64]:
+    """The designs (n, d) for drawing: NaN where a parameter is not active, so that nothing is drawn there."""
+    X = result.outcomes.X
+    space = result.problem.space
+    return np.where(space.active(X), X, np.nan) if space.conditional else X

@@ -12,6 +12,7 @@ from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, colour_bar, layout
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
+    active_values,
     figure_unit,
     hover,
     listed,
@@ -221,8 +222,8 @@ def _overlay(
             "name": name,
             "legendgroup": name,
             "showlegend": legend,
-            "x": result.outcomes.X[rows, pair[0]],
-            "y": result.outcomes.X[rows, pair[1]],
+            "x": active_values(result)[rows, pair[0]],
+            "y": active_values(result)[rows, pair[1]],
             "xaxis": f"x{suffix}",
             "yaxis": f"y{suffix}",
             "marker": marker,
@@ -271,8 +272,8 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
                 "type": "scatter",
                 "mode": "markers",
                 "showlegend": False,
-                "x": result.outcomes.X[rows, x],
-                "y": result.outcomes.X[rows, y] if pairs else values[0][0][rows],
+                "x": active_values(result)[rows, x],
+                "y": active_values(result)[rows, y] if pairs else values[0][0][rows],
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",
                 "marker": {"size": 6 if d < 3 else 4, "coloraxis": "coloraxis"},

@@ -50,6 +50,9 @@ class Result:
     original: Result | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
 
+    def __repr__(self) -> str:
+        return f"<Result of {self.study.name} in {self.path}: {len(self.outcomes)} designs>"
+
     @classmethod
     def open(cls, path: str | Path, study: Study | None = None) -> Result:
         """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.

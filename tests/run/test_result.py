@@ -333,3 +333,8 @@ def test_errors_call_a_store_what_the_user_called_it(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match=r"^there: something") as caught:
         run_study(study, Path("there"), progress=Interrupter())
     assert caught.value.result().counts["points"] == 1  # it can still be found from another folder
+
+
+def test_a_result_prints_as_one_line(tmp_path):
+    result = run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "s")
+    assert repr(result) == f"<Result of test in {tmp_path / 's'}: 1 designs>"
