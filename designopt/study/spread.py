@@ -217,7 +217,7 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> S
         return None
     before = len(ctx.findings)
     members = [_checked(ctx, value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
-    return OneOf(tuple(members)) if len(ctx.findings) == before else None
+    return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
 
 
 def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
