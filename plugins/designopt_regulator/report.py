@@ -22,10 +22,12 @@ Regulated = TrackedCarrier | LinearLoop
 
 #: Scenarios beyond the first ones are not drawn.
 DRAWN = 12
+#: A run that lasts so many times longer than the shortest one is not drawn to its end at first.
+_LONGER = 4.0
 #: A legend names a design by at most this many parameters.
 NAMED = 4
 #: Figures of a response, where the model has them.
-_FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "load_peak", "tv", "sat_fraction", "speed_iae",
+_FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv", "sat_fraction", "speed_iae",
             "speed_overshoot", "speed_tv")  # fmt: skip
 
 
@@ -214,6 +216,9 @@ def _figure(
         "yaxis": axis(with_unit(signal.name, signal.unit), domain=[0.4, 1.0]),
         "yaxis2": axis("command", domain=[0.0, 0.34]),
     }
+    until, note = _beginning(plots)
+    if until is not None:
+        axes["xaxis"]["range"] = [0.0, until]
     variants: dict[tuple[int, ...], Any] = {
         (k,): {"data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)}}
         for k, traces in enumerate(plots)
@@ -222,10 +227,19 @@ def _figure(
     return Figure(
         title,
         {"data": plots[0], "layout": layout(**axes, shapes=marks, annotations=texts)},
+        note=note,
         height=560,
         choices=choices,
         variants=variants,
     )
+
+
+def _beginning(plots: Sequence[list[dict[str, Any]]]) -> tuple[float | None, str]:
+    """Until when (s) to draw at first, where a slow run would press all others against the axis; and how to see it."""
+    ends = [float(t["x"][-1]) for traces in plots for t in traces[1:] if len(t["x"])]
+    if not ends or max(ends) <= _LONGER * min(ends):
+        return None, ""
+    return _LONGER * min(ends), f"Slow runs last until {number(max(ends), 3)} s: a double click shows all of them."
 
 
 def _events(model: Regulated) -> list[tuple[float, str]]:
@@ -281,11 +295,11 @@ def _references(signal: Signal, kept: Sequence[Mapping[str, Vector]]) -> tuple[V
 
 def _quality(result: Result, designs: Mapping[str, int]) -> Table:
     figures = result.outcomes.figures
-    names = [n for n in _FIGURES if n in figures]
+    names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n]).any()]
     rows = tuple(
-        (label, design_words(result, row), scenario.name, *(float(figures[n][row, s]) for n in names))
+        (label, scenario.name, *(float(figures[n][row, s]) for n in names))
         for label, row in designs.items()
         for s, scenario in enumerate(result.problem.scenarios)
     )
-    head = ("", "design", "scenario", *(with_unit(n, figure_unit(result.problem, n)) for n in names))
+    head = ("design", "scenario", *(with_unit(n, figure_unit(result.problem, n)) for n in names))
     return Table("Quality of the responses", head, rows, shown=60)

@@ -108,7 +108,7 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID) -> S
     found = measures(A, B, C, delay, regulator, T)
     radius = float(found.spectral_radius[0])
     if not found.stable[0]:
-        return SeenLoop(f"unstable: spectral radius {number(radius, 5)}", spectral_radius=radius)
+        return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
     margins = Margins(*(getattr(found, f.name) for f in fields(Margins)))
     highest = np.pi / T
     return SeenLoop(
@@ -148,13 +148,13 @@ def loop_sensitivity(
     for loop in _names(model):
         limit = circle or _limit(result, "ms" if loop == _names(model)[0] else f"{loop}_ms")
         table = {at: loops[loop] for at, loops in seen.items()}
-        figures += _drawn(result, loop, designs, table, limit)
+        figures += _drawn(result, loop, designs, table, limit, "" if circle else ", limit")
     return Section(
         title,
         introduction=_introduction(model),
         findings=_findings(result, seen),
         figures=tuple(figures),
-        tables=(_table(result, designs, seen),),
+        tables=(_table(result, seen),),
         notes=reservations(result, model),
     )
 
@@ -193,17 +193,21 @@ def _findings(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLo
     )
 
 
-def _drawn(result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None) -> list[Figure]:
-    """Both figures of one loop; none where it is unstable everywhere."""
+def _drawn(
+    result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
+) -> list[Figure]:
+    """Both figures of one loop; none where it is unstable everywhere. `kind` says in the legend what the limit is."""
     shown = range(min(len(result.problem.scenarios), DRAWN))
     if not any(seen[label, s].margins is not None for label in designs for s in shown):
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
     of_loop = "" if loop == "loop" else f" of the {loop} loop"
     choices = scenario_choice(result)
-    plots = [_curves({names[label]: seen[label, s] for label in designs}, limit) for s in shown]
+    plots = [_curves({names[label]: seen[label, s] for label in designs}, limit, kind) for s in shown]
     figures = []
-    for k, (title, shape) in enumerate((("Sensitivities", _sensitivity_layout()), ("Nyquist plot", _nyquist_layout()))):
+    peaks = [float(v[0]) for one in seen.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
+    layouts = _sensitivity_layout(max([*peaks, limit or 1.0])), _nyquist_layout()
+    for k, (title, shape) in enumerate(zip(("Sensitivities", "Nyquist plot"), layouts, strict=True)):
         variants: dict[tuple[int, ...], Any] = {
             (s,): {"data": {str(i): {name: t[name] for name in ("x", "y", "name")} for i, t in enumerate(both[k])}}
             for s, both in enumerate(plots)
@@ -221,9 +225,15 @@ def _drawn(result: Result, loop: str, designs: Mapping[str, int], seen: Seen, li
     return figures
 
 
-def _sensitivity_layout() -> dict[str, Any]:
+def _sensitivity_layout(largest: float) -> dict[str, Any]:
     return layout(
-        xaxis=axis("frequency [rad/s]", type="log"), yaxis=axis("|S| (line), |T| (dashes)", type="log", dtick="D2")
+        xaxis=axis("frequency [rad/s]", type="log"),
+        yaxis=axis(
+            "|S| (line), |T| (dashes)",
+            type="log",
+            tickvals=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
+            range=[-2.0, float(np.log10(max(2.5, 1.25 * largest)))],
+        ),
     )
 
 
@@ -235,21 +245,23 @@ def _nyquist_layout() -> dict[str, Any]:
     )
 
 
-def _curves(loops: Mapping[str, SeenLoop], limit: float | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Traces of |S|, |T| and of L for designs in one scenario; the same ones, maybe empty, for every scenario."""
+def _curves(
+    loops: Mapping[str, SeenLoop], limit: float | None, kind: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
     w = _frequencies([one for one in loops.values() if one.margins is not None])
     worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
     ms = limit if limit is not None else worst
-    words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}, {'limit' if limit is not None else 'largest'}"
+    words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}{kind if limit is not None else ', largest'}"
     ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
     line = {"color": "@muted", "width": 1.2, "dash": "dot"}
     level = {**_line(words, ends, np.full(len(ends), np.nan if ms is None else ms)), "line": line, "hoverinfo": "skip"}
     around = _CIRCLE if ms is not None else np.empty(0)
     radius = 1.0 / (ms or np.inf)
     ring = {**_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)), "line": line, "hoverinfo": "skip"}
-    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
-             "marker": {"color": "@mark", "symbol": "cross-thin", "size": 10,
-                        "line": {"color": "@mark", "width": 2}}}  # fmt: skip
+    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip", "showlegend": False,
+             "marker": {"color": "@ink", "symbol": "cross-thin", "size": 10,
+                        "line": {"color": "@ink", "width": 2}}}  # fmt: skip
     sensitivities, nyquist = [level], [ring, point]
     for k, (name, one) in enumerate(loops.items()):
         stable = one.response is not None
@@ -293,14 +305,14 @@ _COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]",
             "spectral radius", "noise gain")  # fmt: skip
 
 
-def _table(result: Result, designs: Mapping[str, int], seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
+def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
     rows = tuple(
-        (label, design_words(result, designs[label]), names[s], loop, one.words or "stable", *_numbers(one))
+        (label, names[s], loop, one.words or "stable", *_numbers(one))
         for (label, s), loops in seen.items()
         for loop, one in loops.items()
     )
-    return Table("Margins", ("", "design", "scenario", "loop", "stability", *_COLUMNS), rows, shown=60)
+    return Table("Margins", ("design", "scenario", "loop", "stability", *_COLUMNS), rows, shown=60)
 
 
 def _numbers(one: SeenLoop) -> tuple[float, ...]:
