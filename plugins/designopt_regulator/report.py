@@ -27,8 +27,8 @@ _LONGER = 4.0
 #: A legend names a design by at most this many parameters.
 NAMED = 4
 #: Figures of a response, where the model has them.
-_FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv", "sat_fraction", "speed_iae",
-            "speed_overshoot", "speed_tv")  # fmt: skip
+_FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
+            "sat_fraction", "speed_iae", "speed_overshoot", "speed_tv")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,9 @@ def _curves(
     around = _CIRCLE if ms is not None else np.empty(0)
     radius = 1.0 / (ms or np.inf)
     ring = {**_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)), "line": line, "hoverinfo": "skip"}
-    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip", "showlegend": False,
-             "marker": {"color": "@ink", "symbol": "cross-thin", "size": 10,
-                        "line": {"color": "@ink", "width": 2}}}  # fmt: skip
+    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
+             "showlegend": False, "marker": {"symbol": "cross-thin", "size": 10,
+                                             "line": {"color": "@ink", "width": 2}}}  # fmt: skip
     sensitivities, nyquist = [level], [ring, point]
     for k, (name, one) in enumerate(loops.items()):
         stable = one.response is not None
