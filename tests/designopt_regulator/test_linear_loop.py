@@ -99,7 +99,10 @@ LEAST = {
 @pytest.mark.slow
 @pytest.mark.parametrize("process", TRADE_OFF)
 def test_a_study_finds_the_trade_off_of_performance_and_robustness(process, tmp_path):
-    """Within 1 % in J of every row of section 9.3."""
+    """Within 1 % in J of every row of section 9.3.
+
+    With J itself as the objective the steep end takes most of the front: 6 000 evaluations leave 1.2 % at the peak 1.2.
+    """
     plant, (output, load), (k_low, k_high), (t_low, t_high) = TRADE_OFF[process]
     study = define(
         study="trade_off",
@@ -111,11 +114,11 @@ def test_a_study_finds_the_trade_off_of_performance_and_robustness(process, tmp_
         },
         objectives=[
             {"name": "ms", "minimize": "ms"},
-            {"name": "J", "minimize": f"0.5*(iae_setpoint/{output} [s] + iae_load/{load} [s])"},
+            {"name": "log_J", "minimize": f"log(0.5*(iae_setpoint/{output} [s] + iae_load/{load} [s]))"},
         ],
         constraints=[{"name": "robust", "of": "ms", "max": 2.2}],
         solver={"use": "nsga2", "population": 100},
-        budget={"evaluations": 6000},
+        budget={"evaluations": 3000},
         execution={"executor": "serial"},
     )
     figures = study.run(tmp_path / "s").outcomes.figures
