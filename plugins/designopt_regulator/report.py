@@ -216,11 +216,15 @@ def _figure(
         "yaxis": axis(with_unit(signal.name, signal.unit), domain=[0.4, 1.0]),
         "yaxis2": axis("command", domain=[0.0, 0.34]),
     }
-    until, note = _beginning(plots)
-    if until is not None:
-        axes["xaxis"]["range"] = [0.0, until]
+    drawn = [_beginning(traces) for traces in plots]
+    axes["xaxis"]["range"] = [0.0, drawn[0][0]]
+    last = max((whole for until, whole in drawn if whole > until), default=None)
+    note = "" if last is None else f"Slow runs last until {number(last, 3)} s: a double click shows all of them."
     variants: dict[tuple[int, ...], Any] = {
-        (k,): {"data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)}}
+        (k,): {
+            "data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)},
+            "layout": {"xaxis": {"range": [0.0, drawn[k][0]]}},
+        }
         for k, traces in enumerate(plots)
         if choices
     }
@@ -234,12 +238,10 @@ def _figure(
     )
 
 
-def _beginning(plots: Sequence[list[dict[str, Any]]]) -> tuple[float | None, str]:
-    """Until when (s) to draw at first, where a slow run would press all others against the axis; and how to see it."""
-    ends = [float(t["x"][-1]) for traces in plots for t in traces[1:] if len(t["x"])]
-    if not ends or max(ends) <= _LONGER * min(ends):
-        return None, ""
-    return _LONGER * min(ends), f"Slow runs last until {number(max(ends), 3)} s: a double click shows all of them."
+def _beginning(traces: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """Until when (s) to draw at first, so that no slow run presses all others against the axis; and when all end."""
+    ends = [float(t["x"][-1]) for t in traces[1:] if len(t["x"])] or [1.0]
+    return min(max(ends), _LONGER * min(ends)), max(ends)
 
 
 def _events(model: Regulated) -> list[tuple[float, str]]:

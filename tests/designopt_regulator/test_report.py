@@ -180,6 +180,12 @@ def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> Non
     assert "double click" in drawn.note
 
 
+def test_runs_of_like_length_are_drawn_to_their_end(course: Result) -> None:
+    drawn = figure(step_responses(course), "Chosen designs: course")
+    assert drawn.variants[(1,)]["layout"]["xaxis"]["range"] == drawn.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
+    assert not drawn.note
+
+
 def test_peaks_of_the_curves_are_the_ms_and_mt_of_the_specification(course: Result) -> None:
     """Design A on snow_road at 5 m/s: section 9.6. Four hundred points read a little low (section 5.2)."""
     section = loop_sensitivity(course)
