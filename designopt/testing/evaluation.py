@@ -86,26 +86,26 @@ class InProcess:
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one, `look_ahead` of them on their way: told as late as the protocol allows."""
         self._check_open()
+        held: deque[Matrix] = deque()  # asked for in their turn, but beyond the budget until one is refused
         waiting: deque[Outcomes] = deque()
-        more, used_up = True, False
+        more = True
         while True:
-            if more and not used_up and len(waiting) < look_ahead:
-                used_up = self.budget == 0
-                if used_up:
-                    continue
-                outcomes = self.outcomes(self.problem.space.impute(np.array(ask(), dtype=float)))
-                more = len(outcomes) > 0
-                if more:
-                    self.batches.append(outcomes.X)
-                    waiting.append(outcomes)
-                    self._pay(self.problem.space.excess(outcomes.X) == 0.0)
+            if held and self.budget != 0:
+                outcomes = self.outcomes(held.popleft())
+                self.batches.append(outcomes.X)
+                waiting.append(outcomes)
+                self._pay(self.problem.space.excess(outcomes.X) == 0.0)
+            elif held and not waiting:
+                self.ended = True
+                raise StageEnded
+            elif more and len(waiting) + len(held) < look_ahead:
+                X = self.problem.space.impute(np.array(ask(), dtype=float))
+                more = len(X) > 0
+                held.extend([X] if more else [])
             elif waiting:
                 outcomes = waiting.popleft()
                 self._pay(outcomes.invalid & (self.problem.space.excess(outcomes.X) == 0.0), back=True)
                 tell(outcomes)
-            elif more:
-                self.ended = True
-                raise StageEnded
             else:
                 return
 
