@@ -172,8 +172,8 @@ def libensemble(count: int, pause: float, folder: Path) -> tuple[float, bool]:
         {"gen_f": _libensemble_gen, "in": [], "out": [("x", float, (2,))], "user": {"batch": 200}},
         {"sim_max": count},
         libE_specs={
-            "comms": "local", "nworkers": WORKERS + 1, "save_every_k_sims": 10, "disable_log_files": True,
-            "safe_mode": False,
+            "comms": "local", "nworkers": WORKERS, "gen_on_manager": True, "save_every_k_sims": 10,
+            "disable_log_files": True, "safe_mode": False,
         },
     )  # fmt: skip
     assert flag == 0
