@@ -158,11 +158,11 @@ def test_a_run_against_an_integrator_written_by_hand_under_python_control(contro
     assert control_ratios["discrete"][1600] >= 26.0
 
 
-@pytest.mark.xfail(raises=AssertionError, strict=True, reason="not reached: 70 times, 186 in batches of 1600")
 def test_a_run_is_250_times_as_fast_as_scipy(scipy_ratios):
+    """The target of the study family. Open: 66 to 70 were measured, 186 in batches of 1600."""
     assert scipy_ratios[200] >= 250.0
 
 
-@pytest.mark.xfail(raises=AssertionError, strict=True, reason="not reached: 15 times, 41 in batches of 1600")
 def test_a_run_is_60_times_as_fast_as_python_control_in_its_quickest_use(control_ratios):
+    """The target of the study family. Open in this use: 15 were measured, 41 in batches of 1600."""
     assert min(ratios[200] for ratios in control_ratios.values()) >= 60.0
