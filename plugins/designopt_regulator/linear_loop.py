@@ -7,154 +7,29 @@ and anti-windup of the carrier, their linear measures are those of `loop`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypedDict, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 
-from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator import plants
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.continuous import Loop, NotSettled, StepResponse, loop_margins, step_responses
-from designopt_regulator.fit import BadData, Fit, fit_file
 from designopt_regulator.loop import measures
+from designopt_regulator.loop_declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
+from designopt_regulator.loop_plant import LinearPlant
 from designopt_regulator.margins import Margins
 from designopt_regulator.plants import Plant
-from designopt_regulator.regulator import pid
+from designopt_regulator.regulator import PARAMETERS, Kind, pid
 from designopt_regulator.sampled_loop import Steps, simulate
 
 Q = Quantity
-
-#: The numbers that each type of plant has; those without a default are needed.
-_NUMBERS: Mapping[str, tuple[str, ...]] = {
-    "fopdt": ("gain", "time_constant", "delay"),
-    "ipdt": ("gain", "delay"),
-    "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
-    "lag": ("gain", "time_constant", "order", "delay"),
-    "double_integrator": ("gain", "delay"),
-    "transfer_function": ("numerator", "denominator", "delay"),
-    "data": ("file", "model"),
-}
-_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt"}
-_POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
-_HIGHEST_ORDER = 10
-_SAMPLES = 501  # of the arrays of a continuous loop
-
-
-class LinearDesign(TypedDict, total=False):
-    """Settings of the regulator; what is left out is absent."""
-
-    kp: Annotated[float, Q("", "proportional gain; needed", gt=0)]
-    ti: Annotated[float, Q("s", "integral time", gt=0)]
-    ki: Annotated[float, Q("1/s", "integral gain kp/ti, instead of ti", gt=0)]
-    td: Annotated[float, Q("s", "derivative time", ge=0)]
-    kd: Annotated[float, Q("s", "derivative gain kp*td, instead of td", ge=0)]
-    tf: Annotated[float, Q("s", "time constant of the derivative's filter; none if left out", ge=0)]
-    b: Annotated[float, Q("", "set-point weight; 1 if left out", ge=0, le=1.5)]
-    tt: Annotated[float, Q("s", "tracking time of the anti-windup; sqrt(ti td), without D ti, if left out", gt=0)]
-
-
-class LinearConditions(TypedDict, total=False):
-    """How the plant differs from the nominal one."""
-
-    gain_factor: Annotated[float, Q("", "on the plant's gain", gt=0, sampled=(0.8, 1.25))]
-    lag_factor: Annotated[float, Q("", "on all times of the plant but its delay", gt=0, sampled=(0.8, 1.25))]
-    delay_factor: Annotated[float, Q("", "on the plant's delay", ge=0, sampled=(0.8, 1.25))]
-
-
-class LinearOutputs(TypedDict):
-    """Figures of unit steps of the set-point and of the plant's input (load).
-
-    Where an error stays, its integrals are inf. Those of a sampled loop are of the simulated time: after the set-point
-    until the load comes, after the load from then on.
-    """
-
-    iae_setpoint: NotRequired[Annotated[float, Q("s", "integral of the error's size after the set-point")]]
-    iae_load: NotRequired[Annotated[float, Q("s", "integral of the error's size after the load")]]
-    ise_setpoint: NotRequired[Annotated[float, Q("s", "integral of the squared error after the set-point")]]
-    ise_load: NotRequired[Annotated[float, Q("s", "integral of the squared error after the load")]]
-    overshoot: Annotated[float, Q("", "farthest beyond the final value after the set-point")]
-    effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
-    tv: Annotated[float, Q("", "total variation of the command after the set-point")]
-    tv_load: Annotated[float, Q("", "total variation of the command after the load")]
-    stable: Annotated[float, Q("", "1 for a stable linear loop")]
-    ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity; inf if unstable")]]
-    mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
-    gm: NotRequired[Annotated[float, Q("", "gain margin, a factor; -inf if unstable")]]
-    pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
-    delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
-    crossover: NotRequired[Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1")]]
-    spectral_radius: NotRequired[Annotated[float, Q("", "of a sampled loop; stable below 1")]]
-    stab_degree: NotRequired[Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time of a sampled loop")]]
-    noise_gain: NotRequired[
-        Annotated[float, Q("", "of a sampled loop: deviation of the command over that of white measurement noise")]
-    ]
-
-
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
 
-ARRAYS = {
-    "time": Array(("time",), "s", "from the step of the set-point on; the load follows"),
-    "output": Array(("time",), "", "of the plant"),
-    "command": Array(("time",), "", "of the regulator"),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinearPlant:
-    """The numbers of a plant of some `type`; each type has its own."""
-
-    type: Annotated[
-        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "data"],
-        Q("", "first order, integrator, second order, equal lags, double integrator, coefficients, or a measured step"),
-    ]
-    gain: Annotated[float | None, Q("", "gain (of integrators: rate of the output for input 1); 1 if none")] = None
-    time_constant: Annotated[float | None, Q("s", "of fopdt, sopdt, lag", gt=0)] = None
-    time_constant_2: Annotated[float | None, Q("s", "second one of sopdt", gt=0)] = None
-    order: Annotated[int | None, Q("", "of lag: how many equal lags", ge=1, le=_HIGHEST_ORDER)] = None
-    delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
-    numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
-    denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
-
-    file: Annotated[InputFile | None, Q("", "of data: CSV with the columns time [s], input and output")] = None
-    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
-
-    def plant(self) -> Plant:
-        """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
-        known = _NUMBERS[self.type]
-        every = dict.fromkeys(name for names in _NUMBERS.values() for name in names)
-        given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
-        for name in given:
-            if name not in known:
-                raise InvalidSetting(
-                    "plant", f"{name}: a plant of type {self.type} has none (it has {', '.join(known)})"
-                )
-        for name in known:
-            if name not in given and name not in _DEFAULTS:
-                raise InvalidSetting("plant", f"{name}: is missing; a plant of type {self.type} needs it")
-        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
-        if self.type == "data":
-            return self.fit().plant()
-        for name, value in numbers.items():
-            if not np.isfinite(value).all():
-                raise InvalidSetting("plant", f"{name}: {value} is not finite")
-        if numbers.get("gain") == 0.0:
-            raise InvalidSetting("plant", "gain: 0 leaves nothing to control")
-        if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
-            raise InvalidSetting("plant", f"denominator: the highest degree is {_HIGHEST_ORDER}")
-        try:
-            return cast(Plant, getattr(plants, self.type)(**numbers))
-        except ValueError as error:
-            raise InvalidSetting("plant", str(error)) from None
-
-    def fit(self) -> Fit:
-        """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
-        if self.file is None:
-            raise InvalidSetting("plant", f"a plant of type {self.type} has no data")
-        try:
-            return fit_file(self.file, self.model or "fopdt")
-        except BadData as error:
-            raise InvalidSetting("plant", f"file: {error}") from None
+_POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
+_SAMPLES = 501  # of the arrays of a continuous loop
+#: Two ways to say the same of a regulator: a time, or a gain in parallel.
+_TWINS = (("ti", "ki"), ("td", "kd"))
 
 
 @model("linear_loop", version=1, arrays=ARRAYS)
@@ -168,6 +43,9 @@ class LinearLoop:
     batch_size: ClassVar[int] = 64
 
     plant: LinearPlant
+    kind: Annotated[
+        Kind | None, Q("", "kind of the regulator; if none, whatever the design gives: what it leaves out is absent")
+    ] = None
     sample_time: Annotated[float | None, Q("s", "of a sampled regulator; continuous if none", gt=0)] = None
     limit: Annotated[
         float | None, Q("", "size at which a sampled regulator's command is clipped; none if none", gt=0)
@@ -215,11 +93,11 @@ class LinearLoop:
         """Figures of design i in scenario i, or why there are none."""
         answers: list[Answer | Exception | None] = []
         rows: list[tuple[Plant, dict[str, float]]] = []
-        nominal = self.plant.plant()
+        nominal = self.plant.plant()  # once: a plant of data is fitted for it
         for design, scenario in zip(designs, scenarios, strict=True):
             plant = _changed(nominal, cast(Mapping[str, float], scenario))
             try:
-                settings = self._settings(plant, cast(Mapping[str, float], design))
+                settings = self.regulator_of(plant, cast(Mapping[str, float], design))
             except InvalidDesign as error:
                 answers.append(error)
                 continue
@@ -229,13 +107,14 @@ class LinearLoop:
         found = iter(compute(rows, arrays) if rows else [])
         return [next(found) if answer is None else answer for answer in answers]
 
-    def _settings(self, plant: Plant, design: Mapping[str, float]) -> dict[str, float]:
-        """kp, ti, td, tf, b, tt; what is absent has no effect."""
-        for one, other in (("ti", "ki"), ("td", "kd")):
-            if one in design and other in design:
-                raise InvalidDesign(f"{other}: give it or {one}, not both")
-        if "kp" not in design:
-            raise InvalidDesign("kp: is missing; every regulator needs it")
+    def plant_in(self, scenario: Mapping[str, float]) -> Plant:
+        """The plant under the conditions of a scenario: other gain, other pace, other delay."""
+        return _changed(self.plant.plant(), scenario)
+
+    def regulator_of(self, plant: Plant, design: Mapping[str, float]) -> dict[str, float]:
+        """kp, ti, td, tf, b, tt of a design; what is absent has no effect. Raises `InvalidDesign`."""
+        for name, mistake in self._mistakes(design, design):
+            raise InvalidDesign(f"{name}: {mistake}")
         for name, value in design.items():
             if not np.isfinite(value) or value < 0.0 or (value == 0.0 and name in ("kp", "ti", "ki", "tt")):
                 raise InvalidDesign(
@@ -245,9 +124,34 @@ class LinearLoop:
         ti = kp / design["ki"] if "ki" in design else design.get("ti", np.inf)
         td = design["kd"] / kp if "kd" in design else design.get("td", 0.0)
         tf = design.get("tf", 0.0)
-        if td > 0.0 and tf == 0.0 and self.sample_time is None and plant.C @ plant.B != 0.0:
-            raise InvalidDesign("tf: is missing; the derivative of this plant's output needs a filter")
-        return {"kp": kp, "ti": ti, "td": td, "tf": tf, "b": design.get("b", 1.0), "tt": design.get("tt", np.nan)}
+        if td > 0.0 and tf == 0.0 and self._needs_filter(plant):
+            raise InvalidDesign(f"tf: {_NO_FILTER}")
+        b = 0.0 if self.kind == "I_PD" else design.get("b", 1.0)
+        return {"kp": kp, "ti": ti, "td": td, "tf": tf, "b": b, "tt": design.get("tt", np.nan)}
+
+    def _mistakes(self, given: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Parameters that do not fit the kind or each other, and why; those `always` given are in every design."""
+        if "kp" not in given:
+            yield "kp", "is missing; every regulator needs it"
+        for one, other in _TWINS:
+            if one in always and other in always:
+                yield other, f"give it or {one}, not both"
+        if "tt" in given and self.limit is None:
+            yield "tt", "is of no use without 'limit': the command is never clipped"
+        if self.kind is None:
+            return
+        known = PARAMETERS[self.kind]
+        known = (*known, *(other for one, other in _TWINS if one in known))
+        for name in given:
+            if name not in known:
+                yield name, f"a {self.kind} regulator has none (it has {', '.join(known)})"
+        for one, other in _TWINS:
+            if one in known and one not in given and other not in given:
+                yield one, f"is missing; a {self.kind} regulator needs it or {other}"
+
+    def _needs_filter(self, plant: Plant) -> bool:
+        """Whether a derivative without filter would let the command jump beyond all bounds."""
+        return self.sample_time is None and bool(plant.C @ plant.B != 0.0)
 
     def _sampled(self, rows: Sequence[tuple[Plant, dict[str, float]]], arrays: Set[str]) -> list[Answer | Exception]:
         T = cast(float, self.sample_time)
@@ -269,6 +173,7 @@ class LinearLoop:
         return answers
 
 
+_NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
 _MARGINS = ("ms", "mt", "gm", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "spectral_radius", "stab_degree", "noise_gain")
 

@@ -21,7 +21,7 @@ from designopt.run.result import Result
 from designopt_regulator import vehicle
 from designopt_regulator.carrier import TrackedCarrier
 from designopt_regulator.continuous import Loop
-from designopt_regulator.linear_loop import LinearLoop, _changed
+from designopt_regulator.linear_loop import LinearLoop
 from designopt_regulator.loop import frequency_response, measures
 from designopt_regulator.margins import Margins
 from designopt_regulator.regulator import PID, pid
@@ -89,8 +89,8 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
 
 
 def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> SeenLoop:
-    plant = _changed(model.plant.plant(), scenario)
-    settings = model._settings(plant, design)
+    plant = model.plant_in(scenario)
+    settings = model.regulator_of(plant, design)
     if model.sample_time is not None:
         regulator = pid(**settings, sample_time=model.sample_time)
         delay = float(plant.delay) / model.sample_time

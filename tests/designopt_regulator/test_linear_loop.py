@@ -197,6 +197,54 @@ def test_an_unstable_loop_without_limit_ends_as_diverged():
         figures(LinearLoop(plant=LAG), {"kp": 40.0, "ti": 8.0})
 
 
+# ------------------------------------------------------------------------------------------------------------ kinds
+
+FULL = {"kp": 4.0, "ti": 8.0, "td": 0.3, "tf": 0.1, "b": 0.5}
+#: What a kind takes of these settings (spec, section 3); I_PD is b = 0 and PI_D b = 1.
+TAKEN = {
+    "P": ("kp", "b"),
+    "PI": ("kp", "ti", "b"),
+    "PD": ("kp", "td", "tf", "b"),
+    "PID": ("kp", "ti", "td", "tf", "b"),
+    "I_PD": ("kp", "ti", "td", "tf"),
+    "PI_D": ("kp", "ti", "td", "tf"),
+}
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.1])
+@pytest.mark.parametrize("kind", TAKEN)
+def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time):
+    settings = {"plant": LAG} if sample_time is None else {"plant": LAG, "sample_time": 0.1, "horizon": 20.0}
+    taken = {name: FULL[name] for name in TAKEN[kind]}
+    weight = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
+    assert figures(LinearLoop(**settings, kind=kind), taken) == figures(LinearLoop(**settings), {**taken, **weight})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "reason"),
+    [
+        ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: a P regulator has none \(it has kp, b\)"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, r"^tf: a PI regulator has none \(it has kp, ti, b, tt, ki\)"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "kd": 0.1}, "^kd: a PI regulator has none"),
+        ("PD", {"kp": 1.0, "td": 0.1, "tf": 0.1, "ki": 0.1}, "^ki: a PD regulator has none"),
+        ("I_PD", {"kp": 1.0, "ti": 3.0, "td": 0.1, "tf": 0.1, "b": 0.0}, "^b: a I_PD regulator has none"),
+        ("PI", {"kp": 1.0}, "^ti: is missing; a PI regulator needs it or ki"),
+        ("PID", {"kp": 1.0, "ti": 3.0}, "^td: is missing; a PID regulator needs it or kd"),
+        ("PI", {"ti": 3.0}, "^kp: is missing"),
+        (None, {"kp": 1.0, "ti": 3.0, "tt": 1.0}, "^tt: is of no use without 'limit'"),
+    ],
+)
+def test_a_kind_without_the_parameter_refuses_it_and_asks_for_what_it_needs(kind, given, reason):
+    with pytest.raises(InvalidDesign, match=reason):
+        figures(LinearLoop(plant=LAG, kind=kind), given)
+
+
+def test_a_kind_takes_parallel_gains_too():
+    one, other = {"kp": 3.0, "ti": 6.0, "td": 0.2, "tf": 0.05}, {"kp": 3.0, "ki": 0.5, "kd": 0.6, "tf": 0.05}
+    model = LinearLoop(plant=LAG, kind="PID")
+    assert figures(model, other) == pytest.approx(figures(model, one), rel=1e-9)
+
+
 # ------------------------------------------------------------------------------------------------------ conventions
 
 
