@@ -15,6 +15,7 @@ from typing import Any
 from designopt.plugin import closest
 from designopt.study import execution as execution_
 from designopt.study import figures as figures_
+from designopt.study import model_checks
 from designopt.study import report as report_
 from designopt.study import scenarios as scenarios_
 from designopt.study import space as space_
@@ -151,6 +152,12 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     plots = report_.plots(ctx, report)
     choose = report_.chosen(ctx, report, goals)
     validation = report_.validation(ctx, report, plugin, values.get("seed", 0))
+    if model is not None:
+        model_checks.space(ctx, model, parameters)
+        model_checks.scenarios(ctx, model, scenarios, values.get("scenarios"), ("scenarios",))
+        if validation is not None and report is not None:
+            given_there = report["validate"]["scenarios"]
+            model_checks.scenarios(ctx, model, validation.scenarios, given_there, ("report", "validate", "scenarios"))
     reference = report_.reference(ctx, report, goals)
     export = report_.export(ctx, report)
     if parameters and all(p.kind == "fixed" for p in parameters) and ctx.sound(("space",)):

@@ -103,8 +103,9 @@ class Context:
             if callable(getattr(built, "check", None)):
                 built.check()
         except InvalidSetting as error:
-            known = error.name in plugin.settings
-            self.add((*path, error.name) if known else path, error.message if known else str(error))
+            steps = error.name.split(".")  # 'plant.delay' leads into the setting 'plant'
+            known = steps[0] in plugin.settings
+            self.add((*path, *steps) if known else path, error.message if known else str(error))
         except Exception as error:
             self.failed(plugin, error, path)
         else:
