@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
+from designopt.study.units import UnitError, convert
 from designopt_regulator import plants
 from designopt_regulator.plants import Plant
 
@@ -28,9 +29,10 @@ PARAMETERS: dict[Model, tuple[str, ...]] = {
     "ipdt": ("gain", "delay"),
     "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
 }
-_SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 _COLUMNS = ("time", "input", "output")
 _LEAST_ROWS = 10
+_MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
+_SEARCHED = 300  # samples that the search for a beginning looks at
 
 
 class BadData(ValueError):
@@ -73,55 +75,76 @@ class Fit:
 def read_step(file: InputFile) -> StepData:
     """The samples of a CSV whose first line is ``time [s],input [unit],output [unit]``, in any order of columns.
 
-    Raises `BadData` with line and column.
+    Lines that begin with # are remarks. Raises `BadData` with line and column.
     """
     try:
-        text = file.text()
+        reader = csv.reader(io.StringIO(file.text()), strict=True)
+        rows = [(reader.line_num, row) for row in reader]
     except UnicodeDecodeError:
         raise BadData(f"{file.name}: is no text in UTF-8") from None
-    rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise BadData(f"{file.name}: is no CSV: {error}") from None
+    rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
     if not rows:
         raise BadData(f"{file.name}: is empty; the first line is: time [s],input,output")
-    places: dict[str, int] = {}
-    units = dict.fromkeys(_COLUMNS, "")
-    for i, head in enumerate(rows[0]):
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", head)
-        name = found[1].lower() if found else ""
-        if name not in _COLUMNS:
-            raise BadData(f"{file.name}:1: column {i + 1} '{head.strip()}' is none of time, input, output")
-        if name in places:
-            raise BadData(f"{file.name}:1: column {i + 1} '{name}' is there twice")
-        places[name], units[name] = i, (found[2] or "").strip() if found else ""
-    if missing := [name for name in _COLUMNS if name not in places]:
-        raise BadData(f"{file.name}:1: column '{missing[0]}' is missing")
-    if (unit := units["time"] or "s") not in _SECONDS:
-        raise BadData(f"{file.name}:1: time in '{unit}' is not known; use one of {', '.join(_SECONDS)}")
+    (at, head), samples = rows[0], rows[1:]
+    places, units = _columns(f"{file.name}:{at}", head)
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
-    for line, row in enumerate(rows[1:], 2):
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(rows[0]):
-            raise BadData(f"{file.name}:{line}: has {len(row)} values, the first line {len(rows[0])} columns")
+    for line, row in samples:
+        where = f"{file.name}:{line}"
+        if len(row) != len(head):
+            raise BadData(f"{where}: has {len(row)} values, line {at} has {len(head)} columns")
         for name, i in places.items():
-            try:
-                value = float(row[i])
-            except ValueError:
-                value = np.nan
-            if not np.isfinite(value):
-                raise BadData(f"{file.name}:{line}: column '{name}': '{row[i].strip()}' is no finite number")
+            value = _finite(row[i])
+            if value is None:
+                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' is no finite number")
             if name == "time" and values["time"] and value <= values["time"][-1]:
-                raise BadData(
-                    f"{file.name}:{line}: column 'time': {value:g} does not come after {values['time'][-1]:g}"
-                )
+                raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)
-    if len(values["time"]) < _LEAST_ROWS:
-        raise BadData(f"{file.name}: has {len(values['time'])} samples; a fit needs {_LEAST_ROWS}")
+    if len(samples) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(samples)} samples; a fit needs {_LEAST_ROWS}")
     t, u, y = (np.array(values[name]) for name in _COLUMNS)
     if (u == u[0]).all():
         raise BadData(f"{file.name}: column 'input' never changes; a step is needed")
     if (y == y[0]).all():
         raise BadData(f"{file.name}: column 'output' never changes")
-    return StepData((t - t[0]) * _SECONDS[unit], u, y, (units["input"], units["output"]))
+    if (changes := int((np.diff(u) != 0.0).sum())) * len(u) > _MOST_TERMS:
+        raise BadData(
+            f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; take the noise out of it, or "
+            "give fewer samples"
+        )
+    return StepData((t - t[0]) * convert(1.0, units["time"] or "s", "s"), u, y, (units["input"], units["output"]))
+
+
+def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """The places of the columns by name, and their units as given."""
+    if len(head) == 1 and ";" in head[0]:
+        raise BadData(f"{where}: columns are divided by commas, numbers written with a point; here they are by ';'")
+    places: dict[str, int] = {}
+    units = dict.fromkeys(_COLUMNS, "")
+    for i, text in enumerate(head):
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+        name = found[1].lower() if found else ""
+        if found is None or name not in _COLUMNS:
+            raise BadData(f"{where}: column {i + 1} '{text.strip()}' is none of time, input, output")
+        if name in places:
+            raise BadData(f"{where}: column {i + 1} '{name}' is there twice")
+        places[name], units[name] = i, (found[2] or "").strip()
+    if missing := [name for name in _COLUMNS if name not in places]:
+        raise BadData(f"{where}: column '{missing[0]}' is missing")
+    try:
+        convert(1.0, units["time"] or "s", "s")
+    except UnitError as error:
+        raise BadData(f"{where}: column 'time': {error}") from None
+    return places, units
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
 
 
 @lru_cache(maxsize=16)
@@ -145,15 +168,17 @@ def fit_step(data: StepData, model: Model) -> Fit:
     if span <= 0.0:
         raise BadData("the input changes in the last sample only")
 
-    def shape(slow: Vector) -> Vector:
+    def shape(slow: Vector, rows: slice | NDArray[np.intp] = slice(None)) -> Vector:
         """Output for gain 1 with the times `slow`, the delay last."""
-        x = np.maximum(since - slow[-1], 0.0)
+        x = np.maximum(since[rows] - slow[-1], 0.0)
         return np.asarray(_step(model, x, slow[:-1]) @ sizes)
 
+    some = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
+
     def linear(slow: Vector) -> tuple[Vector, float]:
-        basis = np.stack([shape(slow), np.ones(len(data.time))], axis=1)
-        found, *_ = np.linalg.lstsq(basis, data.output)
-        return np.asarray(found, dtype=np.float64), float(((basis @ found - data.output) ** 2).sum())
+        basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
+        found, *_ = np.linalg.lstsq(basis, data.output[some])
+        return np.asarray(found, dtype=np.float64), float(((basis @ found - data.output[some]) ** 2).sum())
 
     # Gain and offset follow from the times: the best of a grid of times is where the search begins.
     lags = np.geomspace(0.005, 3.0, 14) * span

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from designopt_regulator.margins import Margins
 from designopt_regulator.plants import Plant
 from designopt_regulator.regulator import PARAMETERS, Kind, pid
 from designopt_regulator.sampled_loop import Steps, simulate
+
+if TYPE_CHECKING:
+    from designopt.study.study import Parameter
 
 Q = Quantity
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
@@ -74,6 +77,16 @@ class LinearLoop:
             samples = time / self.sample_time
             if abs(samples - round(samples)) > 1e-6:
                 raise InvalidSetting(name, f"{time:g} s is no whole number of samples of {self.sample_time:g} s")
+
+    def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
+        """What the kind of regulator and the plant have against the parameters of a study."""
+        always = [p.name for p in parameters.values() if not p.when]
+        mistakes = dict(self._mistakes(parameters, always))
+        yield from (InvalidSetting(name, mistake) for name, mistake in mistakes.items())
+        derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistakes]
+        acts = any(max([p.high, *p.values]) > 0.0 for p in derivative)
+        if acts and "tf" not in parameters and self._needs_filter(self.plant.plant()):
+            yield InvalidSetting("tf", _NO_FILTER)
 
     @property
     def _load_at(self) -> float:

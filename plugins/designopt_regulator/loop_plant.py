@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.plugin import InputFile, InvalidSetting, Quantity
 from designopt_regulator import plants
-from designopt_regulator.fit import BadData, Fit, fit_file
+from designopt_regulator.fit import BadData, Fit, StepData, fit_file, read_step
 from designopt_regulator.plants import Plant
 
 Q = Quantity
@@ -55,22 +55,25 @@ class LinearPlant:
         given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
         for name in given:
             if name not in known:
-                raise InvalidSetting(
-                    "plant", f"{name}: a plant of type {self.type} has none (it has {', '.join(known)})"
-                )
+                raise _wrong(name, f"a plant of type {self.type} has none (it has {', '.join(known)})")
         for name in known:
             if name not in given and name not in _DEFAULTS:
-                raise InvalidSetting("plant", f"{name}: is missing; a plant of type {self.type} needs it")
+                raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
         numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
         if self.type == "data":
-            return self.fit().plant()
+            fit = self.fit()
+            if fit.parameters["gain"] <= 0.0:
+                raise _wrong(
+                    "file", f"the output falls when the input rises (gain {fit.parameters['gain']:.3g}); {_TURN}"
+                )
+            return fit.plant()
         for name, value in numbers.items():
             if not np.isfinite(value).all():
-                raise InvalidSetting("plant", f"{name}: {value} is not finite")
-        if numbers.get("gain") == 0.0:
-            raise InvalidSetting("plant", "gain: 0 leaves nothing to control")
+                raise _wrong(name, f"{value} is not finite")
+        if numbers.get("gain", 1.0) <= 0.0:
+            raise _wrong("gain", f"{numbers['gain']:g} is not above 0; {_TURN}")
         if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
-            raise InvalidSetting("plant", f"denominator: the highest degree is {_HIGHEST_ORDER}")
+            raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
         try:
             return cast(Plant, getattr(plants, self.type)(**numbers))
         except ValueError as error:
@@ -78,9 +81,26 @@ class LinearPlant:
 
     def fit(self) -> Fit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
-        if self.file is None:
-            raise InvalidSetting("plant", f"a plant of type {self.type} has no data")
         try:
-            return fit_file(self.file, self.model or "fopdt")
+            return fit_file(self._file(), self.model or "fopdt")
         except BadData as error:
-            raise InvalidSetting("plant", f"file: {error}") from None
+            raise _wrong("file", str(error)) from None
+
+    def data(self) -> StepData:
+        """The samples of a plant of type data; raises as `fit` does."""
+        try:
+            return read_step(self._file())
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
+
+    def _file(self) -> InputFile:
+        if self.file is None:
+            raise _wrong("file", f"is missing; a plant of type {self.type} has no data")
+        return self.file
+
+
+_TURN = "with kp above 0 no loop that has an I would be stable: turn the sign of the plant's input"
+
+
+def _wrong(name: str, message: str) -> InvalidSetting:
+    return InvalidSetting(f"plant.{name}", message)

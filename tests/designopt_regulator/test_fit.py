@@ -74,8 +74,11 @@ GOOD = ["time [s],input,output", *(f"{i},{int(i > 2)},{max(0, i - 3)}" for i in 
     [
         ({0: "time [s],input,speed"}, r"step.csv:1: column 3 'speed' is none of time, input, output"),
         ({0: "time [s],input,input"}, r"step.csv:1: column 3 'input' is there twice"),
-        ({0: "time [day],input,output"}, r"step.csv:1: time in 'day' is not known; use one of s, ms"),
-        ({5: "4,1"}, r"step.csv:6: has 2 values, the first line 3 columns"),
+        ({0: "time [dayz],input,output"}, r"step.csv:1: column 'time': unknown unit"),
+        ({0: "time [kg],input,output"}, r"step.csv:1: column 'time': 'kg' cannot be converted to 's'"),
+        ({0: "time [s];input;output"}, r"step.csv:1: columns are divided by commas.*here they are by ';'"),
+        ({5: "4,1"}, r"step.csv:6: has 2 values, line 1 has 3 columns"),
+        ({5: '4,"1,1'}, r"step.csv: is no CSV"),
         ({5: "4,one,1"}, r"step.csv:6: column 'input': 'one' is no finite number"),
         ({5: "4,1,nan"}, r"step.csv:6: column 'output': 'nan' is no finite number"),
         ({5: "3,1,1"}, r"step.csv:6: column 'time': 3 does not come after 3"),

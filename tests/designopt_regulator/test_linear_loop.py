@@ -7,6 +7,8 @@ from scipy.integrate import solve_ivp
 
 from designopt import define
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.study.errors import StudyError
+from designopt.study.load import load_text
 from designopt.study.settings import validate
 from designopt.testing import check_model
 
@@ -237,6 +239,49 @@ def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time)
 def test_a_kind_without_the_parameter_refuses_it_and_asks_for_what_it_needs(kind, given, reason):
     with pytest.raises(InvalidDesign, match=reason):
         figures(LinearLoop(plant=LAG, kind=kind), given)
+
+
+REFUSED = """\
+study: refused
+model:
+  use: linear_loop
+  plant: {type: fopdt, time_constant: 8 s, delay: 1 s}
+space:
+  kp: [1, 4]
+  ti: [2 s, 9 s]
+objectives:
+  - {name: ms, minimize: ms}
+  - {name: iae, minimize: iae_load}
+solver: {use: random, samples: 4}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "path", "message"),
+    [
+        (("linear_loop\n", "linear_loop\n  kind: P\n"), 8, "space.ti", "a P regulator has none (it has kp, b)"),
+        (("linear_loop\n", "linear_loop\n  kind: PD\n"), 8, "space.ti", "a PD regulator has none"),
+        (("  ti: [2 s, 9 s]\n", "  tt: 3 s\n"), 7, "space.tt", "is of no use without 'limit'"),
+        (("  kp: [1, 4]\n", ""), 5, "space", "kp: is missing; every regulator needs it"),
+        (("[2 s, 9 s]\n", "[2 s, 9 s]\n  ki: [1, 2]\n"), 8, "space.ki", "give it or ti, not both"),
+        (("[2 s, 9 s]\n", "[2 s, 9 s]\n  td: [0 s, 2 s]\n"), 5, "space", "tf: is missing; the derivative of"),
+        (("time_constant: 8 s, ", ""), 4, "model.plant.time_constant", "is missing; a plant of type fopdt needs it"),
+        (("delay: 1 s", "order: 3"), 4, "model.plant.order", "a plant of type fopdt has none"),
+        (("delay: 1 s", "gain: -2"), 4, "model.plant.gain", "-2 is not above 0"),
+        (("delay: 1 s", "delay: -1 s"), 4, "model.plant.delay", "must be at least 0 s"),
+    ],
+)
+def test_a_study_that_does_not_fit_the_regulator_is_refused_before_it_runs(change, line, path, message):
+    with pytest.raises(StudyError) as caught:
+        load_text(REFUSED.replace(*change), "refused.yaml")
+    (issue,) = {issue for issue in caught.value.issues if issue.path == path}
+    assert issue.line == line
+    assert message in issue.message
+
+
+@pytest.mark.parametrize("more", ["  td: 0 s\n", "  td: [0 s, 2 s]\n  tf: 0.1 s\n", "  b: [0, 1]\n"])
+def test_a_study_that_fits_the_regulator_is_accepted(more):
+    load_text(REFUSED.replace("[2 s, 9 s]\n", f"[2 s, 9 s]\n{more}"), "accepted.yaml")
 
 
 def test_a_kind_takes_parallel_gains_too():
