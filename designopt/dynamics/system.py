@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Arguments of every function of a system, in this order.
 ARGUMENTS = ("x", "u", "z", "p", "q", "t")
+#: Arguments of the functions of a residual form: s are the rates that it leaves unknown.
+RESIDUAL_ARGUMENTS = ("x", "s", "u", "z", "p", "q", "t")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,19 @@ class Variable:
 
 
 @dataclass(frozen=True, eq=False)
+class ResidualForm:
+    """``0 = residual(x, s, u, z, p, q, t)`` and ``xdot = rates(x, s, u, z, p, q, t)`` with `unknowns` s.
+
+    The unknowns are the rates that are not given at once, as accelerations are; the residual has as many rows. Nothing
+    is inverted: derivatives are many times smaller than those of the right-hand side of a mechanism.
+    """
+
+    unknowns: tuple[Variable, ...]
+    residual: ca.Function
+    rates: ca.Function
+
+
+@dataclass(frozen=True, eq=False)
 class System:
     """``xdot = rhs(x, u, z, p, q, t)`` with tables that name every component of its arguments.
 
@@ -48,6 +63,7 @@ class System:
     (what a design may change), `data` q (numbers fixed by measurement), time t. `rhs`, `output` (gives y, named by
     `outputs`), `guard` (gives g, named by `guards`; a simulation ends where any g <= 0) and `algebraic_residual` are
     CasADi functions of exactly these six arguments, named so, each a column (t a scalar; unused ones are empty).
+    `residual_form` is the same dynamics without an inverted mass matrix, if the system has one.
 
     Raises `ValueError` when tables and functions do not fit.
     """
@@ -64,6 +80,7 @@ class System:
     guards: tuple[str, ...] = ()
     guard: ca.Function | None = None
     algebraic_residual: ca.Function | None = None
+    residual_form: ResidualForm | None = None
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -77,6 +94,8 @@ class System:
         self._check_function("output", self.output, "outputs")
         self._check_function("guard", self.guard, "guards")
         self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
+        if self.residual_form is not None:
+            self._check_residual_form(self.residual_form)
 
     @classmethod
     def from_expressions(
@@ -86,32 +105,53 @@ class System:
         states: Sequence[tuple[Variable, Any, Any]],
         parameters: Sequence[tuple[Variable, Any]] = (),
         controls: Sequence[tuple[Variable, Any]] = (),
+        algebraic: Sequence[tuple[Variable, Any, Any]] = (),
         data: Sequence[tuple[Variable, Any]] = (),
         outputs: Sequence[tuple[Variable, Any]] = (),
         guards: Mapping[str, Any] | None = None,
         time: Any = None,
+        unknowns: Sequence[tuple[Variable, Any, Any]] = (),
     ) -> Self:
         """A system from scalar SX symbols: states are (variable, symbol, rate), the others (variable, symbol or value).
 
-        `time` is the symbol of time where an expression holds it; `guards` maps a name to the expression that ends a
-        simulation where it is not positive. For algebraic variables use the constructor.
+        `algebraic` variables are (variable, symbol, expression that is zero). `time` is the symbol of time where an
+        expression holds it; `guards` maps a name to the expression that ends a simulation where it is not positive.
+
+        A mechanism gives its accelerations as `unknowns`, (variable, symbol, expression that is zero): rates of states
+        may be these symbols, and the expressions are linear in all of them. The right-hand side is solved from them,
+        and the system keeps its `residual_form`. Guards and algebraic equations do not contain the unknowns; outputs
+        may.
         """
         import casadi as ca
 
         def column(entries: Sequence[Any]) -> Any:
-            return ca.vertcat(*entries) if entries else ca.SX(0, 1)
+            return ca.vertcat(*(ca.SX(e) for e in entries)) if entries else ca.SX(0, 1)
 
         arguments = [
             column([s for _, s, _ in states]),
             column([s for _, s in controls]),
-            ca.SX(0, 1),
+            column([s for _, s, _ in algebraic]),
             column([s for _, s in parameters]),
             column([s for _, s in data]),
             ca.SX.sym("t") if time is None else time,
         ]
+        rates = column([rate for _, _, rate in states])
+        s, residual = column([s for _, s, _ in unknowns]), column([e for _, _, e in unknowns])
+        form = None
+        if unknowns:
+            full = [arguments[0], s, *arguments[1:]]
+            form = ResidualForm(
+                tuple(v for v, _, _ in unknowns),
+                ca.Function("residual", full, [residual], list(RESIDUAL_ARGUMENTS), ["F"]),
+                ca.Function("rates", full, [rates], list(RESIDUAL_ARGUMENTS), ["xdot"]),
+            )
+            solved = _solved(name, residual, s)
 
         def function(label: str, entries: Sequence[Any], result: str) -> Any:
-            return ca.Function(label, arguments, [column([ca.SX(e) for e in entries])], list(ARGUMENTS), [result])
+            made = column(entries)
+            if unknowns:
+                made = ca.cse(ca.substitute(made, s, solved))
+            return ca.Function(label, arguments, [made], list(ARGUMENTS), [result])
 
         guards = guards or {}
         return cls(
@@ -119,8 +159,11 @@ class System:
             states=tuple(v for v, _, _ in states),
             parameters=tuple(v for v, _ in parameters),
             controls=tuple(v for v, _ in controls),
+            algebraic=tuple(v for v, _, _ in algebraic),
             data=tuple(v for v, _ in data),
             rhs=function("rhs", [rate for _, _, rate in states], "xdot"),
+            algebraic_residual=function("algebraic_residual", [e for _, _, e in algebraic], "a") if algebraic else None,
+            residual_form=form,
             outputs=tuple(v for v, _ in outputs),
             output=function("output", [e for _, e in outputs], "y") if outputs else None,
             guards=tuple(guards),
@@ -153,6 +196,19 @@ class System:
         if twice := sorted({n for n in names if names.count(n) > 1}):
             raise ValueError(f"system '{self.name}': {table} name {', '.join(map(repr, twice))} more than once")
 
+    def _check_residual_form(self, form: ResidualForm) -> None:
+        self._check_unique("unknowns", [v.name for v in form.unknowns])
+        tables = (self.states, form.unknowns, self.controls, self.algebraic, self.parameters, self.data, (0,))
+        for label, function, rows in (("residual", form.residual, form.unknowns), ("rates", form.rates, self.states)):
+            where = f"system '{self.name}', function '{label}'"
+            if tuple(function.name_in()) != RESIDUAL_ARGUMENTS:
+                raise ValueError(f"{where}: arguments must be {RESIDUAL_ARGUMENTS}, not {tuple(function.name_in())}")
+            sizes = [function.numel_in(i) for i in range(function.n_in())]
+            if sizes != [len(table) for table in tables]:
+                raise ValueError(f"{where}: arguments have sizes {sizes}, not {[len(table) for table in tables]}")
+            if function.numel_out(0) != len(rows):
+                raise ValueError(f"{where}: {function.numel_out(0)} rows, not {len(rows)}")
+
     def _check_function(self, label: str, function: ca.Function | None, table: str) -> None:
         rows = len(getattr(self, table))
         if function is None:
@@ -178,3 +234,15 @@ class System:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "(none)"
+
+
+def _solved(name: str, residual: Any, s: Any) -> Any:
+    """The unknowns `s` that make a `residual` zero, which is linear in them."""
+    import casadi as ca
+
+    matrix = ca.jacobian(residual, s)
+    if matrix.size1() != matrix.size2():
+        raise ValueError(f"system '{name}': {residual.numel()} residuals for {s.numel()} unknowns")
+    if ca.depends_on(matrix, s):
+        raise ValueError(f"system '{name}': the residuals are not linear in the unknowns")
+    return ca.solve(matrix, -ca.substitute(residual, s, ca.SX.zeros(s.numel())))

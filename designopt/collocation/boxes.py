@@ -1,0 +1,139 @@
+"""The numbers of a program that may change without building it anew: boxes, limits, data, signals, fixed times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.layout import Layout
+from designopt.collocation.problem import Box, Phase, ProblemError, Signal, TrajectoryProblem, ends
+from designopt.collocation.transcription import Block, Statement
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Limits of all variables (n,) and of all rows (m,), and the parameters of the program's functions. Not scaled."""
+
+    low: Vector
+    high: Vector
+    row_low: Vector
+    row_high: Vector
+    parameters: Vector
+
+
+def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]) -> Boxes:
+    """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
+
+    Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
+    """
+    low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
+    parameters = []
+    for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
+        point = statement.points[i]
+        system = phase.system
+        unknowns = point.form.unknowns if point.form else ()
+        _check_names(phase, point.names)
+        for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
+            box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
+            where = place.states[:, j] if j < point.nx else place.point[:, j]
+            low[where], high[where] = box
+            for side, given, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
+                if v.name in given:
+                    a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
+                    a, b = max(a, box[0]), min(b, box[1])
+                    if a > b:
+                        text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state"
+                        raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
+                    low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+        fixed = []
+        for name, given_time, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
+            if given_time is None:
+                continue
+            a, b = _box(f"{phase.name}: {name}", given_time)
+            if not (math.isfinite(a) or index >= 0):
+                raise ProblemError("bad_bounds", f"{phase.name}: {name}", "is not finite")
+            if index >= 0:
+                low[index], high[index] = a, b
+            else:
+                fixed.append(a)
+        if place.t0 < 0 and place.tf < 0 and not fixed[0] < fixed[1]:
+            raise ProblemError("bad_bounds", f"{phase.name}: tf", f"{fixed[1]:g} is not after t0 = {fixed[0]:g}")
+        constants = [_number(phase, name) for name in point.constant_names]
+        fractions = place.mesh.fractions[place.mesh.first :]
+        times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
+        signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
+        parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
+    variables = {v.name: v for v in problem.variables}
+    if unknown := sorted(set(problem.parameters) - set(variables)):
+        text = f"no system has this parameter; there are {', '.join(variables) or 'none'}"
+        raise ProblemError("bad_bounds", f"parameters.{unknown[0]}", text)
+    for name, index in places.parameters.items():
+        box_given = problem.parameters.get(name, (variables[name].low, variables[name].high))
+        low[index], high[index] = _box(f"parameters.{name}", box_given)
+    row_low, row_high = _row_limits(problem, blocks)
+    for (i, j), index in places.integrals.items():
+        name, integral = list(problem.phases[i].integrals.items())[j]
+        low[index], high[index] = _box(f"integrals.{name}", (integral.low, integral.high))
+    return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
+
+
+def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[Vector, Vector]:
+    lows, highs = [], []
+    for block in blocks:
+        limits = (0.0, 0.0)
+        if block.kind in ("path", "ends"):
+            name = block.names[0].split("[")[0]
+            stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
+            where = "path" if block.kind == "path" else "constraints"
+            limits = _box(f"{where}.{name}", (stated[name].low, stated[name].high))
+        lows.append(np.full(block.rows.size, limits[0]))
+        highs.append(np.full(block.rows.size, limits[1]))
+    return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
+
+
+def _box(where: str, given: Box) -> tuple[float, float]:
+    low, high = ends(given)
+    if math.isnan(low) or math.isnan(high):
+        raise ProblemError("bad_bounds", where, "is not a number")
+    if low > high or low == math.inf or high == -math.inf:
+        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}")
+    return low, high
+
+
+def _check_names(phase: Phase, names: list[str]) -> None:
+    states = [v.name for v in phase.system.states]
+    for side, given, known in (
+        ("bounds", phase.bounds, names),
+        ("initial", phase.initial, states),
+        ("final", phase.final, states),
+    ):
+        if unknown := sorted(set(given) - set(known)):
+            text = f"there is no such variable; there are {', '.join(known)}"
+            raise ProblemError("bad_bounds", f"{phase.name}: {side}.{unknown[0]}", text)
+
+
+def _number(phase: Phase, name: str) -> float:
+    value = phase.data[name]
+    if isinstance(value, Signal):
+        raise ProblemError("bad_bounds", f"{phase.name}: data.{name}", "was a number when the program was built")
+    if not math.isfinite(value):
+        raise ProblemError("bad_bounds", f"{phase.name}: data.{name}", f"is {value}")
+    return float(value)
+
+
+def _sampled(phase: Phase, name: str, fractions: Vector, times: Vector | None) -> Vector:
+    signal = phase.data[name]
+    where = f"{phase.name}: data.{name}"
+    if not isinstance(signal, Signal):
+        raise ProblemError("bad_bounds", where, "was a signal when the program was built")
+    if not signal.of_duration and times is None:
+        raise ProblemError("bad_bounds", where, "a phase with free ends needs a signal over its duration, 0 to 1")
+    try:
+        return signal.at(fractions if signal.of_duration or times is None else times)
+    except ValueError as error:
+        raise ProblemError("bad_bounds", where, str(error)) from error

@@ -1,0 +1,154 @@
+"""Where the search for a trajectory begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.collocation.boxes import Boxes
+from designopt.collocation.layout import Layout
+from designopt.collocation.problem import Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.transcription import Statement
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class Course(Protocol):
+    """The course of all variables of a phase over the fractions 0..1 of its time, which runs from `t0` to `tf`."""
+
+    @property
+    def t0(self) -> float: ...
+
+    @property
+    def tf(self) -> float: ...
+
+    def at(self, fractions: Vector) -> Mapping[str, Vector]:
+        """Values (n,) by the names of the variables; those that it leaves out are guessed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A course given by `values` (n,) of some variables at `fractions` (n,), linear between them."""
+
+    fractions: Vector
+    values: Mapping[str, Vector]
+    t0: float
+    tf: float
+
+    def at(self, fractions: Vector) -> Mapping[str, Vector]:
+        """As `Course.at`."""
+        return {n: np.asarray(np.interp(fractions, self.fractions, v)) for n, v in self.values.items()}
+
+
+def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
+    """A course from arrays (n,) over `times` (n,). Raises `ProblemError` (bad_guess) for arrays that make no sense."""
+    t = np.asarray(times, float)
+    if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
+        raise ProblemError("bad_guess", "times", "at least two finite numbers, each larger than the one before")
+    arrays = {name: np.asarray(v, float) for name, v in values.items()}
+    for name, array in arrays.items():
+        if array.shape != t.shape or not np.isfinite(array).all():
+            raise ProblemError("bad_guess", name, f"{len(t)} finite numbers are needed, as many as there are times")
+    return Sampled((t - t[0]) / (t[-1] - t[0]), arrays, float(t[0]), float(t[-1]))
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Courses by the names of phases and values of parameters; what is left out is guessed as `default_course` does."""
+
+    phases: Mapping[str, Course] = field(default_factory=dict)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+def default_course(phase: Phase, course: Course | None = None) -> Sampled:
+    """A straight line between fixed ends, the middle of finite bounds, else 0 clipped to the bounds.
+
+    The times are those of `course`, if there is one.
+    """
+    values = {}
+    for v in phase.system.states:
+        box = phase.bounds.get(v.name, (v.low, v.high))
+        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
+        known = [value for value in (start, end) if value is not None]
+        line = [_middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
+        values[v.name] = np.clip(np.array(line, float), *box)
+    others = (*phase.system.controls, *phase.system.algebraic)
+    for v in others:
+        values[v.name] = np.clip(np.zeros(2), *phase.bounds.get(v.name, (v.low, v.high)))
+    if phase.system.residual_form is not None:
+        for v in phase.system.residual_form.unknowns:
+            values[v.name] = np.clip(np.zeros(2), *phase.bounds.get(v.name, (v.low, v.high)))
+    t0 = course.t0 if course else _middle(ends(phase.t0)) if phase.t0 is not None else 0.0
+    tf = course.tf if course else _middle(ends(phase.tf))
+    return Sampled(np.array([0.0, 1.0]), values, t0, tf)
+
+
+def initial_point(
+    statement: Statement, problem: TrajectoryProblem, places: Layout, boxes: Boxes, guess: Guess
+) -> Vector:
+    """All variables (n,) at `guess`, not scaled, within their boxes.
+
+    Raises `ProblemError` (bad_guess) for names that are not there and numbers that are not finite.
+    """
+    point = np.zeros(places.size)
+    _check(problem, guess)
+    before = 0.0
+    for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
+        given = guess.phases.get(phase.name)
+        default = default_course(phase, given)
+        if phase.t0 is None and given is None:
+            default = replace(default, t0=before, tf=max(default.tf, before + 1e-3))
+        before = default.tf
+        fractions = place.mesh.fractions
+        values = {**default.at(fractions), **(given.at(fractions) if given else {})}
+        for j, name in enumerate(statement.points[i].names):
+            course = values[name]
+            if not np.isfinite(course).all():
+                raise ProblemError("bad_guess", f"{phase.name}: {name}", "is not finite everywhere")
+            if j < statement.points[i].nx:
+                point[place.states[:, j]] = course
+            else:
+                point[place.point[:, j]] = course[place.mesh.first :]
+        for index, time in ((place.t0, default.t0), (place.tf, default.tf)):
+            if index >= 0:
+                point[index] = time
+    first = {**problem.guess, **guess.parameters}
+    for name, index in places.parameters.items():
+        point[index] = first.get(name, _middle((boxes.low[index], boxes.high[index])))
+    low, high = boxes.low, boxes.high
+    return np.asarray(np.clip(point, low, high))
+
+
+def _check(problem: TrajectoryProblem, guess: Guess) -> None:
+    names = [phase.name for phase in problem.phases]
+    if unknown := sorted(set(guess.phases) - set(names)):
+        raise ProblemError("bad_guess", unknown[0], f"there is no such phase; there are {', '.join(names)}")
+    parameters = [v.name for v in problem.variables]
+    for where, given in (("guess", problem.guess), ("parameters", guess.parameters)):
+        for name, value in given.items():
+            if name not in parameters:
+                text = f"there is no such parameter; there are {', '.join(parameters) or 'none'}"
+                raise ProblemError("bad_guess", f"{where}.{name}", text)
+            if not math.isfinite(value):
+                raise ProblemError("bad_guess", f"{where}.{name}", f"is {value}")
+
+
+def _fixed(box: float | tuple[float, float] | None) -> float | None:
+    if box is None:
+        return None
+    low, high = ends(box)
+    return low if low == high else None
+
+
+def _middle(box: tuple[float, float]) -> float:
+    low, high = box
+    if math.isfinite(low) and math.isfinite(high):
+        return 0.5 * (low + high)
+    return float(np.clip(0.0, low, high))

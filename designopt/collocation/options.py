@@ -1,0 +1,89 @@
+"""How a trajectory problem is to be solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from designopt.collocation.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.scheme import DEGREES, Scheme, hermite_simpson, radau, trapezoidal
+
+#: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
+FINE = 1e-6
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
+
+    ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `greatest_degree` first
+    (Patterson, Hager, Rao 2015).
+    """
+
+    tolerance: float = 1e-5
+    method: Literal["split", "hp"] = "split"
+    rounds: int = 8
+    greatest_degree: int = 8
+
+
+@dataclass(frozen=True)
+class Options:
+    """Scheme, mesh and solver settings.
+
+    `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement. `degree` is of radau, None: 3, or
+    5 where refinement asks for less than 1e-6. `intervals` is per phase. `form` auto takes the residual form of
+    systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s. `scales`
+    replace automatic scales of variables by name. `starts` solves from so many perturbed guesses, drawn from `seed`.
+    `check` simulates the result anew. `compile` is about the functions of a point.
+    """
+
+    scheme: Literal["auto", "trapezoidal", "hermite_simpson", "radau"] = "auto"
+    intervals: int = 50
+    degree: int | None = None
+    midpoint_control: Literal["free", "linear"] = "free"
+    defects: Literal["integral", "differential"] = "integral"
+    form: Literal["auto", "explicit", "residual"] = "auto"
+    refine: Refinement | None = None
+    tolerance: float = 1e-8
+    acceptable_tolerance: float = 1e-6
+    max_iterations: int = 1000
+    time_limit: float | None = None
+    hessian: Literal["exact", "lbfgs"] = "exact"
+    compile: Literal["auto", "never", "always"] = "auto"
+    scales: Mapping[str, float] = field(default_factory=dict)
+    starts: int = 1
+    seed: int = 0
+    check: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}, not at least {least}")
+        for name in ("tolerance", "acceptable_tolerance", "time_limit"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < float("inf"):
+                raise ValueError(f"{name} is {value}, not positive and finite")
+        if self.degree is not None and self.degree not in DEGREES:
+            raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
+        if bad := [name for name, value in self.scales.items() if not 0.0 < value < float("inf")]:
+            raise ValueError(f"scales.{bad[0]} is {self.scales[bad[0]]}, not positive and finite")
+
+    def scheme_for(self, problem: TrajectoryProblem) -> Scheme:
+        """The scheme of all intervals at the beginning."""
+        name = self.scheme
+        if name == "auto":
+            needs = self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+            name = "radau" if needs or self.degree is not None else "hermite_simpson"
+        if name == "trapezoidal":
+            return trapezoidal()
+        if name == "hermite_simpson":
+            return hermite_simpson(linear_midpoint=self.midpoint_control == "linear")
+        fine = self.refine is not None and self.refine.tolerance < FINE
+        return radau(self.degree or (5 if fine else 3), differential=self.defects == "differential")
+
+    def residual_for(self, problem: TrajectoryProblem) -> bool:
+        """Whether the residual form is used. Raises `ProblemError` where it is asked for and there is none."""
+        if self.form == "residual" and all(phase.system.residual_form is None for phase in problem.phases):
+            raise ProblemError("bad_statement", "form", "no system of the problem has a residual form")
+        return self.form != "explicit"

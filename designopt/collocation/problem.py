@@ -1,0 +1,226 @@
+"""What is asked of a trajectory problem: phases of systems, what limits them, what it costs.
+
+Every quantity is stated by a function of named symbols: on the way ``v["angle"]`` (states, controls, algebraic
+variables, unknown rates, parameters, data and outputs of the phase's system, and ``v.time``), at the ends
+``e.initial["angle"]``, ``e.final["angle"]``, ``e.t0``, ``e.tf``, ``e.integral["effort"]``, ``e["stiffness"]``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.dynamics.system import System, Variable
+
+#: A value that is fixed, or the range in which it is free.
+Box = float | tuple[float, float]
+
+
+class ProblemError(ValueError):
+    """A statement that cannot be solved as it stands: `status` as in `Status`, `where` the field it is about."""
+
+    def __init__(self, status: str, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.status = status
+        self.where = where
+
+
+class Symbols(Mapping[str, Any]):
+    """Named scalar expressions of a point in time; `time` is its own (s)."""
+
+    def __init__(self, named: Mapping[str, Any], time: Any) -> None:
+        self._named = named
+        self.time = time
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._named[name]
+        except KeyError:
+            raise KeyError(f"there is no '{name}'; there are {', '.join(self._named)}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+
+@dataclass(frozen=True)
+class PhaseEnds:
+    """What is known of a phase at its ends: states, times, integrals, and the data that are numbers."""
+
+    initial: Symbols
+    final: Symbols
+    t0: Any
+    tf: Any
+    integral: Mapping[str, Any]
+    data: Mapping[str, Any]
+
+    @property
+    def duration(self) -> Any:
+        """tf - t0."""
+        return self.tf - self.t0
+
+
+class Ends:
+    """The ends of all phases: ``e.phase["flight"].final["height"]``, and parameters ``e["stiffness"]``.
+
+    Of a problem with one phase `initial`, `final`, `t0`, `tf`, `duration`, `integral` and `data` are that one's.
+    """
+
+    def __init__(self, phases: Mapping[str, PhaseEnds], parameters: Mapping[str, Any]) -> None:
+        self.phase = phases
+        self.parameters = parameters
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parameters[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or len(self.phase) != 1:
+            raise AttributeError(f"several phases: say e.phase[...].{name}")
+        return getattr(next(iter(self.phase.values())), name)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
+
+    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`. `unit` is that of the value and limits.
+    """
+
+    value: Callable[[Any], Any]
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Integral:
+    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own."""
+
+    value: Callable[[Symbols], Any]
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A measured course of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
+
+    Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
+    """
+
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    of_duration: bool = False
+
+    def __post_init__(self) -> None:
+        times, values = np.asarray(self.times, float), np.asarray(self.values, float)
+        if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
+            raise ValueError(f"a signal has at least two times and as many values, not {times.shape}, {values.shape}")
+        if not (np.isfinite(times).all() and np.isfinite(values).all() and (np.diff(times) > 0.0).all()):
+            raise ValueError("times of a signal rise, and all its numbers are finite")
+
+    def at(self, times: ArrayLike) -> NDArray[np.float64]:
+        """Values at times; raises `ValueError` outside the signal."""
+        from scipy.interpolate import make_interp_spline
+
+        asked = np.asarray(times, float)
+        span = self.times[-1] - self.times[0]
+        if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
+            raise ValueError(
+                f"the signal is known from {self.times[0]:g} to {self.times[-1]:g},"
+                f" not from {asked.min():g} to {asked.max():g}"
+            )
+        spline = make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
+        return np.asarray(spline(np.clip(asked, self.times[0], self.times[-1])), float)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of time with one system.
+
+    `t0` and `tf` are numbers or ranges; a `t0` of None is the end of the phase before. `bounds` replace the ranges of
+    the system's variables (states, controls, algebraic variables, unknown rates), `initial` and `final` hold the states
+    at the ends. `path` constraints hold at every collocation point. `data` gives every data entry of the system a
+    number or a `Signal`.
+    """
+
+    system: System
+    tf: Box
+    t0: Box | None = 0.0
+    name: str = "motion"
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    initial: Mapping[str, Box] = field(default_factory=dict)
+    final: Mapping[str, Box] = field(default_factory=dict)
+    path: Mapping[str, Constraint] = field(default_factory=dict)
+    integrals: Mapping[str, Integral] = field(default_factory=dict)
+    data: Mapping[str, float | Signal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrajectoryProblem:
+    """Minimise `cost` over the trajectories of all phases and the parameters.
+
+    `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost that are to be shown, `figures`
+    whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
+    that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
+    of the range.
+    """
+
+    phases: Sequence[Phase]
+    cost: Callable[[Ends], Any]
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
+    parameters: Mapping[str, Box] = field(default_factory=dict)
+    guess: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
+    figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        phases: list[Phase] = []
+        for phase in self.phases:
+            if phase.t0 is None:  # the end of the phase before, which may be a number
+                if not phases:
+                    raise ProblemError("bad_bounds", f"phase {phase.name}", "there is no phase before it: give t0")
+                before = ends(phases[-1].tf)
+                phase = replace(phase, t0=None if before[0] < before[1] else before[0])
+            phases.append(phase)
+        object.__setattr__(self, "phases", tuple(phases))
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The parameters of all systems, each once."""
+        found: dict[str, Variable] = {}
+        for phase in self.phases:
+            for v in phase.system.parameters:
+                found.setdefault(v.name, v)
+        return tuple(found.values())
+
+
+def ends(box: Box) -> tuple[float, float]:
+    """Lower and upper end of a box."""
+    low, high = box if isinstance(box, tuple) else (box, box)
+    return float(low), float(high)
+
+
+def periodic(
+    names: Sequence[str], *, mirror: Mapping[str, str] | None = None, signs: Mapping[str, float] | None = None,
+    offsets: Mapping[str, float] | None = None,
+) -> Constraint:  # fmt: skip
+    """A motion of one phase that begins as it ends: final[name] = sign * initial[mirror of name] + offset."""
+    mirror, signs, offsets = mirror or {}, signs or {}, offsets or {}
+
+    def value(e: Ends) -> Any:
+        import casadi as ca
+
+        return ca.vertcat(
+            *(e.final[n] - signs.get(n, 1.0) * e.initial[mirror.get(n, n)] - offsets.get(n, 0.0) for n in names)
+        )
+
+    return Constraint(value, 0.0, 0.0)

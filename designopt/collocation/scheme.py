@@ -1,0 +1,153 @@
+"""Collocation schemes: what distinguishes one from another is data, not code.
+
+On an interval of length h a scheme has points c_0 = 0 < ... < c_m = 1. Its defects are
+
+    sum_r P[i, r] x_r - h sum_r Q[i, r] f_r = 0,   i = 1..m,   r = 0..m
+
+with f the rates of the states; the quadrature of g is h sum_r w_r g_r. Sources: Betts, Practical Methods for Optimal
+Control and Estimation, 2010 (trapezoidal, Hermite-Simpson); Kelly, SIAM Review 59 (2017) 849; Hairer and Wanner,
+Solving ODE II, 1996, section IV.5 (Radau IIA).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+SchemeName = Literal["trapezoidal", "hermite_simpson", "radau"]
+
+#: Degrees of the Radau scheme.
+DEGREES = range(1, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Scheme:
+    """One scheme on the unit interval.
+
+    `order` is that of the error of the states at the nodes. `points` (m+1,), `P` and `Q` (m, m+1), `weights` (m+1,) as
+    in the module's text. `starts` tells whether the left end is a collocation point; where it is not, controls and
+    algebraic variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero.
+    `degree` is that of the Radau scheme, 0 for others.
+    """
+
+    name: SchemeName
+    order: int
+    points: Matrix
+    P: Matrix
+    Q: Matrix
+    weights: Matrix
+    starts: bool
+    control_rows: Matrix
+    degree: int = 0
+
+    @property
+    def steps(self) -> int:
+        """m, the number of points beyond the left end."""
+        return len(self.points) - 1
+
+    @property
+    def collocated(self) -> Matrix:
+        """The points at which the equations hold."""
+        return self.points if self.starts else self.points[1:]
+
+    def states_at(self, tau: Matrix) -> tuple[Matrix, Matrix]:
+        """How states at `tau` (n,) in [0, 1] follow from those at the points and from h times their rates.
+
+        Two matrices (n, m+1): the Lagrange polynomial of a Radau scheme, the cubic of Hermite-Simpson, the quadratic
+        of the trapezoidal rule (Kelly 2017, sections 3.4 and 4.4).
+        """
+        tau = np.asarray(tau, dtype=float)
+        if self.name == "radau":
+            values = lagrange(self.points, tau)
+            return values, np.zeros_like(values)
+        one = np.ones_like(tau)
+        if self.name == "trapezoidal":
+            rates = np.stack([tau - 0.5 * tau**2, 0.5 * tau**2], axis=1)
+            return np.stack([one, 0.0 * tau], axis=1), rates
+        # x0 + integral of the quadratic through the three rates
+        rates = np.stack(
+            [
+                tau - 1.5 * tau**2 + 2.0 / 3.0 * tau**3,
+                2.0 * tau**2 - 4.0 / 3.0 * tau**3,
+                -0.5 * tau**2 + 2.0 / 3.0 * tau**3,
+            ],
+            axis=1,
+        )
+        return np.stack([one, 0.0 * tau, 0.0 * tau], axis=1), rates
+
+    def controls_at(self, tau: Matrix) -> Matrix:
+        """How controls at `tau` (n,) follow from those at the points (n, m+1): the polynomial through them."""
+        tau = np.asarray(tau, dtype=float)
+        if self.starts:
+            return lagrange(self.points, tau)
+        return np.concatenate([np.zeros((len(tau), 1)), lagrange(self.points[1:], tau)], axis=1)
+
+
+def lagrange(points: Matrix, tau: Matrix) -> Matrix:
+    """Values (n, k) at `tau` (n,) of the Lagrange polynomials on `points` (k,)."""
+    values = np.ones((len(tau), len(points)))
+    for j, own in enumerate(points):
+        for i, other in enumerate(points):
+            if i != j:
+                values[:, j] *= (tau - other) / (own - other)
+    return values
+
+
+def derivative_matrix(points: Matrix) -> Matrix:
+    """D[j, r], the derivative at point j of the Lagrange polynomial r on `points` (k,)."""
+    difference = points[:, None] - points[None, :]
+    np.fill_diagonal(difference, 1.0)
+    barycentric = 1.0 / difference.prod(axis=1)
+    D: Matrix = barycentric[None, :] / barycentric[:, None] / difference
+    np.fill_diagonal(D, 0.0)
+    np.fill_diagonal(D, -D.sum(axis=1))
+    return D
+
+
+def trapezoidal() -> Scheme:
+    """Order 2, linear controls."""
+    return Scheme(
+        "trapezoidal", 2, np.array([0.0, 1.0]), np.array([[-1.0, 1.0]]), np.array([[0.5, 0.5]]), np.array([0.5, 0.5]),
+        True, np.empty((0, 2)),
+    )  # fmt: skip
+
+
+def hermite_simpson(*, linear_midpoint: bool = False) -> Scheme:
+    """Order 4 in its separated form, quadratic controls; with `linear_midpoint` they are linear on each interval."""
+    return Scheme(
+        "hermite_simpson",
+        4,
+        np.array([0.0, 0.5, 1.0]),
+        np.array([[-0.5, 1.0, -0.5], [-1.0, 0.0, 1.0]]),
+        np.array([[1.0, 0.0, -1.0], [4.0 / 3.0, 16.0 / 3.0, 4.0 / 3.0]]) / 8.0,
+        np.array([1.0, 4.0, 1.0]) / 6.0,
+        True,
+        np.array([[-0.5, 1.0, -0.5]]) if linear_midpoint else np.empty((0, 3)),
+    )
+
+
+@lru_cache(maxsize=32)
+def radau(degree: int, *, differential: bool = False) -> Scheme:
+    """Legendre-Gauss-Radau of a degree 1..9, order 2 degree - 1, in its integral form unless `differential`.
+
+    Raises `ValueError` for another degree.
+    """
+    if degree not in DEGREES:
+        raise ValueError(f"degree is {degree}, not one of {DEGREES.start} to {DEGREES.stop - 1}")
+    import casadi as ca
+
+    inner = np.array(ca.collocation_points(degree, "radau"))
+    points = np.concatenate([[0.0], inner])
+    D = derivative_matrix(points)[1:]
+    A = np.linalg.inv(D[:, 1:])
+    weights = np.concatenate([[0.0], A[-1]])  # the last row of A is the quadrature over the interval
+    if differential:
+        P, Q = D, np.hstack([np.zeros((degree, 1)), np.eye(degree)])
+    else:
+        P, Q = np.hstack([-np.ones((degree, 1)), np.eye(degree)]), np.hstack([np.zeros((degree, 1)), A])
+    return Scheme("radau", 2 * degree - 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)

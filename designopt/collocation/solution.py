@@ -1,0 +1,133 @@
+"""What solving a trajectory problem gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.collocation.guess import Guess
+from designopt.collocation.mesh import Mesh
+from designopt.collocation.status import Status
+
+Vector = NDArray[np.float64]
+Kind = Literal["state", "unknown", "control", "algebraic"]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseSolution:
+    """The course of all variables of a phase.
+
+    `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
+    `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
+    of the states. Where the scheme has no collocation point at the left end, controls, algebraic variables and
+    unknown rates are extrapolated there. `costates` (slots,) belong to the states, `path` (points,) holds the path
+    constraints, `integrals` the integrals by name. `error` (intervals,) is the estimate of the relative error.
+    """
+
+    name: str
+    mesh: Mesh
+    t0: float
+    tf: float
+    times: Vector
+    values: Mapping[str, Vector]
+    rates: Mapping[str, Vector]
+    kinds: Mapping[str, Kind]
+    units: Mapping[str, str]
+    bounds: Mapping[str, tuple[float, float]]
+    path: Mapping[str, Vector] = field(default_factory=dict)
+    integrals: Mapping[str, float] = field(default_factory=dict)
+    costates: Mapping[str, Vector] = field(default_factory=dict)
+    error: Vector = field(default_factory=lambda: np.empty(0))
+
+    def at(self, fractions: Vector) -> dict[str, Vector]:
+        """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
+        intervals, places = self.mesh.interval_of(fractions)
+        found = {name: np.empty(len(intervals)) for name in self.values}
+        duration = self.tf - self.t0
+        for scheme, some in self.mesh.groups:
+            rows = np.flatnonzero(np.isin(intervals, some))
+            if not len(rows):
+                continue
+            k = intervals[rows]
+            slots = self.mesh.bases[k][:, None] + np.arange(scheme.steps + 1)
+            of_values, of_rates = scheme.states_at(places[rows])
+            of_controls = scheme.controls_at(places[rows])
+            h = (duration * self.mesh.widths[k])[:, None]
+            for name, values in self.values.items():
+                if self.kinds[name] == "state":
+                    rates = self.rates[name][slots]
+                    found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
+                else:
+                    found[name][rows] = (of_controls * values[slots]).sum(axis=1)
+        return found
+
+    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+        """Values by name at `times` (n,) within the phase. Raises `ValueError` for other times."""
+        t = np.atleast_1d(np.asarray(times, float))
+        fractions = (t - self.t0) / (self.tf - self.t0)
+        if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
+            raise ValueError(f"times lie between {self.t0:g} and {self.tf:g}")
+        return self.at(np.clip(fractions, 0.0, 1.0))
+
+    def of_kind(self, kind: Kind) -> list[str]:
+        """Names of the variables of one kind, in their order."""
+        return [name for name, k in self.kinds.items() if k == kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
+
+    x: Vector
+    of_rows: Vector
+    of_bounds: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of a solve, of a failed one too: then the last iterate.
+
+    `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
+    `parameter_multipliers` (d objective / d value of the bound that holds it). `violation` is the largest of all
+    constraints, relative to their scales. `history` has arrays (iterations + 1,): objective, primal, dual, barrier,
+    step. `timing` in s by what was done. `data_sensitivity` is d objective / d of data that are numbers, by
+    "phase.name".
+    """
+
+    status: Status
+    message: str
+    objective: float
+    terms: Mapping[str, float]
+    figures: Mapping[str, float]
+    phases: Mapping[str, PhaseSolution]
+    parameters: Mapping[str, float]
+    parameter_bounds: Mapping[str, tuple[float, float]]
+    parameter_units: Mapping[str, str]
+    parameter_multipliers: Mapping[str, float]
+    violation: float
+    iterations: int
+    history: Mapping[str, Vector]
+    timing: Mapping[str, float]
+    iterate: Iterate
+    warnings: tuple[str, ...] = ()
+    data_sensitivity: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def success(self) -> bool:
+        """Whether the result may be used."""
+        return self.status.success
+
+    @property
+    def phase(self) -> PhaseSolution:
+        """The only phase. Raises `ValueError` where there are several."""
+        if len(self.phases) != 1:
+            raise ValueError(f"several phases: {', '.join(self.phases)}")
+        return next(iter(self.phases.values()))
+
+    def to_guess(self) -> Guess:
+        """This result as a guess, on any mesh."""
+        return Guess(dict(self.phases), dict(self.parameters))
