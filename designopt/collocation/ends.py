@@ -136,7 +136,7 @@ def end_functions(points: Sequence[Point], symbols_of: EndSymbols, places: Layou
     gradient: Any = ca.jacobian(cost, v)
     jacobian: Any = ca.jacobian(rows, v)
     mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
-    hessian = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
+    hessian: Any = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
 
     def nonzeros(matrix: Any) -> Any:
         return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes, boxes
+from designopt.collocation.evaluate import cost_at, integrals_at
 from designopt.collocation.guess import Guess, initial_point
-from designopt.collocation.layout import layout
+from designopt.collocation.layout import Layout, layout
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.options import Options
 from designopt.collocation.problem import TrajectoryProblem
@@ -64,9 +65,11 @@ class Program:
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
         guess = guess or Guess()
         given = boxes(self.statement, problem, places, ())
-        x = initial_point(self.statement, problem, places, given, guess)
+        x = self._first(problem, places, given, guess)
         scale, shift = scales(self.statement, places, given, x, options.scales)
-        self.transcription = transcribe(self.statement, self.meshes, scale, shift, 1.0, places)
+        cost = cost_at(self.statement, places, x, given.parameters)
+        cost_scale = 1.0 / max(1.0, abs(cost)) if np.isfinite(cost) else 1.0
+        self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
         self.timing = {"model": stated - begin, "build": time.perf_counter() - stated}
         self._solvers: dict[bool, Any] = {}
 
@@ -125,8 +128,17 @@ class Program:
             x = previous.iterate.x
         else:
             start = guess or (previous.to_guess() if previous else Guess())
-            x = (initial_point(self.statement, problem, made.layout, given, start) - made.shift) / made.scale
+            x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
         return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None)
+
+    def _first(self, problem: TrajectoryProblem, places: Layout, given: Boxes, guess: Guess) -> Vector:
+        """All variables (n,) at the guess, not scaled; integrals have the values that it gives them."""
+        x = initial_point(self.statement, problem, places, given, guess)
+        if places.integrals:
+            integrals = integrals_at(self.statement, places, x, given.parameters)
+            for (phase, number), index in places.integrals.items():
+                x[index] = np.nan_to_num(integrals[phase][number])
+        return x
 
     def _run(self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None) -> Solution:
         made = self.transcription

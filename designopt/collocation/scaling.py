@@ -21,7 +21,8 @@ def scales(
     statement: Statement, places: Layout, boxes: Boxes, guess: Vector, given: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
     """Scale and shift (n,) of all variables: half the range and its middle where the box is finite and no wider than
-    `WIDEST`, else the largest guess, at least 1, and 0. `given` scales win, by name.
+    `WIDEST`, else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales win, by
+    name.
     """
     scale, shift = np.ones(places.size), np.zeros(places.size)
     named = set()
@@ -41,6 +42,9 @@ def scales(
         named.add(name)
         one = np.array([index])
         _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
+    for index in places.integrals.values():
+        one = np.array([index])
+        _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
     if unknown := sorted(set(given) - named):
         raise ValueError(f"scales: there is no variable '{unknown[0]}'; there are {', '.join(sorted(named))}")
     return scale, shift
