@@ -139,7 +139,7 @@ def end_functions(points: Sequence[Point], symbols_of: EndSymbols, places: Layou
     hessian: Any = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
 
     def nonzeros(matrix: Any) -> Any:
-        return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)
+        return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
     G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
     return EndFunctions(

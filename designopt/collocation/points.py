@@ -199,7 +199,7 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any) -> Any:
 def _nonzeros(matrix: Any) -> Any:
     import casadi as ca
 
-    return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)
+    return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
 
 def _columns(sparsity: Any) -> Indices:
