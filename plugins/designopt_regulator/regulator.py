@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +102,64 @@ def to_series(kp: float, ti: float, td: float) -> tuple[float, float, float]:
     return kp * (1.0 + root) / 2.0, ti * (1.0 + root) / 2.0, ti * (1.0 - root) / 2.0
 
 
+class Law(NamedTuple):
+    """The difference equations of the regulator (specification, section 3), with the numbers that they need.
+
+    Stated once, for the module `m` that computes: with numpy the numbers are arrays (n,), with casadi symbols.
+    """
+
+    kp: Any
+    ki: Any  # of one sample
+    kd: Any  # of one sample
+    kt: Any  # of one sample
+    forget: Any
+    off: Any  # 1 - b
+    origin: Any  # the measurement at rest
+
+    @classmethod
+    def of(cls, settings: PID, origin: Vector) -> Law:
+        """Of n regulators that rest at measurements `origin` (n,)."""
+        T = settings.sample_time
+        forget = settings.tf / (settings.tf + T)
+        return cls(
+            kp=settings.kp,
+            ki=T * settings.kp / settings.ti,
+            kd=settings.kp * settings.td * (1.0 - forget) / T,
+            kt=T / settings.tt,
+            forget=forget,
+            off=1.0 - settings.b,
+            origin=origin,
+        )
+
+    def sample(
+        self, m: Any, memory: Memory, r: Any, y: Any, *, scale: Any = 1.0, feed: Any = 0.0, angle: bool = False
+    ) -> tuple[Any, Any, Memory]:
+        """Output clipped to ±1, output before clipping, and memory after a sample of reference `r`, measurement `y`.
+
+        `scale` multiplies kp (gain schedule), `feed` is added to the output, an error of `angle` is wrapped.
+        """
+        e = wrapped(m, r - y) if angle else r - y
+        D = self.forget * memory.derivative - self.kd * scale * (y - memory.measured)
+        # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
+        raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D + feed
+        output = m.fmax(m.fmin(raw, 1.0), -1.0)
+        integral = memory.integral + (self.ki * scale * e + self.kt * (output - raw))
+        return output, raw, Memory(D, integral, y)
+
+
+class Memory(NamedTuple):
+    """What a regulator keeps from one sample to the next."""
+
+    derivative: Any
+    integral: Any
+    measured: Any
+
+    @classmethod
+    def at_rest(cls, y: Any, u: Any) -> Memory:
+        """At measurement `y` and output `u`, without bump."""
+        return cls(0.0 * y, u, y)
+
+
 class Running:
     """n regulators at work. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
 
@@ -109,63 +167,27 @@ class Running:
     """
 
     def __init__(self, settings: PID, y: Vector, u: Vector, *, angle: bool = False) -> None:
-        T = settings.sample_time
-        self._kp = settings.kp
-        self._a = settings.tf / (settings.tf + T)
-        self._kd = settings.kp * settings.td * (1.0 - self._a) / T
-        self._ki = T * settings.kp / settings.ti
-        self._kt = T / settings.tt
-        self._off = 1.0 - settings.b
-        self._angle = angle
-        self._origin = y.copy()
-        self._last = y.copy()
-        self._D = np.zeros_like(y)
-        self._I = u.copy()
-        self._work = np.empty((2, len(y)))
+        self._law, self._angle = Law.of(settings, y.copy()), angle
+        self._memory = Memory.at_rest(y.copy(), u.copy())
         self.raw = u.copy()
         self.output = u.copy()
 
-    def sample(self, r: Vector, y: Vector, scale: Vector | None = None) -> Vector:
+    def sample(self, r: Vector, y: Vector, scale: Vector | float = 1.0) -> Vector:
         """The output for reference `r` and measurement `y` of this sample; `scale` multiplies kp (gain schedule).
 
-        An error of `angle` is wrapped to (-pi, pi]. The array that comes back is overwritten by the next sample.
+        An error of `angle` is wrapped to (-pi, pi].
         """
-        e, step = self._work
-        np.subtract(r, y, out=e)
-        if self._angle:
-            wrap(e)
-        np.subtract(y, self._last, out=step)
-        self._last[:] = y
-        step *= self._kd
-        if scale is not None:
-            step *= scale
-        self._D *= self._a
-        self._D -= step
-        # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
-        np.subtract(r, self._origin, out=self.raw)
-        self.raw *= self._off
-        np.subtract(e, self.raw, out=self.raw)
-        self.raw *= self._kp
-        if scale is not None:
-            self.raw *= scale
-        self.raw += self._I
-        self.raw += self._D
-        np.clip(self.raw, -1.0, 1.0, out=self.output)
-        e *= self._ki
-        if scale is not None:
-            e *= scale
-        self._I += e
-        np.subtract(self.output, self.raw, out=e)
-        e *= self._kt
-        self._I += e
+        self.output, self.raw, self._memory = self._law.sample(
+            np, self._memory, r, y.copy(), scale=scale, angle=self._angle
+        )
         return self.output
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Put the states of these rows to rest."""
-        self._D[rows] = self._I[rows] = self._last[rows] = 0.0
+        for state in self._memory:
+            state[rows] = 0.0
 
 
-def wrap(angle: Vector) -> None:
-    """Bring angles (rad) to (-pi, pi], in place; those that are there already keep every bit."""
-    if not (np.abs(angle) <= np.pi).all():
-        angle -= 2.0 * np.pi * np.ceil((angle - np.pi) / (2.0 * np.pi))
+def wrapped(m: Any, angle: Any) -> Any:
+    """An angle (rad) brought to (-pi, pi]; one that is there already keeps every bit."""
+    return angle - 2.0 * np.pi * m.ceil((angle - np.pi) / (2.0 * np.pi))

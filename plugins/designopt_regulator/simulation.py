@@ -2,28 +2,33 @@
 
 Classical Runge-Kutta of order 4 with a fixed step that divides the sample time. Commands are held over a sample and
 delayed by whole steps, so that they change only between steps. No number of a row depends on another row: results are
-the same bits however rows are put together.
+the same bits however rows are put together. What is computed is stated in `step` and `vehicle`; it runs as machine
+code, or with numpy where there is no C compiler: the two differ in the last digits only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from numpy import add, multiply
 from numpy.typing import NDArray
 
 from designopt.plugin import Quantity
 from designopt_regulator import vehicle
-from designopt_regulator.quality import Quality, Times, Watch
-from designopt_regulator.regulator import PID, Running
+from designopt_regulator.quality import Quality, Times, quality, trapezoids
+from designopt_regulator.regulator import PID, Law, Memory
+from designopt_regulator.step import Asked, Gain, Loops, Measured, leaves, like, runge_kutta, sample
+from designopt_regulator.step_compiled import CompiledLoops, compiled
+from designopt_regulator.vehicle import State
 
 Vector = NDArray[np.float64]
 Loop = Literal["speed", "course"]
 
 _LIMIT = 1e3  # speed (m/s) or course (rad) beyond which a row has diverged
+_ROWS = 32  # that are run and judged together: their records stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -105,164 +110,211 @@ def simulate(
     schedule: Schedule | None = None,
     watched: Collection[Loop] = ("speed", "course"),
     trace: bool = False,
+    machine_code: bool = True,
 ) -> Runs:
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
     Both regulators have the same sample time, of which `substeps` integration steps are made. All arrays have n rows.
-    `watched` are the loops whose quality is wanted.
+    `watched` are the loops whose quality is wanted. Without `machine_code` numpy computes in any case.
     """
+    setup = _setup(plant, speed_regulator, course_regulator, manoeuvre, delay_steps, substeps, schedule)
+    code = compiled(setup.loops, len(setup.start)) if machine_code else None
+    n = len(plant)
+    parts = []
     with np.errstate(all="ignore"):  # of rows that diverge; they are found by what they have become
-        batch = _Batch(plant, speed_regulator, course_regulator, manoeuvre, delay_steps, substeps, schedule)
-        return batch.run(watched, trace)
+        for first in range(0, n, _ROWS):
+            rows = setup.rows(slice(first, first + _ROWS))
+            record = _by_numpy(rows) if code is None else _by_machine(rows, code)
+            parts.append(_judged(rows, record, watched, trace))
+    return _joined(parts)
 
 
-class _Batch:
-    def __init__(
-        self,
-        plant: vehicle.Plant,
-        speed_regulator: PID,
-        course_regulator: PID,
-        manoeuvre: Manoeuvre,
-        delay_steps: NDArray[np.int64],
-        substeps: int,
-        schedule: Schedule | None,
-    ) -> None:
-        m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
-        self.plant, self.manoeuvre, self.substeps, self.schedule = plant, m, substeps, schedule
-        self.sample_time, self.h = T, T / substeps
-        self.samples = round(m.horizon / T)
-        trim = vehicle.trim(plant, m.speed)
-        self._trim, self._rest = trim, np.zeros(n)
-        self.speed_loop = Running(speed_regulator, m.speed, trim)
-        self.course_loop = Running(course_regulator, self._rest, self._rest, angle=True)
-        self.rates = vehicle.Rates(plant)
-        self._arm = 0.5 * plant.track_distance
-        self.load = np.zeros((2, n))
-        self.states = np.zeros((substeps + 1, 5, n))  # of one sample
-        self.states[0, 0] = m.speed
-        self.states[0, 3:] = plant.greatest_force * trim
-        self._commands(plant.greatest_force * trim, np.asarray(delay_steps))
-        self._columns = [vehicle.Columns.of(x) for x in self.states]
-        self._parts = np.array(self.h), np.array(0.5 * self.h), np.array(1.0 / 3.0)
-        self._stages = [vehicle.Columns.of(x) for x in np.empty((4, 5, n))]
-        self._energy, self._sharp = np.zeros(n), np.zeros(n)
-        self.failed = np.zeros(n, bool)
-        self.ended = np.full(n, m.horizon)
+class _Setup(NamedTuple):
+    """Runs of n rows as they begin; arrays (n,)."""
 
-    def _commands(self, trim: Vector, delay: NDArray[np.int64]) -> None:
-        """The commands (N) of all samples, those before the first being of trim, and who hears of one at which step."""
-        self.lead = int(-(-delay.max() // self.substeps))
-        self.history = np.empty((self.samples + self.lead, 2, len(trim)))
-        self.history[: self.lead] = trim
-        self.late = [(delay - j) // self.substeps for j in range(self.substeps)]
-        self.heard = [np.flatnonzero((delay - j) % self.substeps == 0) for j in range(self.substeps)]
-        self.command = np.empty((2, len(trim)))
-        self.command[:] = trim
+    loops: Loops
+    start: State
+    memory: tuple[Memory, Memory]
+    trim: tuple[Vector, Vector]
+    before: tuple[Vector, Vector]
+    after: tuple[Vector, Vector]
+    load: tuple[Vector, Vector, Vector]
+    delay: NDArray[np.int64]
+    times: Times
+    samples: int
 
-    def run(self, watched: Collection[Loop], trace: bool) -> Runs:
-        m, n = self.manoeuvre, len(self.plant)
-        step_sample, load_sample = round(m.step_at / self.sample_time), round(m.load_at / self.sample_time)
-        watches = self._watches(watched)
-        kept = np.empty((7, self.samples + 1, n)) if trace else None
-        for sample in range(self.samples):
-            if sample == load_sample:
-                self.load[0], self.load[1] = -self.plant.weight * m.grade, m.moment
-            x = self.states[0]
-            self._sharp += self._arm * np.abs(x[1]) > np.abs(x[0])
-            stepped = sample >= step_sample
-            speed_reference = m.target_speed if stepped else m.speed
-            course_reference = m.turn if stepped else self._rest
-            u = self.speed_loop.sample(speed_reference, x[0])
-            w = self.course_loop.sample(
-                course_reference, x[2], None if self.schedule is None else self.schedule.factor(x[0])
+    def rows(self, which: slice) -> _Setup:
+        """Some of the rows."""
+        parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
+        return self._replace(**{name: like(part, (a[which] for a in leaves(part))) for name, part in parts.items()})
+
+
+class _Record(NamedTuple):
+    """What n runs did: at the steps (n, steps + 1), and the commands (n, samples)."""
+
+    speed: Vector
+    yaw_rate: Vector
+    course: Vector
+    power: Vector
+    commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, course, before clipping
+    final: Vector  # (states, n)
+    ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
+
+
+def _setup(
+    plant: vehicle.Plant,
+    speed_regulator: PID,
+    course_regulator: PID,
+    manoeuvre: Manoeuvre,
+    delay_steps: NDArray[np.int64],
+    substeps: int,
+    schedule: Schedule | None,
+) -> _Setup:
+    m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
+    rest = np.zeros(n)
+    trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
+    gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.least_speed))
+    forces = [plant.greatest_force * (trim + side * difference) for side in (-1.0, 1.0)]
+    loops = Loops(
+        motion=vehicle.Motion.of(plant),
+        speed=Law.of(speed_regulator, m.speed),
+        course=Law.of(course_regulator, rest),
+        schedule=gain,
+        forward=np.ones(n),
+        rate_gain=rest,
+        greatest_force=plant.greatest_force,
+    )
+    return _Setup(
+        loops=loops,
+        start=(m.speed, rest, rest, *forces),
+        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(rest, difference)),
+        trim=(trim, difference),
+        before=(m.speed, rest),
+        after=(m.target_speed, m.turn),
+        load=(-plant.weight * m.grade, m.moment, rest),
+        delay=np.asarray(delay_steps),
+        times=Times(m.step_at, m.load_at, T, substeps),
+        samples=round(m.horizon / T),
+    )
+
+
+def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
+    """The runs as machine code does them."""
+    n, times, samples = len(rows.delay), rows.times, rows.samples
+    nodes = samples * times.substeps + 1
+    motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(rows.start)))
+    ended = np.zeros(n, np.dtype("l"))
+    numbers, start, memory, before, after, load = (
+        np.stack(list(leaves(part)), axis=1)
+        for part in (rows.loops, rows.start, rows.memory, rows.before, rows.after, rows.load)
+    )
+    code.run(
+        {
+            "rows": n,
+            "samples": samples,
+            "substeps": times.substeps,
+            "step_at": round(times.step_at / times.sample_time),
+            "load_at": round(times.load_at / times.sample_time),
+            "h": times.sample_time / times.substeps,
+            "bound": _LIMIT,
+        },
+        [numbers, start, memory, before, after, load, rows.delay.astype("l"), None],
+        [motion, commands, final, ended, np.empty(2 * (samples + 1))],
+    )
+    final[ended > 0] = 0.0
+    tracks = (commands[:, 0], commands[:, 1], commands[:, 2], commands[:, 3])
+    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T, ended)
+
+
+def _by_numpy(rows: _Setup) -> _Record:
+    """The runs as numpy does them, all rows side by side."""
+    loops, motion, times, samples = rows.loops, rows.loops.motion, rows.times, rows.samples
+    n, substeps, h = len(rows.delay), times.substeps, times.sample_time / times.substeps
+    step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
+    record, commands = np.zeros((4, samples * substeps + 1, n)), np.zeros((4, samples, n))
+    asked = np.empty((samples + 1, 2, n))
+    x, memory, each, rest = rows.start, rows.memory, np.arange(n), np.zeros(n)
+    asked[0] = x[3:5]
+    ended = np.zeros(n, np.int64)
+    for k in range(samples):
+        wanted = rows.after if k >= step_at else rows.before
+        force, moment, feed = rows.load if k >= load_at else (rest, rest, rest)
+        told, memory = sample(np, loops, memory, Measured(*x[:3]), Asked(*wanted, feed))
+        commands[:, k] = told[:4]
+        asked[k + 1] = told[4:]
+        for node in range(k * substeps, (k + 1) * substeps):
+            heard = asked[np.where(node < rows.delay, 0, 1 + (node - rows.delay) // substeps), :, each].T
+            record[:, node] = *x[:3], motion.drive_power(np, x)
+            x = runge_kutta(partial(motion.rates, np, command=tuple(heard), load=(force, moment)), x, h)
+        bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
+        if bad.any():  # put to rest, where they disturb no check; their figures are void
+            ended[bad & (ended == 0)] = k + 1
+            x, memory = (like(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
+    record[:, -1] = *x[:3], motion.drive_power(np, x)
+    speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
+    u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))
+    final = np.array(x)
+    final[:, ended > 0] = 0.0
+    return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, ended)
+
+
+def _judged(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> Runs:
+    """Figures of the runs."""
+    times, arm = rows.times, rows.loops.motion.arm
+    y = {"speed": record.speed, "course": record.course}
+    speed, speed_raw, course, course_raw = record.commands
+    commands = {"speed": (speed, speed_raw), "course": (course, course_raw)}
+    found: dict[Loop, Quality] = {}
+    for i, loop in enumerate(("speed", "course")):
+        if loop in watched:
+            found[loop] = quality(  # type: ignore[index]
+                y[loop], rows.before[i], rows.after[i], *commands[loop], rows.trim[i], times, angle=loop == "course"
             )
-            if kept is not None:
-                kept[:, sample] = x[0], x[2], x[1], u, w, speed_reference, course_reference
-            mixed = self.history[self.lead + sample]
-            np.subtract(u, w, out=mixed[0])
-            np.add(u, w, out=mixed[1])
-            np.clip(mixed, -1.0, 1.0, out=mixed)
-            mixed *= self.plant.greatest_force
-            self._sample(sample)
-            for loop, watch in watches.items():
-                if loop == "speed":
-                    watch.sample(sample, self.states[:, 0], u, self.speed_loop.raw)
-                else:
-                    watch.sample(sample, self.states[:, 2], w, self.course_loop.raw)
-            self._add_energy()
-            self.states[0] = self.states[-1]
-            if not np.abs(self.states[0, 0:3:2]).max() <= _LIMIT:
-                self._freeze((sample + 1) * self.sample_time)
-        if kept is not None:
-            kept[:, -1] = kept[:, -2]
-            kept[:3, -1] = self.states[0, 0], self.states[0, 2], self.states[0, 1]
-        return Runs(
-            quality={loop: watch.quality(self.samples) for loop, watch in watches.items()},
-            energy=self._energy,
-            sharp=self._sharp / self.samples,
-            final=self.states[0].copy(),
-            failed=self.failed,
-            ended=self.ended,
-            trace=None if kept is None else Trace(self.sample_time * np.arange(self.samples + 1.0), *kept),
-        )
+    at = slice(None, None, times.substeps)
+    sampled = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
+    sharp = arm[:, None] * np.abs(sampled.yaw_rate[:, :-1]) > np.abs(sampled.speed[:, :-1])
+    return Runs(
+        quality=found,
+        energy=trapezoids(np.maximum(record.power, 0.0), times.sample_time / times.substeps),
+        sharp=sharp.mean(axis=1),
+        final=record.final,
+        failed=record.ended > 0,
+        ended=np.where(record.ended > 0, record.ended, rows.samples) * times.sample_time,
+        trace=_trace(rows, sampled, record) if trace else None,
+    )
 
-    def _watches(self, watched: Collection[Loop]) -> dict[Loop, Watch]:
-        m, rest = self.manoeuvre, self._rest
-        times = Times(m.step_at, m.load_at, self.sample_time, self.substeps)
-        watches: dict[Loop, Watch] = {}
-        if "speed" in watched:
-            watches["speed"] = Watch(m.speed, m.target_speed, self._trim, times)
-        if "course" in watched:
-            watches["course"] = Watch(rest, m.turn, rest, times, angle=True)
-        return watches
 
-    def _sample(self, sample: int) -> None:
-        """The steps of one sample, from ``states[0]`` to the last of `states`."""
-        for j in range(self.substeps):
-            rows = self.heard[j]
-            if len(rows) == self.command.shape[1] and (self.late[j] == self.late[j][0]).all():
-                self.command[:] = self.history[self.lead + sample - self.late[j][0]]
-            elif len(rows):
-                self.command[:, rows] = self.history[self.lead + sample - self.late[j][rows], :, rows].T
-            self._step(self._columns[j], self._columns[j + 1].all)
+def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
+    samples, step_at = rows.samples, round(rows.times.step_at / rows.times.sample_time)
+    stepped = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
+    references = [np.where(stepped, after, before) for before, after in zip(rows.before, rows.after, strict=True)]
+    last = [*range(samples), samples - 1]
+    return Trace(
+        rows.times.sample_time * np.arange(samples + 1.0),
+        sampled.speed.T,
+        sampled.course.T,
+        sampled.yaw_rate.T,
+        record.commands[0].T[last],
+        record.commands[2].T[last],
+        *references,
+    )
 
-    def _step(self, x: vehicle.Columns, new: Vector) -> None:
-        """One step of the classical method, from `x` to `new`."""
-        rates, command, load = self.rates, self.command, self.load
-        whole, half, third_part = self._parts
-        first, second, third, between = self._stages
-        k1, k2, k3, y = first.all, second.all, third.all, between.all
-        rates(x, command, load, first)
-        multiply(k1, half, k1)
-        add(x.all, k1, y)
-        rates(between, command, load, second)
-        multiply(k2, half, k2)
-        add(x.all, k2, y)
-        rates(between, command, load, third)
-        multiply(k3, whole, k3)
-        add(x.all, k3, y)
-        add(k1, k3, k1)
-        add(k1, k2, k1)
-        add(k1, k2, k1)
-        rates(between, command, load, third)
-        multiply(k3, half, k3)
-        add(k1, k3, k1)
-        multiply(k1, third_part, k1)
-        add(x.all, k1, new)
 
-    def _add_energy(self) -> None:
-        power = np.maximum(vehicle.drive_power(self.plant, self.states), 0.0)
-        total = 0.5 * (power[0] + power[-1])
-        for inner in power[1:-1]:
-            total += inner
-        total *= self.h
-        self._energy += total
+def _joined(parts: list[Runs]) -> Runs:
+    """The runs of all parts, one after another."""
+    first = parts[0]
+    joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in _PER_ROW}
+    traces = [p.trace for p in parts if p.trace is not None]
+    together = {name: np.concatenate([getattr(t, name) for t in traces], axis=1) for name in _PER_SAMPLE if traces}
+    return Runs(
+        quality={
+            loop: Quality(**{f: np.concatenate([getattr(p.quality[loop], f) for p in parts]) for f in vars(q)})
+            for loop, q in first.quality.items()
+        },
+        trace=Trace(traces[0].time, **together) if traces else None,
+        **joined,
+    )
 
-    def _freeze(self, time: float) -> None:
-        """Put rows that have diverged to rest, where they disturb no check; their figures are void."""
-        bad = ~(np.abs(self.states[0, 0:3:2]).max(axis=0) <= _LIMIT)
-        self.ended[bad & ~self.failed] = time
-        self.failed |= bad
-        self.states[0][:, bad] = 0.0
-        self.speed_loop.reset(bad)
-        self.course_loop.reset(bad)
+
+_PER_ROW = ("energy", "sharp", "final", "failed", "ended")
+_PER_SAMPLE = ("speed", "course", "yaw_rate", "speed_command", "course_command", "speed_reference", "course_reference")

@@ -3,18 +3,18 @@
 The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, greatest force and power are
 design assumptions. Turning resistance after Nikitin as given by Zabavnikov (1975).
 
-States, rows of an array (5, n): speed v (m/s), yaw rate r (rad/s), course psi (rad), drive forces of the left and the
-right track F_L, F_R (N). Column i is a vehicle of its own.
+States: speed v (m/s), yaw rate r (rad/s, to the left positive), course psi (rad), drive forces of the left and the
+right track F_L, F_R (N). The equations are stated once, for the module `m` that computes: with numpy states are arrays
+(n,), with casadi symbols of which machine code is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy import absolute, add, divide, maximum, minimum, multiply, negative, subtract, tanh
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.plugin import Quantity
@@ -28,6 +28,7 @@ STATES = ("speed", "yaw_rate", "course", "left_force", "right_force")
 _ROLLING_SPEED = 0.05  # m/s, at which tanh makes rolling resistance full
 _LEAST_POWER_SPEED = 0.5  # m/s, below which power limits no force further
 _CREEP = 0.02  # m/s, keeps Nikitin's law finite at standstill
+_STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
 _NIKITIN = (0.925, 0.15)
 
 
@@ -88,14 +89,18 @@ class Plant:
     rolling: Vector
     turning: Vector
     adhesion: Vector
+    shift: Vector  # share of the weight that a side slope moves from the left to the right track
+    side_moment: Vector  # N m about the vertical axis, of the weight on a side slope
+    stiction: Vector  # N m, Coulomb part of the resistance to turning
 
     def __len__(self) -> int:
         return len(self.weight)
 
     @property
-    def adhesion_limit(self) -> Vector:
-        """Greatest force (N) that the ground takes from one track."""
-        return 0.5 * self.adhesion * self.weight
+    def adhesion_limits(self) -> tuple[Vector, Vector]:
+        """Greatest forces (N) that the ground takes from the left and the right track."""
+        grip = self.adhesion * self.weight
+        return (0.5 - self.shift) * grip, (0.5 + self.shift) * grip
 
     @property
     def turning_moment(self) -> Vector:
@@ -117,15 +122,19 @@ def plant(
     rolling: ArrayLike,
     turning: ArrayLike,
     adhesion: ArrayLike,
+    shift: ArrayLike = 0.0,
+    side_moment: ArrayLike = 0.0,
+    stiction: ArrayLike = 0.0,
 ) -> Plant:
-    """The plant of these numbers, broadcast to one length."""
+    """The plant of these numbers, broadcast to one length; the last three are those of a level plant without them."""
     mass = np.asarray(mass, float)
     rows = np.broadcast_arrays(
         *(
             np.atleast_1d(np.asarray(value, float))
             for value in (
                 mass * GRAVITY, mass * np.asarray(rotating_mass_factor, float), yaw_inertia, track_distance,
-                contact_length, greatest_force, power, lag, air_drag, rolling, turning, adhesion,
+                contact_length, greatest_force, power, lag, air_drag, rolling, turning, adhesion, shift, side_moment,
+                stiction,
             )
         )
     )  # fmt: skip
@@ -145,6 +154,13 @@ def trim(p: Plant, speed: Vector) -> Vector:
     return np.asarray(resistance / (2.0 * p.greatest_force))
 
 
+def trim_difference(p: Plant, speed: Vector) -> Vector:
+    """What the command of the right track is above that of the left one, halved, to drive straight at a `speed`."""
+    rolling = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED)
+    moment = p.side_moment - p.shift * p.track_distance * rolling
+    return np.asarray(-moment / (p.track_distance * p.greatest_force))
+
+
 def missing_force(p: Plant, speed: Vector, grade: Vector) -> Vector:
     """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative where it is in reserve.
 
@@ -153,7 +169,7 @@ def missing_force(p: Plant, speed: Vector, grade: Vector) -> Vector:
     speed = np.abs(speed)
     need = p.weight * (p.rolling + grade) + p.air_drag * speed**2
     drive = np.minimum(p.greatest_force, p.power / np.maximum(speed, _LEAST_POWER_SPEED))
-    return np.asarray(need - 2.0 * np.minimum(p.adhesion_limit, drive))
+    return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
 def speed_loop(p: Plant, speed: Vector) -> tuple[Vector, Vector, Vector]:
@@ -186,102 +202,90 @@ def yaw_damping(p: Plant, speed: Vector) -> Vector:
     return np.asarray(p.turning_moment * p.track_distance / (_NIKITIN[1] * np.abs(speed) + _CREEP))
 
 
-class Columns(NamedTuple):
-    """An array (5, n) of states or their rates and what is often taken of it: making a view costs as much as a sum."""
+class Motion(NamedTuple):
+    """The equations of motion on firm ground, with the constants that they need of one vehicle or of many."""
 
-    all: Vector
-    motion: Vector  # speed and yaw rate
-    speed: Vector
-    yaw_rate: Vector
-    course: Vector
-    forces: Vector
+    power: Any
+    air_drag: Any
+    rolling: Any  # N, W f
+    turning: Any  # N m^2, mu_max W L B / 4
+    turning_speed: Any  # m, 0.925 B
+    left_grip: Any
+    right_grip: Any
+    arm: Any  # m, B/2
+    shift: Any  # m, of the weight to the right, times two
+    side_moment: Any
+    stiction: Any | None
+    per_lag: Any
+    per_mass: Any
+    per_yaw_inertia: Any
 
     @classmethod
-    def of(cls, x: Vector) -> Columns:
-        """Of states (5, n)."""
-        return cls(x, x[:2], x[0], x[1], x[2], x[3:])
-
-
-class Rates:
-    """The equations of motion of n vehicles, with memory of their own: a call allocates nothing.
-
-    A column of a result depends on no other column.
-    """
-
-    def __init__(self, p: Plant) -> None:
-        n = len(p)
-        size, forces, resist, limit, lowest = np.empty((5, 2, n))
-        self._work = size, *size, forces, *forces, resist, *resist, limit, *limit, lowest, np.empty(n)
-        # Operands of equal shape and numbers as arrays () spare the ufuncs their broadcasting and conversions.
-        self._scalars = tuple(np.array(v) for v in (_LEAST_POWER_SPEED, 1.0 / _ROLLING_SPEED, _CREEP))
-        both = np.ones((2, 1))
-        self._pairs = (
-            both * (1.0 / p.lag),
-            np.stack([np.full(n, _NIKITIN[1]), _NIKITIN[0] * p.track_distance]),
-            both * p.adhesion_limit,
-            both * -p.adhesion_limit,
-            np.stack([1.0 / p.inertial_mass, 1.0 / p.yaw_inertia]),
-        )
-        self._rows = (
-            p.power,
-            p.air_drag,
-            p.weight * p.rolling,
-            p.turning_moment * p.track_distance,
-            0.5 * p.track_distance,
+    def of(cls, p: Plant) -> Motion:
+        """Of the vehicles of a plant."""
+        left, right = p.adhesion_limits
+        return cls(
+            power=p.power,
+            air_drag=p.air_drag,
+            rolling=p.weight * p.rolling,
+            turning=p.turning_moment * p.track_distance,
+            turning_speed=_NIKITIN[0] * p.track_distance,
+            left_grip=left,
+            right_grip=right,
+            arm=0.5 * p.track_distance,
+            shift=p.shift * p.track_distance,
+            side_moment=p.side_moment,
+            stiction=p.stiction if p.stiction.any() else None,
+            per_lag=1.0 / p.lag,
+            per_mass=1.0 / p.inertial_mass,
+            per_yaw_inertia=1.0 / p.yaw_inertia,
         )
 
-    def __call__(self, state: Columns, command: Vector, load: Vector, rates: Columns) -> None:
-        """Time derivatives of a `state`, into `rates`.
+    def rates(self, m: Any, x: State, command: State, load: State) -> State:
+        """Time derivatives of the states `x`.
 
-        `command` (2, n) are the delayed forces asked of left and right (N), `load` (2, n) the force (N) and the moment
-        (N m) from outside: of the slope, -W sin(slope), and M_z.
+        `command` are the delayed forces asked of left and right (N), `load` the force (N) and the moment (N m) from
+        outside: of the slope, -W sin(slope), and M_z.
         """
-        size, v_size, r_size, forces, left, right, resist, resist_v, resist_r, *work = self._work
-        limit, left_limit, right_limit, lowest, row = work
-        least_speed, per_rolling_speed, creep = self._scalars
-        per_lag, turn, adhesion, least_adhesion, per_inertia = self._pairs
-        power, drag, rolling, moment, arm = self._rows
-        _, motion, v, r, _, drive = state
-        _, motion_rates, v_rate, r_rate, course_rate, drive_rates = rates
-        absolute(motion, size)
+        v, r, _, left, right = x
+        force, moment = self.resistance(m, v, r)
+        A_L, A_R = self.ground_forces(m, x)
+        return (
+            (A_L + A_R - force + load[0]) * self.per_mass,
+            ((A_R - A_L) * self.arm - moment + load[1]) * self.per_yaw_inertia,
+            r,
+            self.lagging(m, left, command[0], v),
+            self.lagging(m, right, command[1], v),
+        )
 
-        # T_d dF/dt = clip(c, ±P_max / max(|v|, 0.5)) - F
-        maximum(v_size, least_speed, out=row)
-        divide(power, row, left_limit)
-        right_limit[:] = left_limit
-        negative(limit, lowest)
-        minimum(command, limit, out=drive_rates)
-        maximum(drive_rates, lowest, out=drive_rates)
-        subtract(drive_rates, drive, drive_rates)
-        multiply(drive_rates, per_lag, drive_rates)
+    def resistance(self, m: Any, v: Any, r: Any) -> tuple[Any, Any]:
+        """Force (N) against the speed and moment (N m) against the yaw rate, without grade and disturbance."""
+        rolling = self.rolling * m.tanh(v * (1.0 / _ROLLING_SPEED))
+        force = rolling + self.air_drag * v * m.fabs(v)
+        turning = self.turning * r / (self.turning_speed * m.fabs(r) + _NIKITIN[1] * m.fabs(v) + _CREEP)
+        moment = turning + self.shift * rolling - self.side_moment
+        if self.stiction is not None:
+            moment = moment + self.stiction * m.tanh(r * (1.0 / _STICTION_RATE))
+        return force, moment
 
-        # W f tanh(v/0.05) + c_A v|v|;  M_r = mu_max W L B r / (4 (0.925 B|r| + 0.15|v| + 0.02))
-        multiply(v, v_size, row)
-        multiply(row, drag, row)
-        multiply(v, per_rolling_speed, resist_v)
-        tanh(resist_v, resist_v)
-        multiply(resist_v, rolling, resist_v)
-        add(resist_v, row, resist_v)
-        multiply(size, turn, size)
-        add(v_size, r_size, row)
-        add(row, creep, row)
-        multiply(moment, r, resist_r)
-        divide(resist_r, row, resist_r)
+    def ground_forces(self, m: Any, x: State) -> tuple[Any, Any]:
+        """Forces (N) of the ground on the left and the right track: those of the drive, cut by adhesion."""
+        return clip(m, x[3], self.left_grip), clip(m, x[4], self.right_grip)
 
-        # delta m dv/dt = A_L + A_R - ...,  I_z dr/dt = (A_R - A_L) B/2 - ...
-        minimum(drive, adhesion, out=forces)
-        maximum(forces, least_adhesion, out=forces)
-        add(left, right, v_rate)
-        subtract(right, left, r_rate)
-        multiply(r_rate, arm, r_rate)
-        subtract(motion_rates, resist, motion_rates)
-        add(motion_rates, load, motion_rates)
-        multiply(motion_rates, per_inertia, motion_rates)
-        course_rate[:] = r
+    def lagging(self, m: Any, force: Any, command: Any, speed: Any) -> Any:
+        """Rate (N/s) of a track's drive force towards the command, cut by the power at a speed of the track."""
+        return (clip(m, command, self.power / m.fmax(m.fabs(speed), _LEAST_POWER_SPEED)) - force) * self.per_lag
+
+    def drive_power(self, m: Any, x: State) -> Any:
+        """Power (W) of both tracks, A_L v_L + A_R v_R with v_L,R = v ∓ r B/2."""
+        left, right = self.ground_forces(m, x)
+        return (left + right) * x[0] + (right - left) * (x[1] * self.arm)
 
 
-def drive_power(p: Plant, x: Vector) -> Vector:
-    """Power (W) of both tracks, A_L v_L + A_R v_R with v_L,R = v ∓ r B/2, for states `x` (..., 5, n)."""
-    forces = np.clip(x[..., 3:, :], -p.adhesion_limit, p.adhesion_limit)
-    left, right = forces[..., 0, :], forces[..., 1, :]
-    return (left + right) * x[..., 0, :] + (right - left) * (x[..., 1, :] * (0.5 * p.track_distance))
+#: Numbers side by side: states, their rates, commands.
+State = tuple[Any, ...]
+
+
+def clip(m: Any, value: Any, limit: Any) -> Any:
+    """`value` brought between -`limit` and `limit`."""
+    return m.fmax(m.fmin(value, limit), -limit)

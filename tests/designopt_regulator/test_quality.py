@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.quality import Times, Watch
+from designopt_regulator.quality import Times, quality
 
 T, SUBSTEPS = 0.05, 5
 TIMES = Times(step_at=1.0, load_at=11.0, sample_time=T, substeps=SUBSTEPS)
@@ -11,48 +11,36 @@ SAMPLES = 420  # 21 s
 
 def watched(y, *, before=0.0, after=2.0, commands=None, trim=0.1, angle=False):
     """Quality of measurements y(t), a function of time (s) that gives (len(t), n)."""
-    n = y(np.zeros(1)).shape[1]
-    watch = Watch(np.full(n, before), np.full(n, after), np.full(n, trim), TIMES, angle=angle)
+    measured = y(np.arange(SAMPLES * SUBSTEPS + 1) * (T / SUBSTEPS)).T
+    n = len(measured)
     commands = np.full((SAMPLES, n), trim) if commands is None else commands
-    for k in range(SAMPLES):
-        t = k * T + np.arange(SUBSTEPS + 1) * (T / SUBSTEPS)
-        watch.sample(k, y(t), np.clip(commands[k], -1.0, 1.0), commands[k])
-    return watch.quality(SAMPLES)
+    return quality(
+        measured, np.full(n, before), np.full(n, after), np.clip(commands, -1.0, 1.0).T, commands.T, np.full(n, trim),
+        TIMES, angle=angle,
+    )  # fmt: skip
 
 
 def lag(rate, bump=0.0):
-    """y = 2 (1 - exp(-rate (t - 1))) after the step and -bump exp(-(t - 11)) on top after the disturbance."""
+    """y = 2 (1 - exp(-rate (t - 1))) after the step, and -bump s exp(-s) on top, s = t - 11, after the disturbance."""
 
     def y(t):
-        rise = 2.0 * (1.0 - np.exp(-rate * np.clip(t - 1.0, 0.0, None)))
-        return (rise - np.where(t >= 11.0, bump * np.exp(-np.clip(t - 11.0, 0.0, None)), 0.0))[:, None]
-
-    return y
-
-
-def jumping(rate, bump):
-    """The measurement of `lag` with a jump at the disturbance, as the reference jumps at the step."""
-    smooth = lag(rate)
-
-    def y(t):
-        inside = t[0] > 10.999  # the step that ends at the disturbance does not see it yet
-        return smooth(t) - (bump * np.exp(-(t - 11.0))[:, None] if inside else 0.0)
+        since = np.clip(t - 11.0, 0.0, None)
+        return (2.0 * (1.0 - np.exp(-rate * np.clip(t - 1.0, 0.0, None))) - bump * since * np.exp(-since))[:, None]
 
     return y
 
 
 def test_integrals_of_an_exponential():
     """Trapezoidal error h^2/12 of the slope's change; the error is exp(-t) over the step of 2."""
-    q = watched(jumping(1.0, 0.4))
-    h = T / SUBSTEPS
-    assert q.iae_step[0] == pytest.approx(1.0 - np.exp(-10.0), abs=h**2 / 6)
-    assert q.iae_load[0] == pytest.approx(0.2 * (1 - np.exp(-10.0)) + np.exp(-10.0), abs=h**2 / 6)
+    q = watched(lag(1.0, bump=0.4))
+    h, late = T / SUBSTEPS, np.exp(-10.0)
+    assert q.iae_step[0] == pytest.approx(1.0 - late, abs=h**2 / 6)
+    assert q.iae_load[0] == pytest.approx(0.2 * (1.0 - 11.0 * late) + late, abs=h**2 / 6)
     assert q.iae[0] == q.iae_step[0] + q.iae_load[0]
-    squares = 0.5 + 0.2**2 * 0.5
-    assert q.ise[0] == pytest.approx(squares, abs=1e-4)
-    itae = (1.0 - 11.0 * np.exp(-10.0)) * 1.2  # of t exp(-t) up to 10 s, once and a fifth
+    assert q.ise[0] == pytest.approx(0.5 + 0.2**2 / 4.0, abs=1e-4)
+    itae = 1.0 - 11.0 * late + 0.2 * (2.0 - 122.0 * late)  # of t exp(-t) and of 0.2 t^2 exp(-t), up to 10 s
     assert q.itae[0] == pytest.approx(itae, abs=1e-3)
-    assert q.load_peak[0] == pytest.approx(0.2 + np.exp(-10.0), abs=1e-12)
+    assert q.load_peak[0] == pytest.approx(0.2 * np.exp(-1.0) + np.exp(-11.0), abs=1e-12)
 
 
 def test_rise_and_settling_of_an_exponential():
@@ -83,7 +71,7 @@ def test_overshoot_counts_between_step_and_disturbance_only():
 
 
 def test_a_step_down_is_the_mirror_of_a_step_up():
-    up, down = watched(jumping(1.0, 0.4)), watched(lambda t: -jumping(1.0, 0.4)(t), after=-2.0)
+    up, down = watched(lag(1.0, 0.4)), watched(lambda t: -lag(1.0, 0.4)(t), after=-2.0)
     for name, values in vars(up).items():
         assert getattr(down, name) == pytest.approx(values, rel=1e-12), name
 

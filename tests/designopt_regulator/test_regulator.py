@@ -12,7 +12,7 @@ from designopt_regulator.regulator import (
     pid,
     to_series,
     tracking_time,
-    wrap,
+    wrapped,
 )
 
 T = 0.05
@@ -23,7 +23,7 @@ def outputs(settings, references, measurements, *, rest=0.0, angle=False, scale=
     running = Running(settings, np.asarray(measurements[0], float), np.full(len(settings.kp), rest), angle=angle)
     found = []
     for k, (r, y) in enumerate(zip(references, measurements, strict=True)):
-        u = running.sample(np.asarray(r, float), np.asarray(y, float), None if scale is None else scale[k])
+        u = running.sample(np.asarray(r, float), np.asarray(y, float), 1.0 if scale is None else scale[k])
         found.append((u.copy(), running.raw.copy()))
     return np.array(found)
 
@@ -77,8 +77,7 @@ def test_an_error_of_angle_takes_the_short_way_round():
     r, y = np.radians(170.0), np.radians(-170.0)
     running = Running(settings, np.zeros(1), np.zeros(1), angle=True)
     assert running.sample(np.array([r]), np.array([y]))[0] == pytest.approx(0.1 * np.radians(-20.0), abs=1e-15)
-    angles = np.array([np.pi, -np.pi, 3.0, 7.0, -20.0])
-    wrap(angles)
+    angles = wrapped(np, np.array([np.pi, -np.pi, 3.0, 7.0, -20.0]))
     assert angles == pytest.approx([np.pi, np.pi, 3.0, 7.0 - 2 * np.pi, -20.0 + 6 * np.pi], abs=1e-14)
     assert ((angles > -np.pi) & (angles <= np.pi)).all()
 

@@ -172,19 +172,20 @@ def test_the_method_is_of_fourth_order_where_the_motion_is_smooth():
     assert np.log2(errors[1] / errors[2]) == pytest.approx(4.0, abs=0.3)
 
 
+@pytest.mark.parametrize("machine_code", [True, False], ids=["machine code", "numpy"])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16])
-def test_a_row_has_the_same_bits_in_any_company(size):
+def test_a_row_has_the_same_bits_in_any_company(size, machine_code):
     designs = random_designs(37)
     scenarios = [COURSE[i % 8] for i in range(37)]
-    together = _bits(designs, scenarios)
-    apart = [_bits(designs[i : i + size], scenarios[i : i + size]) for i in range(0, 37, size)]
+    together = _bits(designs, scenarios, machine_code)
+    apart = [_bits(designs[i : i + size], scenarios[i : i + size], machine_code) for i in range(0, 37, size)]
     assert np.concatenate(apart, axis=1).tobytes() == together.tobytes()
 
 
-def _bits(designs, scenarios):
+def _bits(designs, scenarios, machine_code):
     """All figures (figures, n), after a short run with 5 steps a sample."""
     manoeuvre = turn([speed for _, speed in scenarios], step_at=0.1, horizon=1.5, load_at=1.2)
-    runs = course_runs(designs, scenarios, substeps=5, manoeuvre=manoeuvre)
+    runs = course_runs(designs, scenarios, substeps=5, manoeuvre=manoeuvre, machine_code=machine_code)
     figures = [v for q in runs.quality.values() for v in vars(q).values()]
     return np.array([*figures, runs.energy, runs.sharp, *runs.final])
 

@@ -5,8 +5,7 @@ import pytest
 from carrier_cases import vehicles
 from designopt_regulator.vehicle import (
     TERRAINS,
-    Columns,
-    Rates,
+    Motion,
     course_loop,
     missing_force,
     speed_loop,
@@ -20,11 +19,8 @@ W = 10_000.0 * 9.80665
 
 def rates(p, x, command, load=(0.0, 0.0)):
     """Time derivatives (5, n) of states (5, n)."""
-    n = len(p)
-    out = np.empty((5, n))
-    pair = [np.broadcast_to(np.asarray(v, float).reshape(2, -1), (2, n)).copy() for v in (command, load)]
-    Rates(p)(Columns.of(np.asarray(x, float)), *pair, Columns.of(out))
-    return out
+    x, command, load = (tuple(np.asarray(part, float)) for part in (x, command, load))
+    return np.array(np.broadcast_arrays(*Motion.of(p).rates(np, x, command, load)))
 
 
 def test_nikitins_coefficient_is_the_greatest_where_a_track_stands():
