@@ -16,6 +16,7 @@ from designopt.report.section import Choice, Figure, Section, Table
 from designopt.run.result import Result
 from designopt_regulator.carrier import TrackedCarrier
 from designopt_regulator.linear_loop import LinearLoop
+from designopt_regulator.report_fit import Fitted, fitted
 
 Vector = NDArray[np.float64]
 Regulated = TrackedCarrier | LinearLoop
@@ -26,6 +27,8 @@ DRAWN = 12
 _LONGER = 4.0
 #: A legend names a design by at most this many parameters.
 NAMED = 4
+#: Overshoot of a response that has none, in floating-point numbers.
+_ROUNDING = 1e-12
 #: Figures of a response, where the model has them.
 _FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
             "sat_fraction", "speed_iae", "speed_overshoot", "speed_tv")  # fmt: skip
@@ -41,11 +44,11 @@ class Signal:
     reference: str | None
     unit: str = ""
     factor: float = 1.0
+    command_unit: str = ""
 
 
 _COURSE = Signal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
 _SPEED = Signal("speed", "speed", "speed_command", "speed_reference", "m/s")
-_OUTPUT = Signal("output", "output", "command", None)
 
 
 def regulated(result: Result) -> Regulated | None:
@@ -100,14 +103,18 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
 
 @report("step_responses", version=1)
 def step_responses(result: Result) -> Section | None:
-    """Course, speed or output of the chosen designs over time with its reference, and the command below."""
+    """Course, speed or output of the chosen designs over time with its reference, and the command below.
+
+    Of a plant that was fitted to measured data, the data with the model and its residual come first.
+    """
     title = "Step responses"
     model = regulated(result)
     if model is None:
         return foreign(title, result)
     designs = chosen_once(result)
+    fit = fitted(model) if isinstance(model, LinearLoop) else None
     if not designs:
-        return None
+        return None if fit is None else _of_plant(title, fit)
     signals, shown = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
     wanted = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
     kept = {
@@ -122,10 +129,12 @@ def step_responses(result: Result) -> Section | None:
             title,
             introduction="The store holds no arrays for this part. Run the study with execution: {arrays: "
             f"[{', '.join(wanted)}]}}, which keeps those of the chosen designs.",
-            tables=(table,),
+            findings=fit.findings if fit else (),
+            figures=(fit.figure,) if fit else (),
+            tables=(*((fit.table,) if fit else ()), table),
             notes=reservations(result, model),
         )
-    figures = []
+    figures = [fit.figure] if fit else []
     for signal in signals:
         figures.append(_by_scenario(result, model, signal, designs, kept))
         if len(shown) > 1:
@@ -133,11 +142,16 @@ def step_responses(result: Result) -> Section | None:
     return Section(
         title,
         introduction=_introduction(model),
-        findings=_findings(result, designs, kept, shown),
+        findings=(*(fit.findings if fit else ()), *_findings(result, designs, kept, shown)),
         figures=tuple(figures),
-        tables=(table,),
+        tables=(*((fit.table,) if fit else ()), table),
         notes=reservations(result, model),
     )
+
+
+def _of_plant(title: str, fit: Fitted) -> Section:
+    """The plant alone, where no design is chosen."""
+    return Section(title, findings=fit.findings, figures=(fit.figure,), tables=(fit.table,))
 
 
 Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
@@ -145,7 +159,8 @@ Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
 
 def _signals(model: Regulated) -> tuple[Signal, ...]:
     if isinstance(model, LinearLoop):
-        return (_OUTPUT,)
+        given, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
+        return (Signal("output", "output", "command", None, unit=measured, command_unit=given),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
@@ -213,8 +228,8 @@ def _figure(
     ]  # fmt: skip
     axes = {
         "xaxis": axis("time [s]", anchor="y2"),
-        "yaxis": axis(with_unit(signal.name, signal.unit), domain=[0.4, 1.0]),
-        "yaxis2": axis("command", domain=[0.0, 0.34]),
+        "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[0.4, 1.0]),
+        "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[0.0, 0.34]),
     }
     drawn = [_beginning(traces) for traces in plots]
     axes["xaxis"]["range"] = [0.0, drawn[0][0]]
@@ -296,10 +311,11 @@ def _references(signal: Signal, kept: Sequence[Mapping[str, Vector]]) -> tuple[V
 
 
 def _quality(result: Result, designs: Mapping[str, int]) -> Table:
+    """Figures by design and scenario; what is rounding is shown as 0."""
     figures = result.outcomes.figures
     names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n]).any()]
     rows = tuple(
-        (label, scenario.name, *(float(figures[n][row, s]) for n in names))
+        (label, scenario.name, *(v if abs(v := float(figures[n][row, s])) > _ROUNDING else 0.0 for n in names))
         for label, row in designs.items()
         for s, scenario in enumerate(result.problem.scenarios)
     )

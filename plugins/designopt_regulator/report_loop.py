@@ -6,6 +6,7 @@ nothing: such a loop is said in words and not drawn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
@@ -163,9 +164,10 @@ Seen = Mapping[tuple[str, int], SeenLoop]
 
 
 def _limit(result: Result, name: str) -> float | None:
-    """The study's limit on Ms, if it has one."""
-    limits = [c.maximum for c in result.problem.constraints if str(c.expression) == name and c.maximum is not None]
-    return min(limits, default=None)
+    """The study's limit on Ms, if it has one; ``min(ms, 10)`` is ms too, cut for the search."""
+    of_ms = re.compile(rf"{name}|min\({name}, [0-9.e+]+\)|min\([0-9.e+]+, {name}\)")
+    limits = [c.maximum for c in result.problem.constraints if of_ms.fullmatch(str(c.expression))]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _introduction(model: Regulated) -> str:
@@ -307,12 +309,16 @@ _COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]",
 
 def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
-    rows = tuple(
+    rows = [
         (label, names[s], loop, one.words or "stable", *_numbers(one))
         for (label, s), loops in seen.items()
         for loop, one in loops.items()
-    )
-    return Table("Margins", ("design", "scenario", "loop", "stability", *_COLUMNS), rows, shown=60)
+    ]
+    head = ("design", "scenario", "loop", "stability", *_COLUMNS)
+    # A continuous loop has no spectral radius: what nobody has is left out.
+    kept = [k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)]
+    table = tuple(tuple(row[k] for k in kept) for row in rows)
+    return Table("Margins", tuple(head[k] for k in kept), table, shown=60)
 
 
 def _numbers(one: SeenLoop) -> tuple[float, ...]:

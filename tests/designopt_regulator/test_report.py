@@ -226,7 +226,9 @@ def test_without_a_limit_the_circle_touches_the_least_robust_curve(linear: Resul
     assert row[4] == pytest.approx(1.5904902, abs=1e-6)
     assert row[6] == pytest.approx(np.pi, abs=1e-6)
     assert row[7] == pytest.approx(61.352110, abs=1e-5)
-    assert np.isnan(row[-2:]).all()  # a continuous loop has no spectral radius and no noise of samples
+    section = loop_sensitivity(linear)
+    assert section is not None
+    assert section.tables[0].columns[-1] == "crossover [rad/s]"  # no spectral radius and no noise gain without samples
 
 
 #: Unstable on paved ground at 5 m/s (spectral radius 1.06602) with a formula value of Ms of 1.0262 (section 5.2).
