@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,25 @@ from designopt.collocation.status import Status
 
 Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
+#: The lower and the upper one.
+Limits = tuple[float, float]
+
+
+class Round(NamedTuple):
+    """One solve of a refinement: intervals of all phases, the largest error estimate, iterations."""
+
+    intervals: int
+    error: float
+    iterations: int
+
+
+class StartRecord(NamedTuple):
+    """One solve of a multi-start: its number (0 is the guess itself), how it ended, objective, iterations."""
+
+    start: int
+    status: Status
+    objective: float
+    iterations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +44,16 @@ class PhaseSolution:
     `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
     `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
     of the states. Where the scheme has no collocation point at the left end, controls, algebraic variables and
-    unknown rates are extrapolated there. `costates` (slots,) belong to the states, `path` (points,) holds the path
-    constraints, `integrals` the integrals by name. `error` (intervals,) is the estimate of the relative error.
+    unknown rates are extrapolated there. `path` (points,) holds the path constraints at the collocation points with
+    their `path_limits`, `integrals` the integrals by name. `ends` has what limits the states at both ends.
+
+    Every multiplier is the derivative of the objective by the number that it belongs to: `costates` (slots,) by the
+    states, `end_multipliers` by the limits of the states at both ends, `bound_multipliers` (slots,) and
+    `path_multipliers` (points,) by the limits on the way, per second during which they are changed.
+
+    `error` (intervals,) is the estimate of the relative error, `segment_errors` (intervals,) what a new simulation of
+    each interval from its left end gives, `resimulation_error` that of the whole phase, `path_violation_between_points`
+    the largest between the collocation points; they are empty or not a number where nothing was checked.
     """
 
     name: str
@@ -38,10 +66,18 @@ class PhaseSolution:
     kinds: Mapping[str, Kind]
     units: Mapping[str, str]
     bounds: Mapping[str, tuple[float, float]]
+    ends: Mapping[str, tuple[Limits, Limits]] = field(default_factory=dict)
     path: Mapping[str, Vector] = field(default_factory=dict)
+    path_limits: Mapping[str, Limits] = field(default_factory=dict)
     integrals: Mapping[str, float] = field(default_factory=dict)
     costates: Mapping[str, Vector] = field(default_factory=dict)
+    end_multipliers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bound_multipliers: Mapping[str, Vector] = field(default_factory=dict)
+    path_multipliers: Mapping[str, Vector] = field(default_factory=dict)
     error: Vector = field(default_factory=lambda: np.empty(0))
+    segment_errors: Vector = field(default_factory=lambda: np.empty(0))
+    resimulation_error: float = math.nan
+    path_violation_between_points: float = math.nan
 
     def at(self, fractions: Vector) -> dict[str, Vector]:
         """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
@@ -92,10 +128,17 @@ class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it). `violation` is the largest of all
-    constraints, relative to their scales. `history` has arrays (iterations + 1,): objective, primal, dual, barrier,
-    step. `timing` in s by what was done. `data_sensitivity` is d objective / d of data that are numbers, by
-    "phase.name".
+    `parameter_multipliers` (d objective / d value of the bound that holds it). `multipliers` are those of the
+    constraints between ends and of the limits of integrals, by name: d objective / d limit. `data_sensitivity` is
+    d objective / d of data that are numbers and of fixed times, by "phase.name". All of them mean something of a
+    solved problem only.
+
+    `violation` is the largest of all constraints, relative to their scales. `history` has arrays (iterations + 1,):
+    objective, primal, dual, barrier, step. `timing` in s by what was done. `scales` by variable ("phase.name", and
+    parameters); `scaling_range` is the smallest and the largest entry of the scaled Jacobian at the guess.
+
+    `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
+    `warm_path` says which starts were tried in turn: full, primal, cold.
     """
 
     status: Status
@@ -114,7 +157,17 @@ class Solution:
     timing: Mapping[str, float]
     iterate: Iterate
     warnings: tuple[str, ...] = ()
+    multipliers: Mapping[str, float] = field(default_factory=dict)
     data_sensitivity: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+    scaling_range: tuple[float, float] = (math.nan, math.nan)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    solver: str = ""
+    seed: int = 0
+    warm_path: tuple[str, ...] = ()
+    error_estimate: float = math.nan
+    rounds: tuple[Round, ...] = ()
+    starts: tuple[StartRecord, ...] = ()
 
     @property
     def success(self) -> bool:
