@@ -1,0 +1,87 @@
+"""The explicit equations of a phase with the numbers of a solution put in, at any places of its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.problem import Phase, Signal
+from designopt.collocation.solution import PhaseSolution
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+#: Numbers by interval, place in it and variable.
+Cube = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The equations of `phase` along `found`, with the values of all `parameters` by name."""
+
+    phase: Phase
+    found: PhaseSolution
+    parameters: Mapping[str, float]
+
+    @property
+    def duration(self) -> float:
+        """tf - t0."""
+        return self.found.tf - self.found.t0
+
+    def fractions(self, some: Indices, tau: Vector) -> Vector:
+        """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `some` (k,)."""
+        mesh = self.found.mesh
+        return np.asarray(mesh.nodes[some, None] + mesh.widths[some, None] * tau)
+
+    def states(self, some: Indices, tau: Vector) -> Cube:
+        """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
+        mesh, found = self.found.mesh, self.found
+        scheme = mesh.schemes[some[0]]
+        of_values, of_rates = scheme.states_at(tau)
+        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
+        h = self.duration * mesh.widths[some, None]
+        courses = [
+            found.values[v.name][slots] @ of_values.T + h * (found.rates[v.name][slots] @ of_rates.T)
+            for v in self.phase.system.states
+        ]
+        return np.stack(courses, axis=2)
+
+    def others(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
+        """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
+        mesh, found = self.found.mesh, self.found
+        scheme = mesh.schemes[some[0]]
+        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
+        weights = scheme.controls_at(tau).T
+        courses = [np.clip(found.values[n][slots] @ weights, *found.bounds[n]) for n in names]
+        return np.stack(courses, axis=2) if names else np.empty((len(some), len(tau), 0))
+
+    def data(self, fractions: Vector) -> Vector:
+        """The data entries (n, nq) at `fractions` (n,) of the phase."""
+        times = self.found.t0 + fractions * self.duration
+        columns = []
+        for v in self.phase.system.data:
+            value = self.phase.data[v.name]
+            if isinstance(value, Signal):
+                columns.append(value.at(fractions if value.of_duration else times))
+            else:
+                columns.append(np.full(len(fractions), float(value)))
+        return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))
+
+    @property
+    def p(self) -> Vector:
+        """Parameters (np,) of the system."""
+        return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
+
+    def rates(self, states: Cube, some: Indices, tau: Vector) -> Cube:
+        """What the right-hand side gives (k, n, nx) for `states` (k, n, nx) and the interpolated other variables."""
+        system = self.phase.system
+        fractions = self.fractions(some, tau).ravel()
+        count = len(fractions)
+        u = self.others(some, tau, [v.name for v in system.controls]).reshape(count, -1)
+        z = self.others(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
+        t = self.found.t0 + fractions * self.duration
+        given = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
+        found = system.rhs.map(count)(*(array.T for array in given))
+        return np.asarray(found, float).T.reshape(states.shape)
