@@ -134,7 +134,8 @@ class PointFunctions:
 
     `values` -> rows; `jacobian` -> their derivatives by (w, theta), only those at (`jacobian_rows`,
     `jacobian_columns`); `cost` and `cost_gradient` (dense, by (w, theta)); `hessian`, which also takes multipliers of
-    the rows and of the cost, -> upper triangle at (`hessian_rows`, `hessian_columns`).
+    the rows and of the cost, -> upper triangle at (`hessian_rows`, `hessian_columns`). `operations` counts those of the
+    derivatives.
     """
 
     values: ca.Function
@@ -148,11 +149,7 @@ class PointFunctions:
     hessian_rows: Indices
     hessian_columns: Indices
     rows: PointRows
-
-    @cached_property
-    def operations(self) -> int:
-        """How many operations the derivatives of one point take."""
-        return int(self.jacobian.n_nodes() + self.hessian.n_nodes())
+    operations: int
 
 
 def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> PointFunctions:
@@ -173,18 +170,21 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
         return ca.Function(name, arguments, [ca.cse(result)])
 
     a = point.arguments
+    of_rows = function("jacobian", a, _nonzeros(jacobian))
+    of_lagrangian = function("hessian", [*a, multipliers, of_cost], _nonzeros(hessian))
     return PointFunctions(
         values=function("values", a, rows),
-        jacobian=function("jacobian", a, _nonzeros(jacobian)),
+        jacobian=of_rows,
         jacobian_rows=np.array(J.row(), np.int64),
         jacobian_columns=_columns(J),
         cost=function("cost", a, cost),
         cost_gradient=function("cost_gradient", a, _nonzeros(gradient)),
         cost_columns=_columns(G),
-        hessian=function("hessian", [*a, multipliers, of_cost], _nonzeros(hessian)),
+        hessian=of_lagrangian,
         hessian_rows=np.array(H.row(), np.int64),
         hessian_columns=_columns(H),
         rows=which,
+        operations=int(of_rows.n_nodes() + of_lagrangian.n_nodes()),
     )
 
 
