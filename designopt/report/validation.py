@@ -67,7 +67,11 @@ def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: NDAr
                 parts.append(f"{o.name} {side} {number(float(q[k]))} {o.unit}".rstrip() + f" in {_percent(share)}")
         text = f"{_capital(label)}: {listed(parts)} of the scenarios" if parts else f"{_capital(label)}: no result"
         if problem.constraints:
-            text += f"; all limits hold in {_percent(float(done.feasible_share[i]))}"
+            low, high = wilson(float(done.feasible_share[i]), int((done.statuses[i] != "").sum()))
+            text += (
+                f"; all limits hold in {_percent(float(done.feasible_share[i]))} "
+                f"(95 % interval {number(100.0 * low, 3)} to {number(100.0 * high, 3)} %)"
+            )
         if failed[i].any():
             text += f"; no result in {plural(int(failed[i].sum()), 'scenario')}"
         found.append(text + ".")
@@ -81,6 +85,16 @@ def _capital(label: str) -> str:
 def _percent(share: float) -> str:
     """Three digits, and never a whole that is not one."""
     return "more than 99.9 %" if 0.9995 <= share < 1.0 else f"{number(100.0 * share, 3)} %"
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share that was seen in `n` random tries (Wilson, J. Am. Stat. Assoc. 22, 1927, 209)."""
+    if n == 0:
+        return np.nan, np.nan
+    square = 1.959963984540054**2 / n
+    middle = share + square / 2.0
+    half = float(np.sqrt(square * (share * (1.0 - share) + square / 4.0)))
+    return max(0.0, (middle - half) / (1.0 + square)), min(1.0, (middle + half) / (1.0 + square))
 
 
 def _boxes(result: Result, done: Any) -> Figure:
@@ -164,10 +178,15 @@ def _told(scenario: Any) -> str:
 
 
 def _limits(done: Any, failed: NDArray[np.bool_]) -> Table:
-    rows = tuple(
-        (label, _percent(float(share)), count(int(lost.sum())))
-        for label, share, lost in zip(done.labels, done.feasible_share, failed, strict=True)
-    )
+    rows = []
+    for i, (label, share, lost) in enumerate(zip(done.labels, done.feasible_share, failed, strict=True)):
+        ends = wilson(float(share), int((done.statuses[i] != "").sum()))
+        interval = " to ".join(number(100.0 * end, 3) for end in ends) + " %"
+        rows.append((label, _percent(float(share)), interval, count(int(lost.sum()))))
     return Table(
-        "Limits in the validation scenarios", ("design", "all limits hold in", "scenarios without result"), rows
+        "Limits in the validation scenarios",
+        ("design", "all limits hold in", "95 % interval", "scenarios without result"),
+        tuple(rows),
+        note="Wilson's interval of the share among all scenarios of which these are a random sample; that of a Sobol "
+        "sample is narrower.",
     )

@@ -22,7 +22,7 @@ from designopt.report.labels import recompute
 from designopt.report.limits import limits
 from designopt.report.overview import overview
 from designopt.report.scenarios import scenarios
-from designopt.report.validation import validation
+from designopt.report.validation import validation, wilson
 from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
 
 UNIT = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))
@@ -301,14 +301,28 @@ def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
     # The 0.9 quantile of 2 (1 + 0.01 k), k = 0 ... 99, is 2 * 1.891.
     assert section.findings[2] == (
         "Compromise: mass at most 3.782 kg in 90 % and sag at most 3.782 mm in 90 % of the scenarios; all limits hold "
-        "in 62.5 %."
+        "in 62.5 % (95 % interval 52.7 to 71.4 %)."
     )
-    assert section.findings[1].endswith("all limits hold in 98 %; no result in 2 scenarios.")
+    assert section.findings[1].endswith(
+        "all limits hold in 98 % (95 % interval 93 to 99.4 %); no result in 2 scenarios."
+    )
     quantiles, held = section.tables
     row = next(r for r in quantiles.rows if r[:2] == ("compromise", "mass [kg] (minimize)"))
     assert row[2] == 2.0
     assert row[6:] == (pytest.approx(3.98), "wind_99 (speed 49.5)")
-    assert held.rows[1][1:] == ("98 %", "2")
+    assert held.rows[1][1:] == ("98 %", "93 to 99.4 %", "2")
+
+
+@pytest.mark.parametrize(("held", "n"), [(0, 10), (7, 10), (1, 64), (63, 64), (64, 64), (1000, 1024)])
+def test_the_interval_of_a_share_is_that_of_scipy(held: int, n: int) -> None:
+    from scipy.stats import binomtest
+
+    expected = binomtest(held, n).proportion_ci(0.95, method="wilson")
+    assert wilson(held / n, n) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_of_no_tries_there_is_no_interval() -> None:
+    assert np.isnan(wilson(np.nan, 0)).all()
 
 
 def test_what_is_made_large_is_told_by_its_small_quantile() -> None:
