@@ -3,7 +3,7 @@
 import itertools
 import random
 from dataclasses import replace
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pytest
@@ -414,6 +414,38 @@ def test_a_model_that_breaks_a_rule_is_found(function, message):
     calls.clear()
     with pytest.raises(AssertionError, match=message):
         check(function)
+
+
+class Sometimes(TypedDict):
+    y: float
+    margin: NotRequired[float]
+
+
+@pytest.mark.parametrize("margin", [None, 2.0, np.inf, -np.inf])
+def test_an_output_that_is_not_required_may_be_left_out_or_infinite(margin):
+    @model("sometimes", version=1)
+    def sometimes(design, scenario) -> Sometimes:
+        return {"y": design["x"]} if margin is None else {"y": design["x"], "margin": margin}
+
+    check_model(sometimes, designs=[{"x": 1.0}, {"x": 2.0}])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({"margin": 1.0}, "gives no output 'y'"),
+        ({"y": np.inf}, "gives y = inf .*; an output is a finite number"),
+        ({"y": 1.0, "margin": np.nan}, "gives margin = nan .*; an output is a finite number"),
+        ({"y": 1.0, "margn": 1.0}, "gives an undeclared output 'margn'"),
+    ],
+)
+def test_an_output_that_is_not_required_has_rules_too(answer, message):
+    @model("sometimes", version=1)
+    def sometimes(design, scenario) -> Sometimes:
+        return dict(answer)
+
+    with pytest.raises(AssertionError, match=message):
+        check_model(sometimes)
 
 
 def test_instances_have_to_agree():

@@ -25,12 +25,13 @@ def check_model(
     """The rules every model keeps, tried on `designs` (in the model's units) in each of `scenarios`.
 
     The same design has the same answer bit for bit, whatever was evaluated before, in this instance and in a new one;
-    it gives the outputs and arrays it declares, finite and with the declared axes, and changes neither its arguments
-    nor earlier answers. It raises `InvalidDesign` for each of `refused` and `Diverged` for each of `diverging`. The
-    answers of a model that uses random numbers follow from its generator alone. Where a model has a ``gradient``, it
-    agrees with central differences of the outputs to `gradient_tolerance` of the larger of the two, and the error of
-    the differences on top (larger where the outputs are noisy or have a kink). A ``batch`` answers as `evaluate` does,
-    however the designs are divided. Raises `AssertionError`.
+    it gives the outputs and arrays it declares, finite and with the declared axes (outputs that are ``NotRequired`` may
+    be left out, or infinite), and changes neither its arguments nor earlier answers. It raises `InvalidDesign` for each
+    of `refused` and `Diverged` for each of `diverging`. The answers of a model that uses random numbers follow from its
+    generator alone. Where a model has a ``gradient``, it agrees with central differences of the outputs to
+    `gradient_tolerance` of the larger of the two, and the error of the differences on top (larger where the outputs are
+    noisy or have a kink). A ``batch`` answers as `evaluate` does, however the designs are divided. Raises
+    `AssertionError`.
     """
     plugin = target if isinstance(target, Plugin) else getattr(target, "__designopt__", None)
     if not isinstance(plugin, Plugin) or plugin.kind != "model":
@@ -150,7 +151,7 @@ def _differences(
                 float(_answer(model, plugin, {**design, name: float(design[name]) + side * h}, scenario)[0][output])
                 for side in (1.0, -1.0)
             ]
-        except (Diverged, InvalidDesign):
+        except (Diverged, InvalidDesign, KeyError):  # or no such output
             return None
         slopes.append((ends[0] - ends[1]) / (2.0 * h))
         size = max(size, *map(abs, ends))
@@ -161,12 +162,15 @@ def _differences(
 
 def _check_answer(plugin: Plugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     where = f"for design {dict(case[0])} in scenario {dict(case[1])}"
-    if plugin.outputs and set(outputs) != set(plugin.outputs):
-        odd = sorted(set(outputs) ^ set(plugin.outputs))[0]
-        what = "an undeclared output" if odd in outputs else "no output"
-        raise AssertionError(f"{plugin.name} gives {what} '{odd}' {where}")
+    needed = {name for name, item in plugin.outputs.items() if item.required}
+    for odd in sorted(needed - set(outputs)):
+        raise AssertionError(f"{plugin.name} gives no output '{odd}' {where}")
+    for odd in sorted(set(outputs) - set(plugin.outputs)) if plugin.outputs else ():
+        raise AssertionError(f"{plugin.name} gives an undeclared output '{odd}' {where}")
     for name, value in outputs.items():
-        if not isinstance(value, (int, float, np.number, np.bool_)) or not np.isfinite(value):
+        number = isinstance(value, (int, float, np.number, np.bool_)) and not np.isnan(value)
+        infinite = name in plugin.outputs and name not in needed  # what need not be there may be infinite
+        if not number or not (infinite or np.isfinite(value)):
             raise AssertionError(f"{plugin.name} gives {name} = {value!r} {where}; an output is a finite number")
     if set(arrays) != set(plugin.arrays):
         odd = sorted(set(arrays) ^ set(plugin.arrays))[0]

@@ -337,19 +337,24 @@ def test_the_sampled_model_keeps_the_rules():
     )
 
 
-def test_the_continuous_model_answers_alike_alone_and_in_a_batch():
-    model, every = LinearLoop(plant=LAG), frozenset({"time", "output", "command"})
-    cases = [(d, s) for d in [*DESIGNS, {"kp": 60.0, "ti": 6.0}, {"ti": 3.0}] for s in SCENARIOS]
-    together = model.batch(*zip(*cases, strict=True), every)
-    for case, found in zip(cases, together, strict=True):
-        if isinstance(found, Exception):
-            with pytest.raises(type(found)):
-                model.evaluate(*case, frozenset())
-            continue
-        outputs, arrays = LinearLoop(plant=LAG).evaluate(*case, every)
-        assert outputs == found[0]
-        assert all(np.isfinite(value) for value in outputs.values())
-        assert all(arrays[name].tobytes() == found[1][name].tobytes() for name in every)
+def test_the_continuous_model_keeps_the_rules():
+    check_model(
+        LinearLoop,
+        validate(LinearLoop.__designopt__, {"plant": {"type": "fopdt", "time_constant": 8.0, "delay": 1.0}})[
+            0
+        ].settings,
+        designs=DESIGNS,
+        scenarios=SCENARIOS,
+        refused=[{"ti": 3.0}, {"kp": 3.0, "td": 0.2}],
+        diverging=[{"kp": 60.0, "ti": 6.0}],
+    )
+
+
+def test_an_unstable_continuous_loop_does_not_disturb_those_beside_it():
+    model, wild = LinearLoop(plant=LAG), {"kp": 60.0, "ti": 6.0}
+    first, middle, last = model.batch([DESIGNS[0], wild, DESIGNS[1]], [{}] * 3, frozenset())
+    assert isinstance(middle, Diverged)
+    assert [first[0], last[0]] == [figures(model, design) for design in DESIGNS[:2]]
 
 
 @pytest.mark.parametrize(
