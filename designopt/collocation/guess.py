@@ -68,7 +68,7 @@ class Guess:
 
 
 def default_course(phase: Phase, course: Course | None = None) -> Sampled:
-    """A straight line between fixed ends, the middle of finite bounds, else 0 clipped to the bounds.
+    """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds or 0 in them.
 
     The times are those of `course`, if there is one.
     """
@@ -78,13 +78,16 @@ def default_course(phase: Phase, course: Course | None = None) -> Sampled:
         start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
         known = [value for value in (start, end) if value is not None]
         line = [_middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
-        values[v.name] = np.clip(np.array(line, float), *box)
+        values[v.name] = np.clip(np.array(phase.guess.get(v.name, line), float), *box)
     others = (*phase.system.controls, *phase.system.algebraic)
-    for v in others:
-        values[v.name] = np.clip(np.zeros(2), *phase.bounds.get(v.name, (v.low, v.high)))
     if phase.system.residual_form is not None:
-        for v in phase.system.residual_form.unknowns:
-            values[v.name] = np.clip(np.zeros(2), *phase.bounds.get(v.name, (v.low, v.high)))
+        others += phase.system.residual_form.unknowns
+    for v in others:
+        line = np.array(phase.guess.get(v.name, (0.0, 0.0)), float)
+        values[v.name] = np.clip(line, *phase.bounds.get(v.name, (v.low, v.high)))
+    if unknown := sorted(set(phase.guess) - set(values)):
+        text = f"there is no such variable; there are {', '.join(values)}"
+        raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)
     t0 = course.t0 if course else _middle(ends(phase.t0)) if phase.t0 is not None else 0.0
     tf = course.tf if course else _middle(ends(phase.tf))
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)

@@ -149,7 +149,8 @@ class Phase:
     `t0` and `tf` are numbers or ranges; a `t0` of None is the end of the phase before. `bounds` replace the ranges of
     the system's variables (states, controls, algebraic variables, unknown rates), `initial` and `final` hold the states
     at the ends. `path` constraints hold at every collocation point. `data` gives every data entry of the system a
-    number or a `Signal`.
+    number or a `Signal`. `guess` has first and last values of variables: the search begins on straight lines between
+    them.
     """
 
     system: System
@@ -162,6 +163,7 @@ class Phase:
     path: Mapping[str, Constraint] = field(default_factory=dict)
     integrals: Mapping[str, Integral] = field(default_factory=dict)
     data: Mapping[str, float | Signal] = field(default_factory=dict)
+    guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
