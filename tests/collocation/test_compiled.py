@@ -1,0 +1,41 @@
+"""Compiled functions of a point give the numbers of the interpreted ones; a compiler is never required."""
+
+import logging
+
+import pytest
+
+from designopt.collocation import Options, Program
+from designopt.collocation.compiled import with_compiled
+from designopt.collocation.transcription import state
+from designopt.dynamics.compile import find_compiler
+from designopt_motion.cart_pole import CartPole
+
+PROBLEM = CartPole().trajectory_problem({})
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+
+
+@needs_compiler
+def test_the_same_optimum_in_as_many_iterations():
+    interpreted = state(PROBLEM)
+    compiled = with_compiled(interpreted, Options(compile="always"), solves=1)
+    assert compiled.functions[0].hessian is not interpreted.functions[0].hessian
+    options = Options(intervals=20)
+    a = Program(PROBLEM, options, statement=interpreted).solve()
+    b = Program(PROBLEM, options, statement=compiled).solve()
+    assert b.iterations == a.iterations
+    assert b.objective == pytest.approx(a.objective, rel=1e-12)
+
+
+def test_small_models_and_few_solves_stay_interpreted():
+    statement = state(PROBLEM)
+    assert statement.functions[0].operations < 2000
+    assert with_compiled(statement, Options(), solves=1000) is statement
+    assert with_compiled(statement, Options(compile="never"), solves=1000) is statement
+
+
+def test_without_a_compiler_the_functions_stay_interpreted_and_it_is_said(monkeypatch, caplog):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    statement = state(PROBLEM)
+    with caplog.at_level(logging.WARNING):
+        assert with_compiled(statement, Options(compile="always"), solves=1) is statement
+    assert "no-such-compiler" in caplog.text

@@ -1,0 +1,68 @@
+"""Neighbouring problems are solved from one another, and what was tried is told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from designopt.collocation import Options, Program
+from designopt.collocation.warm import nearest_neighbour_path, solve_chain, solve_near, verify
+from designopt_motion.cart_pole import CartPole
+
+
+def swing_ups(lengths):
+    """The cart-pole of 2 s for some lengths of its pole."""
+    problem = CartPole().trajectory_problem({})
+    return [replace(problem, parameters={"pole_length": float(length), "duration": 2.0}) for length in lengths]
+
+
+@pytest.fixture(scope="module")
+def program():
+    return Program(swing_ups([0.5])[0], Options(intervals=40))
+
+
+def test_a_path_goes_on_to_the_nearest_point_that_is_left():
+    assert nearest_neighbour_path([[0.0], [3.0], [1.0], [2.5], [2.0]]).tolist() == [0, 2, 4, 3, 1]
+
+
+def test_every_column_of_a_path_counts_by_its_range():
+    # from the first point 1e-3 is the whole range of the second column, 1 a tenth of that of the first
+    points = [[0.0, 0.0], [0.0, 1e-3], [1.0, 0.0], [10.0, 0.0]]
+    assert nearest_neighbour_path(points).tolist()[1] == 2
+
+
+def test_a_chain_reaches_the_optima_of_cold_starts_in_far_fewer_iterations(program):
+    problems = swing_ups(np.linspace(0.5, 0.58, 9))
+    warm = list(solve_chain(program, problems))
+    cold = [program.solve(problem) for problem in problems]
+    assert all(s.success for s in warm)
+    np.testing.assert_allclose([s.objective for s in warm], [s.objective for s in cold], rtol=1e-7)
+    assert sum(s.iterations for s in warm[1:]) <= 0.6 * sum(s.iterations for s in cold[1:])
+    assert [s.warm_path for s in warm[:2]] == [(), ("full",)]
+
+
+def test_a_warm_start_that_does_not_help_is_followed_by_one_from_the_variables_alone(program):
+    near = program.solve(swing_ups([0.5])[0])
+    found = solve_near(program, swing_ups([0.45])[0], near, cold_iterations=2)  # 1 iteration at most counts as help
+    assert found.success
+    assert found.warm_path == ("full", "primal")
+
+
+def test_a_failed_warm_start_ends_in_a_cold_one():
+    program = Program(swing_ups([0.5])[0], Options(intervals=40, max_iterations=1))
+    previous = program.solve()
+    assert not previous.success
+    found = solve_near(program, swing_ups([0.3])[0], previous, cold_iterations=20)
+    assert not found.success
+    assert found.warm_path == ("full", "primal", "none")
+
+
+def test_verification_solves_a_sample_cold_and_tells_where_a_chain_is_on_another_optimum(program):
+    # from 0.42 m on the chain stays on swing-ups that need up to 10 % less than what the straight line leads to
+    problems = swing_ups([0.42, 0.45, 0.48])
+    solutions = dict(enumerate(solve_chain(program, problems)))
+    found = verify(program, problems, solutions, count=3, seed=1)
+    assert [d.number for d in found] == [1, 2]
+    assert all(d.warm < 0.97 * d.cold for d in found)
+    same = {0: solutions[0]}
+    assert verify(program, problems, same, count=3, seed=1) == []
