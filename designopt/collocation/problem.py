@@ -173,7 +173,7 @@ class TrajectoryProblem:
     `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost that are to be shown, `figures`
     whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
     that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
-    of the range.
+    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone.
     """
 
     phases: Sequence[Phase]
@@ -183,6 +183,7 @@ class TrajectoryProblem:
     guess: Mapping[str, float] = field(default_factory=dict)
     terms: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
+    extra: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
         phases: list[Phase] = []
@@ -197,11 +198,13 @@ class TrajectoryProblem:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The parameters of all systems, each once."""
+        """The parameters of all systems, each once, then the extra ones."""
         found: dict[str, Variable] = {}
         for phase in self.phases:
             for v in phase.system.parameters:
                 found.setdefault(v.name, v)
+        for v in self.extra:
+            found.setdefault(v.name, v)
         return tuple(found.values())
 
 
