@@ -3,12 +3,12 @@
 import logging
 
 import pytest
+from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, Program
 from designopt.collocation.compiled import with_compiled
 from designopt.collocation.transcription import state
 from designopt.dynamics.compile import find_compiler
-from designopt_motion.cart_pole import CartPole
 
 PROBLEM = CartPole().trajectory_problem({})
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, Program
 from designopt.collocation.warm import nearest_neighbour_path, solve_chain, solve_near, verify
-from designopt_motion.cart_pole import CartPole
 
 
 def swing_ups(lengths):
