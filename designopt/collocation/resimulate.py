@@ -21,11 +21,15 @@ from designopt.collocation.solution import PhaseSolution
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+#: Steps in the order of time: segments, places where they begin, widths.
+Steps = tuple[Indices, Vector, Vector]
 
 #: Relative tolerance of a step, of 1 + the largest absolute value of a state.
 TOLERANCE = 1e-9
 #: A segment that takes more explicit steps than this is stiff.
 MOST_STEPS = 300
+#: So many steps of one run are taken in one call.
+AT_ONCE = 32
 #: A simulation that goes beyond so many times the range of the solution has left it for good.
 FARTHEST = 1e4
 
@@ -53,14 +57,8 @@ def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, floa
     solved = np.stack([found.values[name][mesh.bases] for name in names])
     size = 1.0 + np.abs(np.stack([found.values[name] for name in names])).max(axis=1)
     segments = _Segments(equations, size)
-    every = np.arange(len(mesh))
-    ends = segments.run(solved[:, :-1], every)
-    simulated = np.full_like(solved, math.inf)
-    simulated[:, 0] = solved[:, 0]
-    for k in every:
-        simulated[:, k + 1] = segments.run(simulated[:, k : k + 1], every[k : k + 1])[:, 0]
-        if not np.isfinite(simulated[:, k + 1]).all():
-            break
+    ends, steps = segments.run(solved[:, :-1], np.arange(len(mesh)))
+    simulated = segments.chain(solved[:, 0], steps)
     return Resimulation(
         times=found.times[mesh.bases],
         states=dict(zip(names, simulated, strict=True)),
@@ -75,7 +73,7 @@ class _Segments:
     def __init__(self, equations: Equations, size: Vector) -> None:
         from scipy.integrate import DOP853
 
-        self.equations, self.size = equations, size
+        self.equations, self.size, self.p = equations, size, equations.p
         self.method = DOP853
         self.places = np.concatenate([DOP853.C, [1.0]])
         system = equations.phase.system
@@ -85,6 +83,7 @@ class _Segments:
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
         self.rates = explicit_rates(equations)
         self.step = self._step()
+        self.many = self.step.mapaccum(AT_ONCE)
         self.courses = self._courses()
 
     def _courses(self) -> NDArray[np.float64]:
@@ -134,40 +133,105 @@ class _Segments:
         found = np.matmul(legvander(2.0 * tau - 1.0, courses.shape[1] - 1), courses)
         return np.asarray(np.clip(found, self.low, self.high))
 
-    def run(self, x: Matrix, segments: Indices) -> Matrix:
-        """States (nx, k) at the right ends of `segments` (k,) from those at their left ends; infinite where lost."""
+    def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
+        """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
         equations, mesh = self.equations, self.equations.found.mesh
-        ends = np.full_like(x, math.inf)
-        x = x.copy()
-        tau, width = np.zeros(len(segments)), np.ones(len(segments))
+        places = tau[:, None] + delta[:, None] * self.places
+        fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * places
+        values = self.others(segments, places).reshape(len(tau), -1)
+        data = equations.data(fractions.ravel()).reshape(len(tau), -1)
+        t = equations.found.t0 + fractions * equations.duration
+        h = equations.duration * mesh.widths[segments] * delta
+        return values.T, np.tile(self.p[:, None], len(tau)), data.T, t.T, h[None, :]
+
+    def _norm(self, h: Vector, five: Any, three: Any) -> Vector:
+        """The error (k,) of steps of length h as a share of the tolerance, from both estimates (nx, k)."""
+        with np.errstate(all="ignore"):
+            a, b = (((np.asarray(e, float) / self.size[:, None]) ** 2).sum(axis=0) for e in (five, three))
+            found = np.abs(h) * a / np.sqrt(len(self.size) * (a + 0.01 * b)) / TOLERANCE
+        # both estimates are zero where nothing moves; what is not finite went too far
+        return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
+
+    def _lost(self, x: Matrix) -> NDArray[np.bool_]:
+        """Which runs (k,) are far from all that the solution knows."""
+        return ~(np.abs(x) <= FARTHEST * self.size[:, None]).all(axis=0)
+
+    def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
+        """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite where lost.
+
+        And all steps that were taken, None if there were implicit ones.
+        """
+        ends, x = np.full_like(x, math.inf), x.copy()
+        at, width = np.full(len(segments), tau), np.ones(len(segments))
         active = np.arange(len(segments))
+        taken = []
         for _ in range(MOST_STEPS):
-            k = segments[active]
-            delta = np.minimum(width[active], 1.0 - tau[active])
-            places = tau[active, None] + delta[:, None] * self.places
-            fractions = mesh.nodes[k, None] + mesh.widths[k, None] * places
-            values = self.others(k, places)
-            data = equations.data(fractions.ravel()).reshape(len(k), -1)
-            t = equations.found.t0 + fractions * equations.duration
-            h = equations.duration * mesh.widths[k] * delta
-            given = (x[:, active], values.reshape(len(k), -1).T, np.tile(equations.p[:, None], len(k)), data.T, t.T, h)
-            new, five, three = (np.asarray(e, float) for e in self.step(*given[:-1], h[None, :]))
-            norm = _norm(np.abs(h), five / self.size[:, None], three / self.size[:, None])
+            delta = np.minimum(width[active], 1.0 - at[active])
+            given = self._stages(segments[active], at[active], delta)
+            new, five, three = self.step(x[:, active], *given)
+            norm = self._norm(given[-1][0], five, three)
             good = norm <= 1.0
             with np.errstate(divide="ignore"):
                 width[active] = delta * np.clip(0.9 * norm ** (-1.0 / 8.0), 0.2, np.where(good, 10.0, 1.0))
             reached = active[good]
-            x[:, reached] = new[:, good]
-            tau[reached] += delta[good]
-            arrived = tau >= 1.0 - 1e-12
-            lost = (np.abs(x) > FARTHEST * self.size[:, None]).any(axis=0)
+            taken.append((segments[reached], at[reached], delta[good]))
+            x[:, reached] = np.asarray(new, float)[:, good]
+            at[reached] += delta[good]
+            arrived, lost = at >= 1.0 - 1e-12, self._lost(x)
             ends[:, arrived & ~lost] = x[:, arrived & ~lost]
             active = np.flatnonzero(~arrived & ~lost)
             if not len(active):
-                return ends
+                which, begin, delta = (np.concatenate(part) for part in zip(*taken, strict=True))
+                order = np.lexsort((begin, which))
+                return ends, (which[order], begin[order], delta[order])
         for i in active:
-            ends[:, i] = self._stiff(x[:, i], segments[i], float(tau[i]))
-        return ends
+            ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
+        return ends, None
+
+    def chain(self, x: Vector, steps: Steps | None) -> Matrix:
+        """States (nx, intervals + 1) at all nodes of one run from `x`, infinite from where it is lost.
+
+        The `steps` that runs over the segments took are tried again, many in one call; where their error is too large
+        now, the rest of the segment is run with steps of its own.
+        """
+        count = len(self.equations.found.mesh)
+        nodes = np.full((len(x), count + 1), math.inf)
+        nodes[:, 0] = x
+        k, tau = 0, 0.0
+        while k < count:
+            if steps is not None:
+                x, k, tau = self._repeat(x, steps, k, nodes)
+                if k == count:
+                    break
+            ends, _ = self.run(x[:, None], np.array([k]), tau)
+            x = nodes[:, k + 1] = ends[:, 0]
+            k, tau = k + 1, 0.0
+            if not np.isfinite(x).all():
+                break
+        return nodes
+
+    def _repeat(self, x: Vector, steps: Steps, k: int, nodes: Matrix) -> tuple[Vector, int, float]:
+        """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment, place
+        where that ended."""
+        which, begins, delta = steps
+        at = int(np.searchsorted(which, k))
+        while at < len(which):
+            size = min(AT_ONCE, len(which) - at)
+            part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of no length fill the rest
+            given = self._stages(
+                np.pad(which[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
+            )
+            states, five, three = (np.asarray(e, float) for e in self.many(x, *given))
+            bad = np.append((self._norm(given[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
+            bad[size] = True
+            good = int(np.argmax(bad))
+            last = at + np.flatnonzero(which[at : at + good] != np.append(which, -1)[at + 1 : at + good + 1])
+            nodes[:, which[last] + 1] = states[:, last - at]
+            x = states[:, good - 1] if good else x
+            at += good
+            if good < size:
+                return x, int(which[at]), float(begins[at])
+        return x, nodes.shape[1] - 1, 0.0
 
     def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
         """The end of one segment from states `x` at the place `tau` of it, by an implicit method."""
@@ -180,21 +244,12 @@ class _Segments:
             values = self.others(which, np.array([[place]]))[0, 0]
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * place])
             t = equations.found.t0 + fraction * equations.duration
-            rates = self.rates(state, values[: self.nu], values[self.nu :], equations.p, equations.data(fraction)[0], t)
+            rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
             return h * np.asarray(rates, float).ravel()
 
         with np.errstate(all="ignore"):
             run = solve_ivp(rhs, (tau, 1.0), x, "Radau", rtol=TOLERANCE, atol=TOLERANCE * self.size)
         return np.asarray(run.y[:, -1] if run.success else np.full(len(x), math.inf))
-
-
-def _norm(h: Vector, five: Matrix, three: Matrix) -> Vector:
-    """The error (k,) of steps of length h as a share of the tolerance, from both embedded estimates (nx, k)."""
-    with np.errstate(all="ignore"):
-        a, b = (five**2).sum(axis=0), (three**2).sum(axis=0)
-        found = h * a / np.sqrt(len(five) * (a + 0.01 * b)) / TOLERANCE
-    # both are zero where nothing moves, and what is not finite went too far
-    return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
 
 
 def explicit_rates(equations: Equations) -> Callable[..., Any]:
@@ -210,5 +265,6 @@ def explicit_rates(equations: Equations) -> Callable[..., Any]:
     symbol = ca.MX.sym("given", given.numel())
     parts = ca.vertsplit(symbol, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
     rows = residual(parts[0], parts[1], unknown, *parts[2:])
-    root = ca.rootfinder("root", "newton", {"x": unknown, "p": symbol, "g": rows}, {"abstol": 1e-12, "error_on_fail": False})
+    equations_of_z = {"x": unknown, "p": symbol, "g": rows}
+    root = ca.rootfinder("root", "newton", equations_of_z, {"abstol": 1e-12, "error_on_fail": False})
     return ca.Function("explicit_rates", [x, u, z, p, q, t], [system.rhs(x, u, root(z, given), p, q, t)])
