@@ -1,0 +1,221 @@
+"""The model ``biped5``: the step of a five-link walker, ended by an impact that exchanges its legs, at least effort."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
+from designopt.collocation.problem import Ends, Symbols, periodic
+from designopt.dynamics.system import System
+from designopt.plugin import Array, model
+from designopt.plugin import Quantity as Q
+from designopt_motion import biped_equations as equations
+from designopt_motion.biped_equations import ANGLES, GRAVITY, MASS, SPEEDS, TORQUES
+
+Vector = NDArray[np.float64]
+
+
+class Step(TypedDict, total=False):
+    """What is designed; what is left out is as in the model's text."""
+
+    step_length: Annotated[float, Q("m", "from one foothold to the next", ge=0.1, le=0.9)]
+    step_time: Annotated[float, Q("s", "from one impact to the next", ge=0.3, le=1.1)]
+    hip_stiffness: Annotated[float, Q("N m/rad", "of a spring between the thighs", ge=0, le=200)]
+    knee_stiffness: Annotated[float, Q("N m/rad", "of a spring at each knee, relaxed when straight", ge=0, le=200)]
+
+
+class Walk(TypedDict, total=False):
+    """Ground and motors; what is left out is as in the model's text."""
+
+    slope: Annotated[float, Q("rad", "of the ground, positive is downhill")]
+    clearance: Annotated[float, Q("m", "height of the swing foot beside the stance foot at least", ge=0)]
+    greatest_torque: Annotated[float, Q("N m", "of every joint", gt=0)]
+    greatest_ankle_torque: Annotated[float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0)]
+
+
+class StepOutputs(TypedDict):
+    """Of the optimal step of one design."""
+
+    effort: Annotated[float, Q("N^2 m^2 s", "integral of the squared torques of all motors")]
+    work: Annotated[float, Q("J", "integral of the size of the motors' power, rounded within a few watts of zero")]
+    cost_of_transport: Annotated[float, Q("", "work by weight and distance")]
+    speed: Annotated[float, Q("m/s", "step length by step time")]
+    peak_torque: Annotated[float, Q("N m", "largest size of the torque of any motor")]
+    foot_clearance: Annotated[float, Q("m", "least height of the swing foot in the middle half of its way")]
+    impact_loss: Annotated[float, Q("J", "kinetic energy lost in the impact")]
+    least_ground_force: Annotated[float, Q("N", "least normal force on the stance foot; negative would need glue")]
+    friction_needed: Annotated[float, Q("", "largest ratio of tangential to normal force on the stance foot")]
+    error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
+    resimulation_error: Annotated[float, Q("", "of a simulation with the same torques, relative to the states")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the step"),
+    "angles": Array(("time", "link"), "rad", "absolute, of stance shin and thigh, trunk, swing thigh and shin"),
+    "torques": Array(("time", "joint"), "N m", "of stance ankle, knee and hip, swing hip and knee"),
+    "figure": Array(("time", "point", "axis"), "m", "stance foot and knee, hip, head, swing knee and foot"),
+    "ground_force": Array(("time", "axis"), "N", "on the stance foot, tangential and normal"),
+}
+
+_DESIGN = {"step_length": 0.5, "step_time": 0.7, "hip_stiffness": 0.0, "knee_stiffness": 0.0}
+_CONDITIONS = {"slope": 0.0, "clearance": 0.0, "greatest_torque": 100.0, "greatest_ankle_torque": 100.0}
+#: Where the search begins: the angles at both ends of a moderate step (rad).
+_POSTURE = (0.2, 0.4, -0.1, -0.3, -0.35)
+#: The size of a power is rounded below so many watts.
+_ROUNDED = 1.0
+_SAMPLES = 141
+
+
+@model("biped5", version=1, arrays=ARRAYS)
+class Biped:
+    """Walking step of a planar robot of shins, thighs and trunk with the least integral of squared torques.
+
+    Kelly, SIAM Review 59 (2017) 849, section 6: single stance, an impact without slip or rebound that exchanges the
+    legs, and the same step again. The foot leaves the ground upwards and meets it downwards, knees do not bend
+    backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003). Unless design and scenario say
+    otherwise: 0.5 m in 0.7 s on level ground, 100 N m at most at every joint, the swing foot not below the ground, no
+    springs. Whether the stance foot sticks without glue and slip is for `least_ground_force` and `friction_needed` to
+    say. One evaluation solves one trajectory problem.
+    """
+
+    scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
+    intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 40
+
+    @cached_property
+    def _system(self) -> System:
+        return equations.system()
+
+    def evaluate(
+        self, design: Step, scenario: Walk, arrays: Set[str] = frozenset()
+    ) -> tuple[StepOutputs, dict[str, Vector]]:
+        """Solve for the step of this design."""
+        options = Options(scheme=self.scheme, intervals=self.intervals)
+        solution = solve_design(self.trajectory_problem(scenario), design, options)
+        made = _sampled(self._system, solution, _conditions(scenario)["slope"])
+        tangential, normal = made["ground_force"].T
+        middle = slice(_SAMPLES // 4, -(_SAMPLES // 4))
+        outputs = StepOutputs(
+            effort=solution.figures["effort"],
+            work=solution.figures["work"],
+            cost_of_transport=solution.figures["cost_of_transport"],
+            speed=solution.figures["speed"],
+            peak_torque=float(np.abs(made["torques"]).max()),
+            foot_clearance=float(made["figure"][middle, -1, 1].min()),
+            impact_loss=solution.figures["impact_loss"],
+            least_ground_force=float(normal.min()),
+            friction_needed=float(np.abs(tangential / normal).max()),
+            error_estimate=solution.error_estimate,
+            resimulation_error=solution.phase.resimulation_error,
+        )
+        return outputs, {name: made[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The step as a program."""
+        given = _conditions(scenario)
+        torque, ankle = given["greatest_torque"], given["greatest_ankle_torque"]
+        phase = Phase(
+            self._system,
+            tf=(0.3, 1.1),
+            name="step",
+            bounds={**dict.fromkeys(TORQUES, (-torque, torque)), TORQUES[0]: (-ankle, ankle)},
+            path={
+                "swing_foot": Constraint(lambda v: _above(v, given["clearance"]), 0.0, unit="m"),
+                "stance_knee": Constraint(lambda v: v["stance_thigh"] - v["stance_shin"], 0.0, unit="rad"),
+                "swing_knee": Constraint(lambda v: v["swing_thigh"] - v["swing_shin"], 0.0, unit="rad"),
+            },
+            integrals={
+                "effort": Integral(lambda v: sum(v[n] ** 2 for n in TORQUES), unit="N^2 m^2 s"),
+                "work": Integral(_power, unit="J"),
+            },
+            data={"slope": given["slope"]},
+            guess={n: (_POSTURE[i], _POSTURE[4 - i]) for i, n in enumerate(ANGLES)},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            constraints={
+                "exchange": periodic(ANGLES, mirror=dict(zip(ANGLES, reversed(ANGLES), strict=True))),
+                "impact": Constraint(_impact, 0.0, 0.0, "kg m^2/s"),
+                "landing": Constraint(_landing, 0.0, 0.0, "m"),
+                "lift_off": Constraint(lambda e: _foot_speed(e.initial), 0.0, unit="m/s"),
+                "touch_down": Constraint(lambda e: _foot_speed(e.final), high=0.0, unit="m/s"),
+                "step_time": Constraint(lambda e: e.duration - e["step_time"], 0.0, 0.0, "s"),
+            },
+            parameters=_DESIGN,
+            guess=_DESIGN,
+            figures={
+                "effort": lambda e: e.integral["effort"],
+                "work": lambda e: e.integral["work"],
+                "cost_of_transport": lambda e: e.integral["work"] / (MASS * GRAVITY * e["step_length"]),
+                "speed": lambda e: e["step_length"] / e.duration,
+                "impact_loss": lambda e: _kinetic_energy(e.final) - _kinetic_energy(e.initial),
+            },
+        )
+
+
+def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
+    return {**_CONDITIONS, **{name: float(value) for name, value in scenario.items()}}
+
+
+def _above(v: Symbols, clearance: float) -> Any:
+    """Height of the swing foot above the ground and a bump beside the stance foot, flat a step's length away."""
+    return v["swing_foot_y"] - clearance * (1.0 - (v["swing_foot_x"] / v["step_length"]) ** 2)
+
+
+def _power(v: Symbols) -> Any:
+    import casadi as ca
+
+    rates = equations.joint_speeds([v[n] for n in SPEEDS])
+    powers = [v[torque] * rate for torque, rate in zip(TORQUES, rates, strict=True)]
+    return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
+
+
+def _impact(e: Ends) -> Any:
+    q, w = equations.end_vectors(e.final)
+    return equations.impact(q, w, equations.end_vectors(e.initial)[1])
+
+
+def _landing(e: Ends) -> Any:
+    import casadi as ca
+
+    q, _ = equations.end_vectors(e.final)
+    return equations.places(q).joints[-1] - ca.vertcat(e["step_length"], 0.0)
+
+
+def _foot_speed(symbols: Symbols) -> Any:
+    q, w = equations.end_vectors(symbols)
+    return equations.speed_of(equations.places(q).joints[-1], q, w)[1]
+
+
+def _kinetic_energy(symbols: Symbols) -> Any:
+    q, w = equations.end_vectors(symbols)
+    return equations.kinetic_energy(q, w)
+
+
+def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vector]:
+    """All of `ARRAYS`, at equal distances of time."""
+    import casadi as ca
+
+    motion = solution.phase
+    time = np.linspace(motion.t0, motion.tf, _SAMPLES)
+    values = motion.interpolate(time)
+    states, torques = (np.array([values[n] for n in names]) for names in ((*ANGLES, *SPEEDS), TORQUES))
+    p = np.array([solution.parameters[v.name] for v in system.parameters])
+    columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[slope]])]
+    y = np.asarray(system.output.map(_SAMPLES)(states, torques, *columns, time[None, :]), float)
+    forces = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
+    q = ca.SX.sym("q", 5)
+    points = ca.Function("points", [q], [ca.horzcat(*equations.places(q).joints)])
+    figure = np.array([np.asarray(points(column), float).T for column in states[:5].T])
+    return {
+        "time": time,
+        "angles": states[:5].T,
+        "torques": torques.T,
+        "figure": figure,
+        "ground_force": np.column_stack([forces["ground_tangential"], forces["ground_normal"]]),
+    }

@@ -1,0 +1,190 @@
+"""A planar biped of five links on one leg: its motion, and the impact that exchanges its legs.
+
+Links 1 to 5 are the stance shin, stance thigh, trunk, swing thigh and swing shin; the stance foot is the origin. x
+points forward along the ground, y away from it. Angles are absolute and counter-clockwise, 0 is upright, so a positive
+angle leans a stance leg and the trunk back and puts a swing leg forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.dynamics.system import System, Variable
+
+GRAVITY = 9.81
+#: Of the robot RABBIT: Westervelt, Grizzle, Koditschek, IEEE Trans. Automatic Control 48 (2003) 42, as used by Kelly,
+#: SIAM Review 59 (2017) 849, section 6: mass (kg), moment of inertia about the centre of mass (kg m^2), length (m), and
+#: distance (m) of the centre of mass from the upper joint; of the trunk from its upper end.
+SHIN = {"mass": 3.2, "inertia": 0.93, "length": 0.4, "centre": 0.128}
+THIGH = {"mass": 6.8, "inertia": 1.08, "length": 0.4, "centre": 0.163}
+TRUNK = {"mass": 20.0, "inertia": 2.22, "length": 0.625, "centre": 0.2}
+LINKS = (SHIN, THIGH, TRUNK, THIGH, SHIN)
+MASS = sum(link["mass"] for link in LINKS)
+
+ANGLES = ("stance_shin", "stance_thigh", "trunk", "swing_thigh", "swing_shin")
+SPEEDS = tuple(f"{name}_speed" for name in ANGLES)
+#: Torques at the joints, each between a link and the one before it (the first between shin and ground).
+TORQUES = ("stance_ankle_torque", "stance_knee_torque", "stance_hip_torque", "swing_hip_torque", "swing_knee_torque")
+#: Points of the stick figure.
+JOINTS = ("stance_foot", "stance_knee", "hip", "head", "swing_knee", "swing_foot")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the `joints` (6) and the `centres` of mass of the links (5) are, (2, 1) each."""
+
+    joints: Sequence[Any]
+    centres: Sequence[Any]
+
+
+def places(q: Any) -> Places:
+    """Places of a biped with angles `q` (5)."""
+    import casadi as ca
+
+    up = [ca.vertcat(-ca.sin(q[i]), ca.cos(q[i])) for i in range(5)]
+    foot = ca.SX.zeros(2)
+    knee = foot + SHIN["length"] * up[0]
+    hip = knee + THIGH["length"] * up[1]
+    head = hip + TRUNK["length"] * up[2]
+    swing_knee = hip - THIGH["length"] * up[3]
+    swing_foot = swing_knee - SHIN["length"] * up[4]
+    centres = (
+        knee - SHIN["centre"] * up[0],
+        hip - THIGH["centre"] * up[1],
+        head - TRUNK["centre"] * up[2],
+        hip - THIGH["centre"] * up[3],
+        swing_knee - SHIN["centre"] * up[4],
+    )
+    return Places((foot, knee, hip, head, swing_knee, swing_foot), centres)
+
+
+def speed_of(point: Any, q: Any, w: Any) -> Any:
+    """Velocity (2, 1) of a point that is a function of the angles `q`, which change at the rates `w`."""
+    import casadi as ca
+
+    return ca.jtimes(point, q, w)
+
+
+def kinetic_energy(q: Any, w: Any) -> Any:
+    """Of all links (J)."""
+    import casadi as ca
+
+    energy: Any = 0.0
+    for i, (link, centre) in enumerate(zip(LINKS, places(q).centres, strict=True)):
+        v = speed_of(centre, q, w)
+        energy += 0.5 * link["mass"] * ca.dot(v, v) + 0.5 * link["inertia"] * w[i] ** 2
+    return energy
+
+
+def potential_energy(q: Any, slope: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
+    """Of all links on ground that falls by `slope` (rad), of a spring between the thighs and of one in each knee."""
+    import casadi as ca
+
+    up = ca.vertcat(-ca.sin(slope), ca.cos(slope))
+    energy: Any = 0.0
+    for link, centre in zip(LINKS, places(q).centres, strict=True):
+        energy += link["mass"] * GRAVITY * ca.dot(up, centre)
+    stance, swing = flexions(q)
+    return energy + 0.5 * hip_stiffness * (q[1] - q[3]) ** 2 + 0.5 * knee_stiffness * (stance**2 + swing**2)
+
+
+def flexions(q: Any) -> tuple[Any, Any]:
+    """Flexion of the stance knee and of the swing knee."""
+    return q[1] - q[0], q[3] - q[4]
+
+
+def joint_speeds(w: Any) -> list[Any]:
+    """The rates on which the `TORQUES` do work."""
+    return [w[0], *(w[i] - w[i - 1] for i in range(1, 5))]
+
+
+def angular_momentum(q: Any, w: Any, links: Sequence[int], about: int) -> Any:
+    """Of some `links` about joint number `about`."""
+    where = places(q)
+    total: Any = 0.0
+    for i in links:
+        r = where.centres[i] - where.joints[about]
+        v = speed_of(where.centres[i], q, w)
+        total += LINKS[i]["mass"] * (r[0] * v[1] - r[1] * v[0]) + LINKS[i]["inertia"] * w[i]
+    return total
+
+
+def impact(q: Any, w: Any, w_after: Any) -> Any:
+    """What is zero (5, 1) when the swing foot lands with `q`, `w` and the exchanged legs go on with `w_after`.
+
+    The new stance foot sticks and the old one leaves without an impulse, so that the impulse at the new foot, and those
+    within joints, leave these angular momenta as they are: of the whole about the new foot, and of what hangs on a
+    joint about that joint (Kelly 2017, appendix F).
+    """
+    import casadi as ca
+
+    q_after = ca.vertcat(*(q[4 - i] for i in range(5)))
+    # Of the exchanged biped: about foot, knee and hip of the new stance leg, and about the knee of the other one.
+    balances = ((range(5), 0), (range(1, 5), 1), ((2,), 2), ((3, 4), 2), ((4,), 4))
+    before = {0: 5, 1: 4, 2: 2, 4: 1}  # the same joints before the exchange
+    return ca.vertcat(
+        *(
+            angular_momentum(q_after, w_after, links, about)
+            - angular_momentum(q, w, [4 - i for i in links], before[about])
+            for links, about in balances
+        )
+    )
+
+
+def system() -> System:
+    """Single stance with torques at all joints, from Lagrange's equations; accelerations are unknowns.
+
+    Outputs: height and place of the swing foot (m), and the force of the ground on the stance foot (N).
+    """
+    import casadi as ca
+
+    q, w, a, u = (ca.SX.sym(n, 5) for n in ("q", "w", "a", "u"))
+    slope = ca.SX.sym("slope")
+    hip, knee, length, time = (ca.SX.sym(n) for n in ("hip_stiffness", "knee_stiffness", "step_length", "step_time"))
+    kinetic = kinetic_energy(q, w)
+    lagrangian = kinetic - potential_energy(q, slope, hip, knee)
+    momentum = ca.gradient(kinetic, w)
+    work = sum((u[i] * rate for i, rate in enumerate(joint_speeds(w))), ca.SX(0.0))
+    residual = ca.jtimes(momentum, q, w) + ca.jtimes(momentum, w, a) - ca.gradient(lagrangian, q) - ca.gradient(work, w)
+    residual = ca.cse(residual)
+    where = places(q)
+    foot = where.joints[-1]
+    force = ca.SX.zeros(2)
+    for link, centre in zip(LINKS, where.centres, strict=True):
+        v = speed_of(centre, q, w)
+        force += link["mass"] * (ca.jtimes(v, q, w) + ca.jtimes(v, w, a))
+        force += link["mass"] * GRAVITY * ca.vertcat(-ca.sin(slope), ca.cos(slope))
+    half_pi = 1.5707963267948966
+    return System.from_expressions(
+        "biped",
+        states=[
+            *((Variable(n, "rad", -half_pi, half_pi), q[i], w[i]) for i, n in enumerate(ANGLES)),
+            *((Variable(n, "rad/s", -10.0, 10.0), w[i], a[i]) for i, n in enumerate(SPEEDS)),
+        ],
+        unknowns=[
+            (Variable(f"{n}_acceleration", "rad/s^2"), a[i], residual[i]) for i, n in enumerate(ANGLES)
+        ],
+        controls=[(Variable(n, "N m"), u[i]) for i, n in enumerate(TORQUES)],
+        parameters=[
+            (Variable("step_length", "m", 0.1, 0.9), length),
+            (Variable("step_time", "s", 0.2, 2.0), time),
+            (Variable("hip_stiffness", "N m/rad", 0.0, 200.0), hip),
+            (Variable("knee_stiffness", "N m/rad", 0.0, 200.0), knee),
+        ],
+        data=[(Variable("slope", "rad"), slope)],
+        outputs=[
+            (Variable("swing_foot_x", "m"), foot[0]),
+            (Variable("swing_foot_y", "m"), foot[1]),
+            (Variable("ground_tangential", "N"), force[0]),
+            (Variable("ground_normal", "N"), force[1]),
+        ],
+    )  # fmt: skip
+
+
+def end_vectors(symbols: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Angles and rates (5, 1) of named symbols."""
+    import casadi as ca
+
+    return ca.vertcat(*(symbols[n] for n in ANGLES)), ca.vertcat(*(symbols[n] for n in SPEEDS))
