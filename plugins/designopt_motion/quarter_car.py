@@ -5,6 +5,7 @@ The same equations are simulated (`evaluate`) and taken into a program (`traject
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -158,7 +159,7 @@ class QuarterCar:
         grid = np.linspace(0.0, self.duration, _SAMPLES)
         x = np.zeros(len(self._simulator.system.states))
         runs = []
-        for begin, end in zip(edges, edges[1:], strict=False):
+        for begin, end in itertools.pairwise(edges):
             times = np.array([begin, *grid[(grid > begin) & (grid < end)], end])
             first = 0.05 * data["bump_width"]
             run = self._simulator.run(x, times, p=dict(design), q=data, first_step=min(first, end - begin))
