@@ -1,0 +1,180 @@
+"""Report part `programs`: how the trajectory programs ended, how far they can be trusted, how the solver came there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number, plain, plural, with_unit
+from designopt.report.section import Figure, Section, Table
+from designopt.report.trajectories import drawn, held, program_choice, program_words
+from designopt.run.result import Result
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution import PhaseSolution, Solution
+    from designopt.run.programs import ProgramRecord
+
+
+@report("programs", version=1)
+def programs(result: Result) -> Section | None:
+    """Outcome, parameters and error of each program; mesh and error per interval; the course of the solver."""
+    records = result.programs()
+    if not records:
+        return None
+    shown = drawn(result)
+    figures = []
+    if shown:
+        choices = program_choice(shown)
+        solutions = [record.solution for record in shown if record.solution is not None]
+        for title, plot, note in (
+            ("Mesh and error by interval", _errors, _ERRORS),
+            ("Course of the solver", _history, _HISTORY),
+        ):
+            plots = [plot(solution) for solution in solutions]
+            if any(p["data"] for p in plots):
+                variants = {(i,): p for i, p in enumerate(plots)} if choices else {}
+                figures.append(Figure(title, plots[0], note=note, choices=choices, variants=variants, height=360))
+    return Section(
+        "Programs",
+        introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
+        "collocation with IPOPT.",
+        facts=_facts(records),
+        findings=tuple(_findings(records)),
+        figures=tuple(figures),
+        tables=(_outcomes(records), *_parameters(shown)),
+        details=tuple((program_words(r, i), r.message) for i, r in enumerate(records[:50]) if r.message),
+    )
+
+
+_ERRORS = (
+    "The estimate compares the polynomials of the solution with a quadrature of their own rates (Patterson, Hager, Rao "
+    "2015); crosses are the difference to a simulation of each interval by itself."
+)
+_HISTORY = "Violation of the constraints, of the optimality conditions, and the barrier parameter, all scaled."
+
+
+def _facts(records: Sequence[ProgramRecord]) -> tuple[tuple[str, str], ...]:
+    best = _best(records)
+    solved = sum(record.status == "solved" for record in records)
+    facts = [("programs", str(len(records))), ("solved", str(solved))]
+    if best is not None and best.solution is not None:
+        facts += [
+            ("best objective", number(best.solution.objective)),
+            ("error estimate", number(best.solution.error_estimate)),
+        ]
+    return tuple(facts)
+
+
+def _best(records: Sequence[ProgramRecord]) -> ProgramRecord | None:
+    found = [r for r in records if r.solution is not None and r.solution.success]
+    return min(found, key=lambda r: r.solution.objective if r.solution else np.inf, default=None)
+
+
+def _findings(records: Sequence[ProgramRecord]) -> list[str]:
+    found = []
+    objectives = [
+        r.solution.objective for r in records if r.solution is not None and r.solution.success and not held(r)
+    ]
+    if len(objectives) > 1:
+        low, high = min(objectives), max(objectives)
+        if high - low > 1e-6 * max(1.0, abs(low)):
+            found.append(
+                f"{plural(len(objectives), 'start')} ended in different local optima: objectives from {number(low)} to "
+                f"{number(high)}."
+            )
+        else:
+            found.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
+    best = _best(records)
+    if best is not None and best.solution is not None:
+        found += list(best.solution.warnings)
+    failed = [r for r in records if r.solution is None or not r.solution.success]
+    if failed:
+        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines tell why.")
+    return found
+
+
+def _outcomes(records: Sequence[ProgramRecord]) -> Table:
+    rows = []
+    for i, record in enumerate(records):
+        s = record.solution
+        rows.append((
+            i + 1, record.stage, ", ".join(f"{n} {number(v)}" for n, v in held(record).items()) or "-", record.status,
+            *((number(s.objective), s.iterations, number(s.error_estimate), number(_resimulation(s)),
+               f"{s.timing.get('solve', np.nan):.3f}", " ".join(s.warm_path) or "-") if s is not None else ("-",) * 6),
+        ))  # fmt: skip
+    return Table(
+        "Outcomes",
+        ("program", "stage", "held at", "status", "objective", "iterations", "error estimate", "re-simulation error",
+         "solve [s]", "started"),
+        tuple(rows),
+    )  # fmt: skip
+
+
+def _resimulation(solution: Solution) -> float:
+    return max((p.resimulation_error for p in solution.phases.values()), default=np.nan)
+
+
+def _parameters(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
+    rows = []
+    for i, record in enumerate(shown):
+        s = record.solution
+        if s is None:
+            continue
+        for name, value in s.parameters.items():
+            low, high = s.parameter_bounds[name]
+            if low == high:
+                continue
+            near = 1e-6 * max(high - low, abs(value)) if np.isfinite(high - low) else 1e-6 * max(1.0, abs(value))
+            at = "lower bound" if value - low <= near else "upper bound" if high - value <= near else ""
+            unit = s.parameter_units.get(name, "")
+            rows.append((i + 1, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name])))
+    if not rows:
+        return ()
+    columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
+    return (Table("Static parameters", columns, tuple(rows)),)
+
+
+def _errors(solution: Solution) -> dict[str, Any]:
+    data: list[dict[str, Any]] = []
+    for j, (name, phase) in enumerate(solution.phases.items()):
+        if not len(phase.error):
+            continue
+        widths = (phase.tf - phase.t0) * phase.mesh.widths
+        middles = phase.t0 + (phase.tf - phase.t0) * (phase.mesh.nodes[:-1] + 0.5 * phase.mesh.widths)
+        data.append({
+            "type": "bar", "name": plain(f"{name}: estimate"), "x": middles, "y": np.maximum(phase.error, 1e-16),
+            "width": widths, "marker": {"color": category(j), "line": {"width": 0.5, "color": "@surface"}},
+            "customdata": _schemes(phase),
+            "hovertemplate": "%{x:.4~g} s, %{customdata}: <b>%{y:.2e}</b><extra></extra>",
+        })  # fmt: skip
+        if len(phase.segment_errors) == len(middles):
+            data.append({
+                "type": "scatter", "mode": "markers", "name": plain(f"{name}: simulated"), "x": middles,
+                "y": np.maximum(phase.segment_errors, 1e-16), "marker": {"symbol": "x", "size": 5, "color": "@ink"},
+                "hovertemplate": "%{x:.4~g} s: <b>%{y:.2e}</b><extra></extra>",
+            })  # fmt: skip
+    axes = {"xaxis": axis("time [s]"), "yaxis": axis("relative error", type="log", exponentformat="power")}
+    return {"data": data, "layout": layout(**axes, barmode="overlay")}
+
+
+def _schemes(phase: PhaseSolution) -> list[str]:
+    return [f"{s.name.replace('_', '-')}{f' {s.degree}' if s.degree else ''}" for s in phase.mesh.schemes]
+
+
+def _history(solution: Solution) -> dict[str, Any]:
+    data = []
+    for j, (name, words) in enumerate((("primal", "constraints"), ("dual", "optimality"), ("barrier", "barrier"))):
+        values = solution.history.get(name)
+        if values is None or not len(values):
+            continue
+        data.append({
+            "type": "scatter", "mode": "lines+markers", "name": words, "x": np.arange(len(values)),
+            "y": np.maximum(values, 1e-16), "marker": {"size": 4}, "line": {"color": category(j), "width": 2},
+            "hovertemplate": "iteration %{x}: <b>%{y:.2e}</b><extra></extra>",
+        })  # fmt: skip
+    axes = {"xaxis": axis("iteration"), "yaxis": axis("scaled", type="log", exponentformat="power")}
+    return {"data": data, "layout": layout(**axes)}

@@ -1,0 +1,216 @@
+"""Report part `trajectories`: the motions that programs found, with their limits, and what holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, bare_layout, category
+from designopt.report.labels import number, plain, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.run.result import Result
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution import PhaseSolution, Solution
+    from designopt.run.programs import ProgramRecord
+
+Vector = NDArray[np.float64]
+
+#: Programs beyond so many are not drawn.
+DRAWN = 12
+#: Points of a curve.
+SAMPLES = 401
+#: A variable is on its bound within this share of the bound's range.
+ON_BOUND = 1e-4
+
+
+@report("trajectories", version=1)
+def trajectories(result: Result) -> Section | None:
+    """States, controls and algebraic variables of each program over time, with bounds, multipliers and costates."""
+    shown = drawn(result)
+    if not shown:
+        return None
+    choices = program_choice(shown)
+    figures = []
+    first = shown[0].solution
+    assert first is not None
+    for name, phase in first.phases.items():
+        of_phase = [record.solution.phases[name] for record in shown if record.solution is not None]
+        title = "" if len(first.phases) == 1 else f" of {name}"
+        for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
+            names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
+            if not names:
+                continue
+            plots = [_courses(p, names) for p in of_phase]
+            figures.append(_choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
+        plots = [_path(p) for p in of_phase]
+        if phase.path:
+            figures.append(_choosable(f"Path constraints{title}", plots, choices, 150 * len(phase.path) + 60, ""))
+        if phase.costates and np.isfinite(next(iter(phase.costates.values()))).any():
+            plots = [_costates(p) for p in of_phase]
+            figures.append(_choosable(f"Costates{title}", plots, choices, 150 * len(phase.costates) + 60, _COSTATES))
+    return Section(
+        "Trajectories",
+        introduction="The motions that the programs found, by the polynomials of their schemes. Limits are dashed.",
+        figures=tuple(figures),
+        tables=(_activity(shown),),
+        notes=(f"Of {len(result.programs())} programs the first {len(shown)} with a result are drawn.",)
+        if len(shown) < len(result.programs())
+        else (),
+    )
+
+
+_COURSES = "Dots are the nodes of the mesh."
+_COSTATES = (
+    "What the objective gains for a small increase of a state at a time: multipliers of the defects over the weights "
+    "of the quadrature."
+)
+
+
+def drawn(result: Result) -> list[ProgramRecord]:
+    """The programs with a solution that are drawn: those of one structure with the first."""
+    found: list[ProgramRecord] = []
+    for record in result.programs():
+        if record.solution is None:
+            continue
+        if found and found[0].solution is not None and set(record.solution.phases) != set(found[0].solution.phases):
+            continue
+        found.append(record)
+    return found[:DRAWN]
+
+
+def program_choice(shown: Sequence[ProgramRecord]) -> tuple[Choice, ...]:
+    """A selector of the programs; none for a single one."""
+    if len(shown) < 2:
+        return ()
+    return (Choice("Program", tuple(program_words(record, i) for i, record in enumerate(shown))),)
+
+
+def held(record: ProgramRecord) -> dict[str, Any]:
+    """The parameters that a program held at a value: those that it did not release."""
+    return {name: value for name, value in record.start.items() if f"optimum({name})" not in record.figures}
+
+
+def program_words(record: ProgramRecord, i: int) -> str:
+    """A program in words: its number, what it was held at, how it ended."""
+    at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items())
+    value = f", {number(record.solution.objective)}" if record.solution is not None else ""
+    return f"{i + 1}{f': {at}' if at else ''} ({record.status}{value})"
+
+
+def _choosable(
+    title: str, plots: Sequence[Mapping[str, Any]], choices: tuple[Choice, ...], height: int, note: str
+) -> Figure:
+    variants = {(i,): plot for i, plot in enumerate(plots)} if choices else {}
+    return Figure(title, plots[0], height=height, choices=choices, variants=variants, note=note)
+
+
+def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str) -> dict[str, Any]:
+    """Plots one above the other over one axis: (name, unit, traces) each."""
+    m = len(rows)
+    gap = 0.25 / max(m, 1) if m > 1 else 0.0
+    size = (1.0 - gap * (m - 1)) / m
+    data: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {"xaxis": axis(x_title, anchor=f"y{m}" if m > 1 else "y")}
+    for j, (name, unit, traces) in enumerate(rows):
+        suffix = "" if j == 0 else str(j + 1)
+        top = 1.0 - j * (size + gap)
+        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], nticks=5)
+        data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
+        notes.append({
+            "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": top, "xref": "paper", "yref": "paper",
+            "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
+        })  # fmt: skip
+    return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
+
+
+def line(x: Vector, y: Vector, colour: str, **more: Any) -> dict[str, Any]:
+    """A curve."""
+    return {
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "line": {"color": colour, "width": 2},
+        "hovertemplate": "%{x:.4~g}: <b>%{y:.5~g}</b><extra></extra>", **more,
+    }  # fmt: skip
+
+
+def _limits(times: Vector, low: float, high: float, values: Vector) -> list[dict[str, Any]]:
+    """Dashed lines at limits that are not far from the values."""
+    span = float(np.ptp(values)) or abs(float(values[0])) or 1.0
+    near = [
+        limit
+        for limit in (low, high)
+        if np.isfinite(limit) and float(values.min()) - 2 * span <= limit <= float(values.max()) + 2 * span
+    ]
+    dashed = {"color": "@mark", "width": 1, "dash": "dash"}
+    return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=dashed, hoverinfo="skip") for limit in near]
+
+
+def _courses(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
+    times = np.linspace(phase.t0, phase.tf, SAMPLES)
+    fine = phase.interpolate(times)
+    nodes = phase.mesh.bases
+    rows = []
+    for j, name in enumerate(names):
+        dots = {
+            "type": "scatter", "mode": "markers", "x": phase.times[nodes], "y": phase.values[name][nodes],
+            "marker": {"size": 3, "color": category(j)}, "hoverinfo": "skip",
+        }  # fmt: skip
+        traces = [*_limits(times, *phase.bounds[name], fine[name]), line(times, fine[name], category(j)), dots]
+        rows.append((name, phase.units.get(name, ""), traces))
+    return stacked(rows, "time [s]")
+
+
+def _path(phase: PhaseSolution) -> dict[str, Any]:
+    times = phase.times[phase.mesh.first :]
+    rows = []
+    for j, (name, values) in enumerate(phase.path.items()):
+        low, high = phase.path_limits.get(name, (-np.inf, np.inf))
+        rows.append((name, "", [*_limits(times, low, high, values), line(times, values, category(j))]))
+    return stacked(rows, "time [s]") if rows else {"data": [], "layout": {}}
+
+
+def _costates(phase: PhaseSolution) -> dict[str, Any]:
+    rows = []
+    for j, (name, values) in enumerate(phase.costates.items()):
+        known = np.isfinite(values)
+        rows.append((f"costate of {name}", "", [line(phase.times[known], values[known], category(j))]))
+    return stacked(rows, "time [s]")
+
+
+def _activity(shown: Sequence[ProgramRecord]) -> Table:
+    """The share of the time that each limited variable and path constraint spends on its limits."""
+    rows = []
+    for i, record in enumerate(shown):
+        if record.solution is None:
+            continue
+        for name, phase, low, high in activity(record.solution):
+            rows.append((i + 1, phase, name, f"{low:.1%}", f"{high:.1%}"))
+    return Table(
+        "Activity of limits",
+        ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),
+        tuple(rows),
+        note="A variable is at a limit within 1e-4 of the range between its limits, or of its size.",
+    )
+
+
+def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
+    """(variable, phase, share of time at the lower, at the upper limit) of all that reaches one."""
+    found = []
+    for phase_name, phase in solution.phases.items():
+        limited = [(name, phase.values[name], phase.bounds[name], 0) for name in phase.values]
+        limited += [
+            (name, values, phase.path_limits.get(name, (-np.inf, np.inf)), phase.mesh.first)
+            for name, values in phase.path.items()
+        ]
+        for name, values, (low, high), first in limited:
+            weights = phase.mesh.weights[first:] / phase.mesh.weights[first:].sum()
+            range_ = high - low if np.isfinite(high - low) and high > low else max(1.0, float(np.abs(values).max()))
+            at_low = float(weights[values <= low + ON_BOUND * range_].sum())
+            at_high = float(weights[values >= high - ON_BOUND * range_].sum())
+            if at_low > 0.0 or at_high > 0.0:
+                found.append((name, phase_name, at_low, at_high))
+    return found
