@@ -59,15 +59,7 @@ class Equations:
 
     def data(self, fractions: Vector) -> Vector:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""
-        times = self.found.t0 + fractions * self.duration
-        columns = []
-        for v in self.phase.system.data:
-            value = self.phase.data[v.name]
-            if isinstance(value, Signal):
-                columns.append(value.at(fractions if value.of_duration else times))
-            else:
-                columns.append(np.full(len(fractions), float(value)))
-        return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))
+        return data_at(self.phase, fractions, self.found.t0, self.found.tf)
 
     @property
     def p(self) -> Vector:
@@ -85,3 +77,15 @@ class Equations:
         given = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
         found = system.rhs.map(count)(*(array.T for array in given))
         return np.asarray(found, float).T.reshape(states.shape)
+
+
+def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
+    """The data entries (n, nq) of a phase that runs from t0 to tf, at `fractions` (n,) of it."""
+    columns = []
+    for v in phase.system.data:
+        value = phase.data[v.name]
+        if isinstance(value, Signal):
+            columns.append(value.at(fractions if value.of_duration else t0 + fractions * (tf - t0)))
+        else:
+            columns.append(np.full(len(fractions), float(value)))
+    return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from designopt.collocation.equations import Equations, Indices
 from designopt.collocation.problem import Phase
 from designopt.collocation.solution import PhaseSolution
+from designopt.dynamics.system import System
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -81,7 +82,7 @@ class _Segments:
         self.names = [v.name for v in (*system.controls, *system.algebraic)]
         bounds = [equations.found.bounds[name] for name in self.names]
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
-        self.rates = explicit_rates(equations)
+        self.rates = explicit_rates(system)
         self.step = self._step()
         self.many = self.step.mapaccum(AT_ONCE)
         self.courses = self._courses()
@@ -252,11 +253,10 @@ class _Segments:
         return np.asarray(run.y[:, -1] if run.success else np.full(len(x), math.inf))
 
 
-def explicit_rates(equations: Equations) -> Callable[..., Any]:
+def explicit_rates(system: System) -> Callable[..., Any]:
     """The CasADi function (x, u, z, p, q, t) -> rates; algebraic variables are solved for, beginning at z."""
     import casadi as ca
 
-    system = equations.phase.system
     if system.algebraic_residual is None:
         return system.rhs
     x, u, z, p, q, t = (ca.MX.sym(n, system.rhs.size1_in(i)) for i, n in enumerate(("x", "u", "z", "p", "q", "t")))
