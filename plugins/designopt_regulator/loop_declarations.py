@@ -17,7 +17,7 @@ class LinearDesign(TypedDict, total=False):
     ki: Annotated[float, Q("1/s", "integral gain kp/ti, instead of ti", gt=0)]
     td: Annotated[float, Q("s", "derivative time", ge=0)]
     kd: Annotated[float, Q("s", "derivative gain kp*td, instead of td", ge=0)]
-    tf: Annotated[float, Q("s", "time constant of the derivative's filter; none if left out", ge=0)]
+    tf: Annotated[float, Q("s", "time constant of the derivative's filter; no filter if left out", ge=0)]
     b: Annotated[float, Q("", "set-point weight; 1 if left out", ge=0, le=1.5)]
     tt: Annotated[float, Q("s", "tracking time of the anti-windup; sqrt(ti td), without D ti, if left out", gt=0)]
 

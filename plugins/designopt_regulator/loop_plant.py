@@ -45,7 +45,7 @@ class LinearPlant:
     numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
     denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
 
-    file: Annotated[InputFile | None, Q("", "of data: CSV with the columns time [s], input and output")] = None
+    file: Annotated[InputFile | None, Q("", "of data: CSV with columns time [s], input [unit], output [unit]")] = None
     model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
 
     def plant(self) -> Plant:
