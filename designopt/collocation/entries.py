@@ -1,72 +1,82 @@
-"""A sparse matrix whose nonzeros are fixed linear combinations of the numbers that a function gives."""
+"""Sparse matrices put together with index arithmetic."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+
+#: The source of entries that do not change.
+ONE = 0
 
 
-@dataclass
 class Entries:
-    """Collects contributions (row, column, number of the source, factor); source 0 is the constant 1."""
+    """A sparse matrix whose nonzeros are fixed combinations of numbers that functions give.
 
-    rows: list[Indices] = field(default_factory=list)
-    columns: list[Indices] = field(default_factory=list)
-    sources: list[Indices] = field(default_factory=list)
-    factors: list[NDArray[np.float64]] = field(default_factory=list)
+    Numbers come in as sources; contributions to one place are added.
+    """
+
+    def __init__(self) -> None:
+        import casadi as ca
+
+        self._sources: list[Any] = [ca.MX(1.0)]
+        self._size = 1
+        self._contributions: list[tuple[Any, Any, Any, Any]] = []
+
+    def source(self, numbers: Any) -> int:
+        """Take a column of `numbers` (MX) and tell which source the first of them is."""
+        first = self._size
+        self._sources.append(numbers)
+        self._size += numbers.numel()
+        return first
 
     def add(self, rows: ArrayLike, columns: ArrayLike, sources: ArrayLike, factors: ArrayLike) -> None:
-        """Contributions, broadcast to one shape."""
-        given = np.broadcast_arrays(np.asarray(rows), np.asarray(columns), np.asarray(sources), np.asarray(factors))
-        for kept, array in zip((self.rows, self.columns, self.sources, self.factors), given, strict=True):
-            kept.append(np.ravel(array))  # type: ignore[attr-defined]
+        """Add ``factor * source`` at (row, column), broadcast to one shape."""
+        given = np.broadcast_arrays(rows, columns, sources, factors)
+        self._contributions.append(tuple(np.ravel(array) for array in given))  # type: ignore[arg-type]
 
-    def joined(self) -> tuple[Indices, Indices, Indices, NDArray[np.float64]]:
-        """All contributions: rows, columns, sources, factors."""
-        if not self.rows:
-            nothing = np.empty(0, np.int64)
-            return nothing, nothing, nothing, np.empty(0)
-        return (
-            np.concatenate(self.rows).astype(np.int64),
-            np.concatenate(self.columns).astype(np.int64),
-            np.concatenate(self.sources).astype(np.int64),
-            np.concatenate(self.factors).astype(float),
-        )
+    def matrix(self, left: Vector, right: Vector) -> Any:
+        """The matrix (MX), its rows multiplied by `left` (m,), its columns by `right` (n,)."""
+        import casadi as ca
 
-
-def combined(
-    entries: tuple[Indices, Indices, Indices, NDArray[np.float64]], shape: tuple[int, int], source: Any
-) -> Any:
-    """The CasADi matrix of `shape` made of collected `entries` from the column `source` (MX)."""
-    import casadi as ca
-
-    rows, columns, sources, factors = entries
-    keys = columns * shape[0] + rows
-    positions, inverse = np.unique(keys, return_inverse=True)
-    pattern = _sparsity(shape, positions)
-    mixing = constant_matrix(inverse, sources, factors, (len(positions), source.numel()))
-    return ca.MX(pattern, ca.mtimes(mixing, source)) if len(positions) else ca.MX(*shape)
+        shape = (len(left), len(right))
+        if not self._contributions:
+            return ca.MX(*shape)
+        rows, columns, sources, factors = (np.concatenate(part) for part in zip(*self._contributions, strict=True))
+        positions, which = _places(rows, columns, shape)
+        factors = factors * left[rows] * right[columns]
+        mixing = constant_matrix(which, sources, factors, (len(positions), self._size))
+        return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
 
 
-def constant_matrix(rows: Indices, columns: Indices, values: NDArray[np.float64], shape: tuple[int, int]) -> Any:
+def constant_matrix(rows: Indices, columns: Indices, values: Vector, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); what falls on one place is added."""
     import casadi as ca
-    from scipy.sparse import coo_array
 
-    made = coo_array((values, (rows, columns)), shape=shape).tocsc()
-    made.sort_indices()
-    return ca.DM(ca.Sparsity(*shape, made.indptr.tolist(), made.indices.tolist()), made.data)
+    positions, which = _places(rows, columns, shape)
+    sums = np.bincount(which, weights=values, minlength=len(positions))
+    return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists are taken over fastest
 
 
-def _sparsity(shape: tuple[int, int], positions: Indices) -> Any:
-    """The pattern with nonzeros at sorted `positions`, counted down the columns."""
-    import casadi as ca
+def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
+    """The places that are named, counted down the columns and each once; and which of them every entry is at."""
+    order = _order(rows, shape[0])
+    order = order[_order(columns[order], shape[1])]
+    keys = columns[order] * shape[0] + rows[order]
+    is_new = np.concatenate([keys[:1] >= 0, keys[1:] != keys[:-1]])
+    which = np.empty(len(keys), np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return keys[is_new], which
 
-    counts = np.bincount(positions // shape[0], minlength=shape[1]) if len(positions) else np.zeros(shape[1], int)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return ca.Sparsity(*shape, starts.tolist(), (positions % shape[0]).tolist())
+
+def _order(keys: Indices, count: int) -> Indices:
+    """What sorts `keys` below `count`, stably and in linear time: the transposition of a sparse matrix."""
+    from scipy.sparse import csr_array
+
+    size = len(keys)
+    one_per_row = csr_array((np.empty(size, np.int8), keys, np.arange(size + 1)), shape=(size, count))
+    return np.asarray(one_per_row.tocsc().indices, np.int64)
