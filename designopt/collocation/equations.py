@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.problem import Phase, Signal
-from designopt.collocation.solution import PhaseSolution
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution import PhaseSolution
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]

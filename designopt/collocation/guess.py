@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.collocation.boxes import Boxes
+from designopt.collocation.first_values import algebraic_values, unknown_rates
 from designopt.collocation.layout import Layout
 from designopt.collocation.problem import Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription import Statement
@@ -46,6 +47,10 @@ class Sampled:
         """As `Course.at`."""
         return {n: np.asarray(np.interp(fractions, self.fractions, v)) for n, v in self.values.items()}
 
+    def only(self, names: Iterable[str]) -> Sampled:
+        """The course of these variables alone."""
+        return replace(self, values={name: self.values[name] for name in names})
+
 
 def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
     """A course from arrays (n,) over `times` (n,). Raises `ProblemError` (bad_guess) for arrays that make no sense."""
@@ -77,7 +82,7 @@ def default_course(phase: Phase, course: Course | None = None) -> Sampled:
         box = phase.bounds.get(v.name, (v.low, v.high))
         start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
         known = [value for value in (start, end) if value is not None]
-        line = [_middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
+        line = [middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
         values[v.name] = np.clip(np.array(phase.guess.get(v.name, line), float), *box)
     others = (*phase.system.controls, *phase.system.algebraic)
     if phase.system.residual_form is not None:
@@ -88,8 +93,8 @@ def default_course(phase: Phase, course: Course | None = None) -> Sampled:
     if unknown := sorted(set(phase.guess) - set(values)):
         text = f"there is no such variable; there are {', '.join(values)}"
         raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)
-    t0 = course.t0 if course else _middle(ends(phase.t0)) if phase.t0 is not None else 0.0
-    tf = course.tf if course else _middle(ends(phase.tf))
+    t0 = course.t0 if course else middle(ends(phase.t0)) if phase.t0 is not None else 0.0
+    tf = course.tf if course else middle(ends(phase.tf))
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)
 
 
@@ -98,10 +103,17 @@ def initial_point(
 ) -> Vector:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 
-    Raises `ProblemError` (bad_guess) for names that are not there and numbers that are not finite.
+    Unknown rates that it leaves out are the slopes of the guessed states, algebraic variables solve their equations
+    where that is possible. Raises `ProblemError` (bad_guess) for names that are not there and numbers that are not
+    finite.
     """
     point = np.zeros(places.size)
     _check(problem, guess)
+    first = {**problem.guess, **guess.parameters}
+    for name, index in places.parameters.items():
+        box = (boxes.low[index], boxes.high[index])
+        point[index] = np.clip(first.get(name, middle(box)), *box)
+    parameters = {name: float(point[index]) for name, index in places.parameters.items()}
     before = 0.0
     for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
         given = guess.phases.get(phase.name)
@@ -110,7 +122,14 @@ def initial_point(
             default = replace(default, t0=before, tf=max(default.tf, before + 1e-3))
         before = default.tf
         fractions = place.mesh.fractions
-        values = {**default.at(fractions), **(given.at(fractions) if given else {})}
+        stated = {**default.only(phase.guess).at(fractions), **(_values(phase, given, fractions) if given else {})}
+        values = {**default.at(fractions), **stated}
+        if statement.points[i].form:
+            slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)
+            values.update({name: course for name, course in slopes.items() if name not in stated})
+        if any(v.name not in stated for v in phase.system.algebraic):
+            solved = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
+            values.update({name: course for name, course in solved.items() if name not in stated})
         for j, name in enumerate(statement.points[i].names):
             course = values[name]
             if not np.isfinite(course).all():
@@ -122,17 +141,33 @@ def initial_point(
         for index, time in ((place.t0, default.t0), (place.tf, default.tf)):
             if index >= 0:
                 point[index] = time
-    first = {**problem.guess, **guess.parameters}
-    for name, index in places.parameters.items():
-        point[index] = first.get(name, _middle((boxes.low[index], boxes.high[index])))
     low, high = boxes.low, boxes.high
     return np.asarray(np.clip(point, low, high))
+
+
+def _values(phase: Phase, course: Course, fractions: Vector) -> Mapping[str, Vector]:
+    """What a given course says of the phase's variables."""
+    form = phase.system.residual_form
+    unknowns = form.unknowns if form else ()
+    known = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
+    values = course.at(fractions)
+    if unknown := sorted(set(values) - set(known)):
+        text = f"there is no such variable; there are {', '.join(known)}"
+        raise ProblemError("bad_guess", f"{phase.name}: {unknown[0]}", text)
+    for name, array in values.items():
+        if np.shape(array) != fractions.shape:
+            text = f"has the shape {np.shape(array)}, not that of the fractions, {fractions.shape}"
+            raise ProblemError("bad_guess", f"{phase.name}: {name}", text)
+    return values
 
 
 def _check(problem: TrajectoryProblem, guess: Guess) -> None:
     names = [phase.name for phase in problem.phases]
     if unknown := sorted(set(guess.phases) - set(names)):
         raise ProblemError("bad_guess", unknown[0], f"there is no such phase; there are {', '.join(names)}")
+    for name, course in guess.phases.items():
+        if not (math.isfinite(course.t0) and math.isfinite(course.tf) and course.t0 < course.tf):
+            raise ProblemError("bad_guess", name, f"runs from {course.t0} to {course.tf}")
     parameters = [v.name for v in problem.variables]
     for where, given in (("guess", problem.guess), ("parameters", guess.parameters)):
         for name, value in given.items():
@@ -150,7 +185,7 @@ def _fixed(box: float | tuple[float, float] | None) -> float | None:
     return low if low == high else None
 
 
-def _middle(box: tuple[float, float]) -> float:
+def middle(box: tuple[float, float]) -> float:
     low, high = box
     if math.isfinite(low) and math.isfinite(high):
         return 0.5 * (low + high)
