@@ -49,7 +49,7 @@ def _integrals(point: Point, place: PhaseLayout, x: Vector, numbers: Vector) -> 
     constants, signals = np.split(numbers, [point.constants.numel()])
     weights = place.mesh.weights[place.mesh.first :]
     *_, integrands = point.everything.map(count)(
-        x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(constants[:, None], count),
-        signals.reshape(count, -1).T, place.mesh.fractions[None, place.mesh.first :],
+        x[place.point].T, x[place.theta], constants, signals.reshape(count, -1).T,
+        place.mesh.fractions[None, place.mesh.first :],
     )  # fmt: skip
     return np.asarray(np.asarray(integrands, float) @ weights)

@@ -97,10 +97,9 @@ class Mesh:
     @cached_property
     def groups(self) -> tuple[tuple[Scheme, Indices], ...]:
         """The distinct schemes with the intervals that have them."""
-        distinct: dict[int, tuple[Scheme, list[int]]] = {}
-        for k, scheme in enumerate(self.schemes):
-            distinct.setdefault(id(scheme), (scheme, []))[1].append(k)
-        return tuple((scheme, np.array(some, np.int64)) for scheme, some in distinct.values())
+        distinct = {id(scheme): scheme for scheme in self.schemes}
+        own = np.fromiter(map(id, self.schemes), np.int64, len(self))
+        return tuple((scheme, np.flatnonzero(own == key)) for key, scheme in distinct.items())
 
     def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Vector]:
         """The intervals (n,) in which fractions lie and the places (n,) in [0, 1] there."""
