@@ -16,7 +16,7 @@ from designopt_regulator.plants import Plant
 Q = Quantity
 
 #: The numbers that each type of plant has; those without a default are needed.
-_NUMBERS: Mapping[str, tuple[str, ...]] = {
+NUMBERS: Mapping[str, tuple[str, ...]] = {
     "fopdt": ("gain", "time_constant", "delay"),
     "ipdt": ("gain", "delay"),
     "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
@@ -50,8 +50,8 @@ class LinearPlant:
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
-        known = _NUMBERS[self.type]
-        every = dict.fromkeys(name for names in _NUMBERS.values() for name in names)
+        known = NUMBERS[self.type]
+        every = dict.fromkeys(name for names in NUMBERS.values() for name in names)
         given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
         for name in given:
             if name not in known:

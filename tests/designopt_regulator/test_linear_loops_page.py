@@ -9,7 +9,7 @@ import typing
 from pathlib import Path
 
 import pytest
-from designopt_regulator.loop_plant import _NUMBERS, LinearPlant
+from designopt_regulator.loop_plant import NUMBERS, LinearPlant
 from designopt_regulator.plants import transfer_function
 from designopt_regulator.regulator import KINDS, PARAMETERS
 
@@ -38,7 +38,7 @@ def names(cell: str) -> tuple[str, ...]:
 
 def test_the_table_of_plants_lists_every_type_with_its_numbers() -> None:
     types = typing.get_args(typing.get_args(typing.get_type_hints(LinearPlant, include_extras=True)["type"])[0])
-    assert {kind: names(text) for kind, text in rows("The plant").items()} == {kind: _NUMBERS[kind] for kind in types}
+    assert {kind: names(text) for kind, text in rows("The plant").items()} == {kind: NUMBERS[kind] for kind in types}
 
 
 def test_the_table_of_kinds_lists_what_each_has() -> None:
