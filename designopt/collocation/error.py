@@ -58,4 +58,4 @@ def finer_quadrature(count: int) -> tuple[Vector, Matrix]:
     roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]]))
     points = np.concatenate([0.5 * (np.sort(roots)[:-1] + 1.0), [1.0]])
     D = derivative_matrix(np.concatenate([[0.0], points]))[1:, 1:]
-    return points, np.linalg.inv(D)
+    return points, np.asarray(np.linalg.inv(D), float)

@@ -88,8 +88,8 @@ def default_course(phase: Phase, course: Course | None = None) -> Sampled:
     if phase.system.residual_form is not None:
         others += phase.system.residual_form.unknowns
     for v in others:
-        line = np.array(phase.guess.get(v.name, (0.0, 0.0)), float)
-        values[v.name] = np.clip(line, *phase.bounds.get(v.name, (v.low, v.high)))
+        level = np.array(phase.guess.get(v.name, (0.0, 0.0)), float)
+        values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
     if unknown := sorted(set(phase.guess) - set(values)):
         text = f"there is no such variable; there are {', '.join(values)}"
         raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)

@@ -18,13 +18,23 @@ class Refinement:
     """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
 
     ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `greatest_degree` first
-    (Patterson, Hager, Rao 2015).
+    (Patterson, Hager, Rao 2015). Errors are relative to 1 + the largest absolute value of a state on the interval.
     """
 
     tolerance: float = 1e-5
     method: Literal["split", "hp"] = "split"
     rounds: int = 8
     greatest_degree: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.tolerance < float("inf"):
+            raise ValueError(f"refine.tolerance is {self.tolerance}, not positive and finite")
+        if self.method not in ("split", "hp"):
+            raise ValueError(f"refine.method is '{self.method}', not split or hp")
+        if self.rounds < 1:
+            raise ValueError(f"refine.rounds is {self.rounds}, not at least 1")
+        if self.greatest_degree not in DEGREES:
+            raise ValueError(f"refine.greatest_degree is {self.greatest_degree}, not one of 1 to {DEGREES.stop - 1}")
 
 
 @dataclass(frozen=True)
@@ -33,9 +43,12 @@ class Options:
 
     `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement. `degree` is of radau, None: 3, or
     5 where refinement asks for less than 1e-6. `intervals` is per phase. `form` auto takes the residual form of
-    systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s. `scales`
-    replace automatic scales of variables by name. `starts` solves from so many perturbed guesses, drawn from `seed`.
-    `check` simulates the result anew. `compile` is about the functions of a point.
+    systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s, of each
+    solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point.
+
+    `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
+    perturbed with random numbers of `seed`, and takes the best. `refine` then refines the mesh. `check` tells how far
+    the result can be trusted: the error estimate, a new simulation and violations between the points.
     """
 
     scheme: Literal["auto", "trapezoidal", "hermite_simpson", "radau"] = "auto"
@@ -52,6 +65,7 @@ class Options:
     hessian: Literal["exact", "lbfgs"] = "exact"
     compile: Literal["auto", "never", "always"] = "auto"
     scales: Mapping[str, float] = field(default_factory=dict)
+    rollout: bool = False
     starts: int = 1
     seed: int = 0
     check: bool = True

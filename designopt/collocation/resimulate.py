@@ -155,7 +155,8 @@ class _Segments:
 
     def _lost(self, x: Matrix) -> NDArray[np.bool_]:
         """Which runs (k,) are far from all that the solution knows."""
-        return ~(np.abs(x) <= FARTHEST * self.size[:, None]).all(axis=0)
+        inside: NDArray[np.bool_] = np.abs(x) <= FARTHEST * self.size[:, None]
+        return np.asarray(~inside.all(axis=0))
 
     def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
         """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite where lost.
@@ -246,7 +247,7 @@ class _Segments:
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * place])
             t = equations.found.t0 + fraction * equations.duration
             rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
-            return h * np.asarray(rates, float).ravel()
+            return np.asarray(h * np.asarray(rates, float).ravel())
 
         with np.errstate(all="ignore"):
             run = solve_ivp(rhs, (tau, 1.0), x, "Radau", rtol=TOLERANCE, atol=TOLERANCE * self.size)

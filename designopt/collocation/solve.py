@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from designopt.collocation.guess import Guess
+from designopt.collocation.multistart import solve_from_starts
 from designopt.collocation.options import Options
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.program import Program
-from designopt.collocation.solution import Solution
+from designopt.collocation.refine import refine, with_errors
+from designopt.collocation.resimulate import resimulate
+from designopt.collocation.rollout import rollout
+from designopt.collocation.solution import PhaseSolution, Solution
+from designopt.collocation.violation import violation_between_points
 
 
 def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
-    """The solution of `problem` from `guess`.
+    """The solution of `problem` from `guess`: from several starts, then refined, then checked, as the options say.
 
     A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
     guesses that cannot be solved from.
     """
-    return Program(problem, options, guess).solve(guess=guess)
+    options = options or Options()
+    begin = rollout(problem, guess) if options.rollout else guess
+    program = Program(problem, options, begin)
+    found = solve_from_starts(program, guess, roll=options.rollout)
+    if found.success and options.refine is not None:
+        found = refine(program, found, options.refine)
+    if found.success and options.check:
+        found = checked(program, found)
+    return found
+
+
+def checked(program: Program, found: Solution) -> Solution:
+    """The solution of the program's problem with all that tells how far it can be trusted, in its message too.
+
+    The error estimate of each interval, new simulations with its controls, violations between the points: see
+    `interval_errors`, `Resimulation` and `violation_between_points`.
+    """
+    begin = time.perf_counter()
+    found = with_errors(program.problem, found)
+    phases: dict[str, PhaseSolution] = {}
+    for phase, point in zip(program.problem.phases, program.statement.points, strict=True):
+        solved = found.phases[phase.name]
+        again = resimulate(phase, solved, found.parameters)
+        phases[phase.name] = replace(
+            solved,
+            segment_errors=again.segment_errors,
+            resimulation_error=again.error,
+            path_violation_between_points=violation_between_points(phase, point, solved, found.parameters),
+        )
+    whole = max(phase.resimulation_error for phase in phases.values())
+    segments = max(float(phase.segment_errors.max()) for phase in phases.values())
+    text = (
+        f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
+        f" by {segments:.1e} when it begins anew at every node."
+    )
+    timing = {**found.timing, "check": time.perf_counter() - begin}
+    return replace(found, phases=phases, message=f"{found.message} {text}", timing=timing)

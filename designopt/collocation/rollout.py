@@ -1,0 +1,85 @@
+"""A guess that is a motion of the model: what its guessed controls cause."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.equations import data_at
+from designopt.collocation.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.resimulate import explicit_rates
+from designopt.dynamics.system import Variable
+
+Vector = NDArray[np.float64]
+
+#: The guess is known at so many points, and has this relative accuracy.
+POINTS, TOLERANCE = 201, 1e-6
+
+
+def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
+    """`guess` with the states that its controls cause, from its initial states; what it leaves out is the default's.
+
+    Fixed initial states are kept; those that neither the problem nor the guess tells are those at the end of the phase
+    before, where that phase has them. Final states and bounds may be missed.
+
+    Raises `ProblemError` (bad_guess) where the motion leaves all finite values.
+    """
+    guess = guess or Guess()
+    parameters = {}
+    for v in problem.variables:
+        box = ends(problem.parameters.get(v.name, (v.low, v.high)))
+        first = {**problem.guess, **guess.parameters}.get(v.name, middle(box))
+        parameters[v.name] = float(np.clip(first, *box))
+    phases: dict[str, Sampled] = {}
+    last: dict[str, float] = {}
+    for phase in problem.phases:
+        course = guess.phases.get(phase.name)
+        default = default_course(phase, course)
+        fractions = np.linspace(0.0, 1.0, POINTS)
+        given = dict(course.at(fractions)) if course else {}
+        values = {**default.at(fractions), **given}
+        begin = {}
+        for v in phase.system.states:
+            known = v.name in phase.initial or v.name in given or v.name in phase.guess or v.name not in last
+            limits: Box = phase.initial.get(v.name, phase.bounds.get(v.name, (v.low, v.high)))
+            start = float(values[v.name][0]) if known else last[v.name]
+            begin[v.name] = float(np.clip(start, *ends(limits)))
+        states = _simulated(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
+        last = {name: float(state[-1]) for name, state in states.items()}
+        controls = {v.name: values[v.name] for v in phase.system.controls}
+        algebraic = {v.name: given[v.name] for v in phase.system.algebraic if v.name in given}
+        phases[phase.name] = Sampled(fractions, {**states, **controls, **algebraic}, default.t0, default.tf)
+    return Guess(phases, parameters)
+
+
+def _simulated(
+    phase: Phase, first: dict[str, float], course: Sampled, parameters: dict[str, float]
+) -> dict[str, Vector]:
+    """The states (n,) at the fractions of `course`, from the `first` ones, with its controls."""
+    from scipy.integrate import solve_ivp
+
+    system = phase.system
+    rates = explicit_rates(system)
+    duration = course.tf - course.t0
+    p = [parameters[v.name] for v in system.parameters]
+    data = data_at(phase, course.fractions, course.t0, course.tf)
+
+    def row(table: tuple[Variable, ...], fraction: float) -> list[float]:
+        return [float(np.interp(fraction, course.fractions, course.values[v.name])) for v in table]
+
+    def rhs(fraction: float, x: Vector) -> Vector:
+        q = [float(np.interp(fraction, course.fractions, column)) for column in data.T]
+        t = course.t0 + fraction * duration
+        found = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        return np.asarray(found, float).ravel() * duration
+
+    with np.errstate(all="ignore"):
+        run = solve_ivp(
+            rhs, (0.0, 1.0), list(first.values()), "LSODA", t_eval=course.fractions, rtol=TOLERANCE, atol=TOLERANCE
+        )
+    if not run.success or not np.isfinite(run.y).all():
+        at = course.t0 + duration * (float(run.t[-1]) if len(run.t) else 0.0)
+        text = f"the guessed controls lead beyond all finite states after {at:.6g} s; guess others, or a course"
+        raise ProblemError("bad_guess", f"{phase.name}: rollout", text)
+    return dict(zip(first, run.y, strict=True))
