@@ -313,6 +313,9 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
     earlier stage) and ``wants_gradient`` (True to have the model's derivatives recorded with every evaluation of the
     study, see `Problem.gradients`; or a method without arguments that tells it for the settings).
 
+    A solver that solves programs instead of evaluating designs has ``program(problem)``, which gives a
+    `designopt.problem.Programs`: it is built on every worker, and ``evaluate.programs`` has it solve what `solve` asks.
+
     `solve` may return a short sentence that tells why it ended by itself, or None when there is nothing to tell.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -76,9 +76,43 @@ class Outcomes:
         )
 
 
+@dataclass(frozen=True)
+class Solved:
+    """What solving a program gave: `figures` by name, `arrays` to be kept, the solver's own word for how it ended
+    (`reason`), and a sentence. `state` is what the next program of its chain may begin with; it stays on the worker."""
+
+    ok: bool
+    figures: Mapping[str, float]
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    reason: str = ""
+    message: str = ""
+    state: Any = None
+
+
+class Programs(Protocol):
+    """What `program(problem)` of a solver gives: it solves one program after the other, on a worker."""
+
+    def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
+        """Solve from the design `x` (d,), with random numbers of `seed`. `before` is the state of the last program of
+        the chain that was solved, None for the first. The answer depends on these alone."""
+
+
+@dataclass(frozen=True)
+class SolvedPrograms:
+    """What became of programs, row by row in the order in which they were asked: whether there is a solution, figures
+    (n,), NaN where there is none, and how it ended: the solver's own word, or a failure class."""
+
+    ok: NDArray[np.bool_]
+    figures: Mapping[str, Matrix]
+    reasons: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ok)
+
+
 class Evaluate(Protocol):
-    """What a solver is given. Both forms raise `StageEnded` when the stage's budget is used up or the run is being
-    stopped; solvers let it pass."""
+    """What a solver is given. What evaluates or solves raises `StageEnded` when the stage's budget is used up or the
+    run is being stopped; solvers let it pass."""
 
     def __call__(self, X: Matrix) -> Outcomes:
         """Outcomes of the designs `X` (n, d), in their order, once all of them are durably recorded."""
@@ -90,6 +124,16 @@ class Evaluate(Protocol):
         order. Ask i always happens after the tell of i - `look_ahead` and before the next one, whatever the workers
         are, so that the sequence of designs is fixed. Returns when everything asked for has been told.
         """
+
+    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+        """Solve the solver's own programs (see `designopt.plugin.solver`) on the workers, each durably recorded once.
+
+        Row i begins at the design `X[i]` (d,), with random numbers of `seeds[i]`. Rows with the same entry in `chains`,
+        which follow one another, are solved one after the other on one worker, each from the one before.
+        """
+
+    def note(self, kind: str, text: str) -> None:
+        """Record and show something that the user should know, once in all sessions."""
 
 
 class StageEnded(Exception):
@@ -246,6 +290,20 @@ class Problem:
                 row.append(started.digest())
             rows.append(row)
         return rows
+
+    def program_keys(self, solver: Use, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> list[bytes]:
+        """Keys of programs (see `Evaluate.programs`): of the whole problem, the solver with its settings, and all rows
+        of the chain up to this one, as its answer may depend on those before it."""
+        started = hashlib.blake2b(
+            canonical_json(["program", self.canonical(), _canonical_use(solver)]).encode(), digest_size=16
+        )
+        keys, running, last = [], started.copy(), None
+        for x, chain, seed in zip(X, chains, seeds, strict=True):
+            if chain != last:
+                running, last = started.copy(), chain
+            running.update(np.asarray(x, "<f8").tobytes() + struct.pack("<q", seed))
+            keys.append(running.digest())
+        return keys
 
     def judge(
         self,

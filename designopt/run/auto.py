@@ -11,6 +11,7 @@ from designopt.run.delivery import Delivery
 from designopt.run.errors import WorkersError
 from designopt.run.evaluate import Evaluator
 from designopt.run.executor import Chunk, ChunkResult, Completion, Executor
+from designopt.run.program_worker import ProgramWorker
 from designopt.run.serial import Serial
 from designopt.study.study import Study
 
@@ -23,9 +24,19 @@ WORTHWHILE = 0.02
 
 
 def executor_for(
-    study: Study, problem: Problem, path: Path, *, insecure: bool, allow_version_skew: bool
+    study: Study,
+    problem: Problem,
+    path: Path,
+    *,
+    insecure: bool,
+    allow_version_skew: bool,
+    programs: Study | None = None,
 ) -> Callable[[int], Executor]:
-    """How to start the executor that `study.execution` asks for, given the number of evaluations that wait."""
+    """How to start the executor that `study.execution` asks for, given the number of evaluations that wait.
+
+    `study` and `problem` have the scenarios of the validation too; `programs` is the study without them, if one of its
+    solvers has programs.
+    """
     execution = study.execution
     if execution.executor == "serial" and execution.timeout is not None:
         raise WorkersError(
@@ -35,21 +46,24 @@ def executor_for(
     def workers() -> Executor:
         from designopt.run.dask import connect
 
-        delivery = Delivery.of(study, allow_version_skew=allow_version_skew)
+        delivery = Delivery.of(study, allow_version_skew=allow_version_skew, programs=programs)
         folder = study.path.parent if study.path else None
         return connect(delivery, execution, path, insecure=insecure, folder=folder)
+
+    def serial() -> Serial:
+        return Serial(lambda: Evaluator.of(problem, ProgramWorker(programs) if programs else None))
 
     def start(expected: int) -> Executor:
         chosen = execution.executor != "auto" or execution.timeout is not None
         if execution.executor == "serial":
-            return Serial(lambda: Evaluator.of(problem))
+            return serial()
         if chosen or execution.scheduler != "local" or execution.cluster is not None:
             return workers()
         try:
-            Delivery.of(study)
+            Delivery.of(study, programs=programs)
         except PluginError:  # a model typed in interactively: it exists in this process only
-            return Serial(lambda: Evaluator.of(problem))
-        return Auto(Serial(lambda: Evaluator.of(problem)), workers) if expected <= FEW else workers()
+            return serial()
+        return Auto(serial(), workers) if expected <= FEW else workers()
 
     return start
 

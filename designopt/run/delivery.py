@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +12,9 @@ from typing import Any
 
 from designopt.plugin import Kind, Plugin, PluginError, Use, find, installed, load_file
 from designopt.problem import Problem
+from designopt.run import archive
 from designopt.run.evaluate import Evaluator
+from designopt.run.program_worker import ProgramWorker
 from designopt.space import Space
 from designopt.study.study import Parameter, Scenario, Study
 
@@ -27,7 +31,10 @@ def loading() -> bool:
 
 @dataclass(frozen=True)
 class Delivery:
-    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects."""
+    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects.
+
+    `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
+    """
 
     model: tuple[str, int, Mapping[str, Any]]
     figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
@@ -39,13 +46,16 @@ class Delivery:
     timeout: float | None = None
     preparation: float | None = None
     allow_version_skew: bool = False
+    programs: tuple[str, tuple[tuple[str, bytes], ...]] | None = None
 
     @classmethod
-    def of(cls, study: Study, *, allow_version_skew: bool = False) -> Delivery:
-        """What workers need of `study`; raises `PluginError` for a plugin that cannot be sent."""
+    def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
+        """What workers need of `study`, and of the study `programs` to solve the programs of its solvers; raises
+        `PluginError` for a plugin that cannot be sent."""
         uses = [study.model, *study.figures.values()]
+        judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
         files = dict.fromkeys(study.plugin_files)
-        for use in uses:
+        for use in [*uses, *judging, *(stage.solver for stage in study.stages)] if programs else uses:
             files.update(dict.fromkeys(_files_of(use.plugin, study)))
         return cls(
             model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),
@@ -58,13 +68,19 @@ class Delivery:
             timeout=study.execution.timeout,
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
+            programs=_whole(programs) if programs else None,
         )
 
     def build(self) -> Evaluator:
         """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
         model, figures = self.plugins()
         scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
-        return Evaluator.build(model, figures, Space(self.parameters), scenarios, gradients=self.gradients)
+        solve = None
+        if self.programs is not None:
+            text, files = self.programs
+            solve = ProgramWorker(archive.decode(json.loads(text), file=dict(files).__getitem__))
+        space = Space(self.parameters)
+        return Evaluator.build(model, figures, space, scenarios, gradients=self.gradients, programs=solve)
 
     def plugins(self) -> tuple[Use, dict[str, Use]]:
         """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.
@@ -96,6 +112,12 @@ class Delivery:
         if plugin.version != version:
             raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
         return Use(plugin, settings)
+
+
+def _whole(study: Study) -> tuple[str, tuple[tuple[str, bytes], ...]]:
+    """All of a study but its plugin files, which are sent anyway."""
+    bare = dataclasses.replace(study, plugin_files=())
+    return json.dumps(archive.encode(bare)), tuple((file.digest, file.content) for file in archive.files(bare))
 
 
 def preparation_limit(timeout: float | None) -> float | None:

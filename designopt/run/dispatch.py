@@ -137,6 +137,8 @@ class Dispatcher:
         return True
 
     def _seeds(self, work: Work) -> tuple[int, ...]:
+        if work.chain:
+            return work.seeds
         if not self.ledger.problem.model.plugin.takes_rng:
             return ()
         return tuple(evaluation_seed(key, self.store.study.seed) for key in work.keys)
@@ -222,7 +224,8 @@ class Dispatcher:
         if isinstance(completion.outcome, Loss):
             self._lost(work, completion.outcome, completion.worker, queue)
         else:
-            self._size.learn(float(completion.outcome.wall.sum()), len(work))
+            if not work.chain:
+                self._size.learn(float(completion.outcome.wall.sum()), len(work))
             work, result = self._try_again(work, completion.outcome, completion.worker, queue)
             self._record(work, result, completion.worker)
 
@@ -328,6 +331,9 @@ class Dispatcher:
         number, again = self._attempts.add(key, loss.cause)
         self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
         self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
+        if again and work.chain:
+            queue.put_back(work)  # each of them begins with what the one before it gave
+            return
         queue.put_back(work.without(suspect))
         alone = work.part(suspect, suspect + 1, whole=True)
         if again:

@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
-from designopt.run.executor import TOGETHER, Chunk, ChunkResult
+from designopt.run.executor import PROGRAMS, TOGETHER, Chunk, ChunkResult
 from designopt.run.stopping import Break
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
+
+#: Solves a chunk of programs; the function that it is given is told the position of each before it starts.
+Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
 
 #: Longer texts of errors are kept without their middle.
 LONGEST_MESSAGE = 20_000
@@ -59,6 +62,7 @@ class Evaluator:
     gradients: bool
     space: Space
     scenarios: tuple[Scenario, ...]
+    programs: Solve | None = None
 
     @classmethod
     def build(
@@ -69,10 +73,12 @@ class Evaluator:
         scenarios: tuple[Scenario, ...],
         *,
         gradients: bool = False,
+        programs: Solve | None = None,
     ) -> Evaluator:
         """Build the model and its figures and do the model's costly set-up (`prepare`).
 
-        With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`).
+        With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`). `programs`
+        solves chunks of programs.
         Raises `PluginError` with one line for the user when that fails.
         """
         try:
@@ -80,7 +86,7 @@ class Evaluator:
             if hasattr(built, "prepare"):
                 built.prepare()
         except Exception as error:
-            where = _place(error)
+            where = place_of(error)
             text = f"model '{model.plugin.name}' cannot be prepared: {type(error).__name__}: {error} ({where})"
             raise PluginError(text) from error
         return cls(
@@ -93,12 +99,14 @@ class Evaluator:
             gradients=gradients,
             space=space,
             scenarios=scenarios,
+            programs=programs,
         )
 
     @classmethod
-    def of(cls, problem: Problem) -> Evaluator:
+    def of(cls, problem: Problem, programs: Solve | None = None) -> Evaluator:
         """The evaluator of `problem` in this process."""
-        return cls.build(problem.model, problem.figures, problem.space, problem.scenarios, gradients=problem.gradients)
+        parts = (problem.model, problem.figures, problem.space, problem.scenarios)
+        return cls.build(*parts, gradients=problem.gradients, programs=programs)
 
     def evaluate(
         self,
@@ -146,15 +154,15 @@ class Evaluator:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
-            status, reason, message, place = DIVERGED, _text(error.reason), _text(error), ""
+            status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
         except InvalidDesign as error:
-            status, reason, message, place = INVALID, "refused", _text(error), ""
+            status, reason, message, place = INVALID, "refused", text_of(error), ""
         except Break:
             raise
         except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
             if isinstance(error, KeyboardInterrupt) and not recording:
                 raise
-            status, reason, message, place = ERROR, type(error).__name__, _traceback(error), _place(error)
+            status, reason, message, place = ERROR, type(error).__name__, traceback_of(error), place_of(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
 
@@ -219,6 +227,8 @@ class Evaluator:
 
         `begin` is told the position of each before it starts, `TOGETHER` before several.
         """
+        if self.programs is not None and len(chunk) and chunk.scenarios[0] >= PROGRAMS:
+            return self.programs(chunk, begin or (lambda position: None))
         n = len(chunk)
         status = np.empty(n, np.uint8)
         wall, cpu = np.empty(n), np.empty(n)
@@ -235,7 +245,7 @@ class Evaluator:
         names = self._names
         if self.gradients or not self.outputs:
             names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
-        return ChunkResult(status, names, _matrix(rows, names), wall, cpu, messages, arrays)
+        return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 
     def _evaluations(self, chunk: Chunk, begin: Callable[[int], None]) -> Iterator[Evaluation]:
         """The evaluations of a chunk in its order."""
@@ -298,7 +308,7 @@ def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) 
     raise KeyError(f"the model gave neither an output nor an array '{name}'")
 
 
-def _matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArray[np.float64]:
+def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArray[np.float64]:
     nan = math.nan
     return np.array([[row.get(name, nan) for name in names] for row in rows], float).reshape(len(rows), len(names))
 
@@ -314,18 +324,18 @@ def _plugin_file() -> str:
     return find.__code__.co_filename
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     last = _frames(error)[-1] if error.__traceback__ else None
     return f"{Path(last.filename).name}:{last.lineno}" if last else ""
 
 
-def _traceback(error: BaseException) -> str:
+def traceback_of(error: BaseException) -> str:
     """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
     lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
-    return _text("".join(lines) + f"{type(error).__name__}: {_text(error)}")
+    return text_of("".join(lines) + f"{type(error).__name__}: {text_of(error)}")
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """The text of what a model raised, whatever that is, as the journal can hold it."""
     try:
         text = str(value)

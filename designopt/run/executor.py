@@ -13,6 +13,8 @@ from designopt.space import Matrix
 
 #: In place of the position of an evaluation: several of a chunk are computed in one call of the model.
 TOGETHER = -2
+#: Scenario numbers from here on are no scenarios: programs of the solver of stage 0, 1, ... of the study.
+PROGRAMS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Chunk:
     """Some evaluations that travel together: designs `X` (n, d), each in the scenario of that index.
 
     `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
-    that take a generator. `number` is unique in a run.
+    that take a generator, and of programs. A chunk holds evaluations or programs, never both. `number` is unique in a
+    run.
     """
 
     number: int

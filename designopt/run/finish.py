@@ -9,6 +9,7 @@ import numpy as np
 
 from designopt.run.dispatch import Dispatcher
 from designopt.run.errors import StoreError
+from designopt.run.executor import PROGRAMS
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.result import Result
@@ -110,7 +111,7 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
     store, ledger = dispatcher.store, dispatcher.ledger
     kept = store.array_files()
     rows = store.journal.evaluations("key, design, scenario, arrays")
-    lost = [(key, design, scenario) for key, design, scenario, file in rows if file and file not in kept]
+    lost = [row[:3] for row in rows if row[3] and row[3] not in kept and row[2] < PROGRAMS]
     designs = np.array([design for _, design, _ in lost], np.int64)
     work = Work(
         slots=np.array([ledger.slot_of[key] for key, _, _ in lost], np.int64),

@@ -76,10 +76,10 @@ class Recalling(Dispatcher):
         super().run(self._unknown(source, arrays), expected, arrays=arrays, time_left=time_left, tick=tick)
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
-        """The work of `source` that no other store has done."""
+        """The work of `source` that no other store has done. Chains of programs are always done here."""
         for work in source:
             for other in self._others:
-                work = self._recall(work, other, arrays) if work is not None and len(work) else work
+                work = self._recall(work, other, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
     def _recall(self, work: Work, other: Other, arrays: tuple[str, ...]) -> Work:

@@ -21,6 +21,7 @@ from designopt.run import activity, recorded, table
 from designopt.run.activity import Activity, Attained
 from designopt.run.errors import StoreError, reading
 from designopt.run.journal import Journal
+from designopt.run.programs import ProgramRecord, read_programs
 from designopt.run.rejudge import changed_study
 from designopt.run.store import read_arrays, read_study
 from designopt.run.validated import Validated, read_validation
@@ -212,6 +213,15 @@ class Result:
             return None
         with self._journal() as journal, self._plugins():
             return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+
+    def programs(self) -> tuple[ProgramRecord, ...]:
+        """The programs that solvers had solved (`collocation` does), with their solutions; empty without any."""
+        return self._programs
+
+    @cached_property
+    def _programs(self) -> tuple[ProgramRecord, ...]:
+        with self._journal() as journal:
+            return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
 
     # --------------------------------------------------------------------------------------------- hypervolume
 

@@ -32,6 +32,7 @@ from designopt.run.executor import Executor
 from designopt.run.finish import finish
 from designopt.run.journal import Journal, explain
 from designopt.run.ledger import CODE, Ledger
+from designopt.run.program_worker import has_programs
 from designopt.run.progress import Progress, Silent
 from designopt.run.provenance import provenance
 from designopt.run.recall import Other, Recalling
@@ -90,6 +91,7 @@ def run_study(
                 store_path,
                 insecure=insecure,
                 allow_version_skew=allow_version_skew,
+                programs=study if has_programs(study) else None,
             )
         )
         taken = {} if resume else start_from.take(study, problem, store_path)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.ahead import Ahead
 from designopt.run.budget import StageBudget
 from designopt.run.dispatch import Dispatcher
@@ -16,6 +16,7 @@ from designopt.run.errors import reading
 from designopt.run.journal import Ending
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.points import Points
+from designopt.run.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.progress import Snapshot, duration
 from designopt.run.work import Work
 from designopt.space import Matrix
@@ -96,6 +97,27 @@ class StageRun:
             if not talk.missing() and self.out_of_time():
                 self._end(frozenset())
             raise StageEnded
+
+    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+        """Solve programs of the stage's solver, all durably recorded (see `Evaluate`). They use time of the stage's
+        budget, but none of its evaluations. Raises `StageEnded`."""
+        self.dispatcher.check()
+        batch = ProgramBatch(self.dispatcher, self.stage, self.number - 1, self.admitted(X), chains, seeds)
+        if batch.waiting:
+            if self._ending is not None or self.out_of_time():
+                self._end(frozenset())
+                raise StageEnded
+            tick = ticking(lambda done: self.show(done, batch=len(X)), batch)
+            try:
+                self.dispatcher.run(batch.work(), batch.waiting, arrays=ARRAYS, time_left=self._time_left, tick=tick)
+            except StageEnded:
+                self._end(frozenset())
+                raise
+        return batch.outcome()
+
+    def note(self, kind: str, text: str) -> None:
+        """Record and show something, once in all sessions."""
+        self._event_once(kind, f"stage {self.stage.name}: {text}")
 
     def admitted(self, X: Matrix) -> Matrix:
         """Designs as the space knows them; refuses those of another size."""

@@ -19,7 +19,8 @@ LARGEST_CHUNK = 4096
 class Work:
     """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
 
-    `whole` keeps them together in one chunk (a suspect travels alone).
+    `whole` keeps them together in one chunk (a suspect travels alone); a `chain` of programs, with their `seeds`, stays
+    together in its order.
     """
 
     slots: NDArray[np.int64]
@@ -28,6 +29,8 @@ class Work:
     scenarios: NDArray[np.int32]
     X: Matrix = field(repr=False)
     whole: bool = False
+    chain: bool = False
+    seeds: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -35,13 +38,17 @@ class Work:
     def part(self, begin: int, end: int, *, whole: bool = False) -> Work:
         """The evaluations from `begin` to `end`."""
         s = slice(begin, end)
-        return Work(self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s], whole)
+        return Work(
+            self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s], whole, self.chain, self.seeds[s]
+        )
 
     def take(self, positions: Sequence[int]) -> Work:
         """Some of the evaluations."""
         some = np.array(positions, np.int64)
         keys = [self.keys[i] for i in positions]
-        return Work(self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
+        seeds = tuple(self.seeds[i] for i in positions) if self.seeds else ()
+        rows = (self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
+        return Work(*rows, chain=self.chain, seeds=seeds)
 
     def without(self, position: int) -> Work:
         """All but one."""
@@ -89,7 +96,7 @@ class Queue:
             if len(work):
                 self._ready.append(work)
         first = self._ready.popleft()
-        if first.whole or len(first) <= size:
+        if first.whole or first.chain or len(first) <= size:
             return first
         self._ready.appendleft(first.part(size, len(first)))
         return first.part(0, size)

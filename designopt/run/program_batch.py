@@ -1,0 +1,117 @@
+"""Programs that a solver asks for: recorded once under their keys, sent chain by chain."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import STATUSES, Problem, SolvedPrograms
+from designopt.run.dispatch import Dispatcher
+from designopt.run.executor import PROGRAMS
+from designopt.run.ledger import CODE, PENDING, Ledger
+from designopt.run.work import Work
+from designopt.space import Matrix
+from designopt.study.study import Stage
+
+#: Their arrays are always brought back; what they are called is the solver's affair.
+ARRAYS = ("programs",)
+
+
+class ProgramBatch:
+    """Programs on their way. `number` is the stage's place (from 0) in the study.
+
+    What is known is not sent again; of a chain that is known in part the rest is, in its order.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        stage: Stage,
+        number: int,
+        X: Matrix,
+        chains: Sequence[int],
+        seeds: Sequence[int],
+    ) -> None:
+        self._dispatcher = dispatcher
+        ledger = dispatcher.ledger
+        keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
+        designs = _designs(dispatcher, X)
+        new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
+        ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
+        ledger.add_slots(len(new))
+        self._keys = keys
+        self.slots = np.array([ledger.slot_of[key] for key in keys], np.int64)
+        todo = {key: i for i, key in reversed(list(enumerate(keys))) if ledger.status[ledger.slot_of[key]] == PENDING}
+        rows = sorted(todo.values())
+        self.waiting = len(rows)
+        self._whole = Work(
+            slots=self.slots[rows],
+            keys=[keys[i] for i in rows],
+            designs=designs[rows],
+            scenarios=np.full(len(rows), PROGRAMS + number, np.int32),
+            X=X[rows],
+            chain=True,
+            seeds=tuple(int(seeds[i]) for i in rows),
+        )
+        self._chains = [chains[i] for i in rows]
+
+    def work(self) -> Iterator[Work]:
+        """The chains that have something to be solved."""
+        begin = 0
+        for _, same in itertools.groupby(self._chains):
+            end = begin + len(list(same))
+            yield self._whole.part(begin, end)
+            begin = end
+
+    @property
+    def done(self) -> int:
+        """How many rows have a result by now."""
+        return int((self._dispatcher.ledger.status[self.slots] != PENDING).sum())
+
+    def outcome(self) -> SolvedPrograms:
+        """What became of all rows."""
+        ledger, journal = self._dispatcher.ledger, self._dispatcher.journal
+        status = ledger.status[self.slots]
+        figures = {name: ledger.figures[self.slots, j] for name, j in ledger.columns.items()}
+        reasons = []
+        for key, code in zip(self._keys, status.tolist(), strict=True):
+            told = journal.evaluation(key, "reason")
+            own = STATUSES[code] in ("ok", "diverged") and told and told[0]
+            reasons.append(str(own or STATUSES[code]))
+        return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
+
+
+def _designs(dispatcher: Dispatcher, X: Matrix) -> NDArray[np.int64]:
+    """Numbers of the designs at which programs begin; new ones are recorded."""
+    ledger: Ledger = dispatcher.ledger
+    problem: Problem = ledger.problem
+    known = len(ledger.designs)
+    numbers: list[int] = []
+    new: list[int] = []
+    for i, row in enumerate(problem.keys(X)):
+        number = ledger.design_of.setdefault(row[0], known + len(new))
+        if number == known + len(new):
+            new.append(i)
+        numbers.append(number)
+    if new:
+        excess = problem.space.excess(X[new])
+        ledger.add_designs(X[new], excess)
+        dispatcher.journal.add_designs(known, X[new].tolist(), excess.tolist())
+    return np.array(numbers, np.int64)
+
+
+def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:
+    """Tells `show` how many programs are done, twice a second."""
+    shown = [time.monotonic()]
+
+    def tick() -> None:
+        now = time.monotonic()
+        if now - shown[0] >= 0.5:
+            shown[0] = now
+            show(batch.done)
+
+    return tick
