@@ -31,7 +31,9 @@ from designopt.report import (
     map,
     overview,
     parallel,
+    programs,
     scenarios,
+    trajectories,
     validation,
 )
 from designopt.report.colours import CATEGORIES, THEMED
@@ -47,6 +49,8 @@ Part = Callable[..., Section | None]
 #: Parts that begin and end every report.
 FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
 LAST: Mapping[str, Part] = {
+    "programs": programs.programs,
+    "trajectories": trajectories.trajectories,
     "influence": influence.influence,
     "scenarios": scenarios.scenarios,
     "validation": validation.validation,
@@ -58,6 +62,8 @@ LAST: Mapping[str, Part] = {
 GENERIC: Mapping[str, Part] = {
     "front": front.front,
     "decision": decision.decision,
+    "programs": programs.programs,
+    "trajectories": trajectories.trajectories,
     "influence": influence.influence,
     "map": map.map_figures,
     "parallel": parallel.parallel,
