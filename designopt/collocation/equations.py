@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.problem import Phase, Signal
+from designopt.dynamics.system import System
 
 if TYPE_CHECKING:
     from designopt.collocation.solution import PhaseSolution
@@ -70,7 +71,7 @@ class Equations:
         return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
 
     def rates(self, states: Cube, some: Indices, tau: Vector) -> Cube:
-        """What the right-hand side gives (k, n, nx) for `states` (k, n, nx) and the interpolated other variables."""
+        """What the equations give (k, n, nx) for `states` (k, n, nx) and the interpolated controls."""
         system = self.phase.system
         fractions = self.fractions(some, tau).ravel()
         count = len(fractions)
@@ -78,7 +79,7 @@ class Equations:
         z = self.others(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
         t = self.found.t0 + fractions * self.duration
         given = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
-        found = system.rhs.map(count)(*(array.T for array in given))
+        found = explicit_rates(system).map(count)(*(array.T for array in given))
         return np.asarray(found, float).T.reshape(states.shape)
 
 
@@ -92,3 +93,24 @@ def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
         else:
             columns.append(np.full(len(fractions), float(value)))
     return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))
+
+
+def explicit_rates(system: System) -> Any:
+    """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, beginning at z.
+
+    Where their equations do not determine them (a higher index), they are taken as they are given.
+    """
+    import casadi as ca
+
+    residual = system.algebraic_residual
+    if residual is None:
+        return system.rhs
+    x, u, z, p, q, t = (ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(6))
+    if ca.sprank(ca.jacobian_sparsity(residual(x, u, z, p, q, t), z)) < z.numel():
+        return system.rhs
+    given = ca.vertcat(x, u, p, q, t)
+    numbers, unknown = ca.MX.sym("given", given.numel()), ca.MX.sym("z", z.numel())
+    parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
+    equations = {"x": unknown, "p": numbers, "g": residual(parts[0], parts[1], unknown, *parts[2:])}
+    root = ca.rootfinder("root", "newton", equations, {"abstol": 1e-12, "error_on_fail": False})
+    return ca.Function("explicit_rates", [x, u, z, p, q, t], [system.rhs(x, u, root(z, given), p, q, t)])

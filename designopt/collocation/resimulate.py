@@ -2,23 +2,22 @@
 
 The integrator is the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving ODE I, 1993,
 section II.10) with adaptive steps that never pass a node, where controls have kinks; segments that are too stiff for
-it go to SciPy's implicit Radau method.
+it go to LSODA.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.equations import Equations, Indices
+from designopt.collocation.equations import Equations, Indices, explicit_rates
 from designopt.collocation.problem import Phase
 from designopt.collocation.solution import PhaseSolution
-from designopt.dynamics.system import System
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -83,6 +82,7 @@ class _Segments:
         bounds = [equations.found.bounds[name] for name in self.names]
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
         self.rates = explicit_rates(system)
+        self.stiff: set[int] = set()
         self.step = self._step()
         self.many = self.step.mapaccum(AT_ONCE)
         self.courses = self._courses()
@@ -163,6 +163,8 @@ class _Segments:
 
         And all steps that were taken, None if there were implicit ones.
         """
+        if len(segments) == 1 and segments[0] in self.stiff:
+            return self._stiff(x[:, 0], segments[0], tau)[:, None], None
         ends, x = np.full_like(x, math.inf), x.copy()
         at, width = np.full(len(segments), tau), np.ones(len(segments))
         active = np.arange(len(segments))
@@ -187,6 +189,7 @@ class _Segments:
                 order = np.lexsort((begin, which))
                 return ends, (which[order], begin[order], delta[order])
         for i in active:
+            self.stiff.add(int(segments[i]))
             ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
         return ends, None
 
@@ -250,22 +253,5 @@ class _Segments:
             return np.asarray(h * np.asarray(rates, float).ravel())
 
         with np.errstate(all="ignore"):
-            run = solve_ivp(rhs, (tau, 1.0), x, "Radau", rtol=TOLERANCE, atol=TOLERANCE * self.size)
+            run = solve_ivp(rhs, (tau, 1.0), x, "LSODA", rtol=TOLERANCE, atol=TOLERANCE * self.size)
         return np.asarray(run.y[:, -1] if run.success else np.full(len(x), math.inf))
-
-
-def explicit_rates(system: System) -> Callable[..., Any]:
-    """The CasADi function (x, u, z, p, q, t) -> rates; algebraic variables are solved for, beginning at z."""
-    import casadi as ca
-
-    if system.algebraic_residual is None:
-        return system.rhs
-    x, u, z, p, q, t = (ca.MX.sym(n, system.rhs.size1_in(i)) for i, n in enumerate(("x", "u", "z", "p", "q", "t")))
-    residual = system.algebraic_residual
-    unknown, given = ca.MX.sym("z", z.numel()), ca.vertcat(x, u, p, q, t)
-    symbol = ca.MX.sym("given", given.numel())
-    parts = ca.vertsplit(symbol, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
-    rows = residual(parts[0], parts[1], unknown, *parts[2:])
-    equations_of_z = {"x": unknown, "p": symbol, "g": rows}
-    root = ca.rootfinder("root", "newton", equations_of_z, {"abstol": 1e-12, "error_on_fail": False})
-    return ca.Function("explicit_rates", [x, u, z, p, q, t], [system.rhs(x, u, root(z, given), p, q, t)])

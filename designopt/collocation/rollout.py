@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.equations import data_at
+from designopt.collocation.equations import data_at, explicit_rates
 from designopt.collocation.guess import Guess, Sampled, default_course, middle
 from designopt.collocation.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
-from designopt.collocation.resimulate import explicit_rates
 from designopt.dynamics.system import Variable
 
 Vector = NDArray[np.float64]
