@@ -1,0 +1,77 @@
+"""One run of a peer's script in a process of its own, and what it printed.
+
+No two of the peers have to share an environment (and opensim must not meet casadi's wheel in one process), so each has
+an environment variable that names its Python: DESIGNOPT_PEER_MOCO, DESIGNOPT_PEER_DYMOS, DESIGNOPT_PEER_OPTY and
+DESIGNOPT_PEER_ROCKIT. Without it the Python of the tests is used. How to install the peers: README.md beside this file.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent / "peers"
+PEERS = ("moco", "dymos", "opty", "rockit")
+#: One thread for everybody's linear algebra, as the targets are for one thread.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class PeerRun:
+    """What a peer's script prints: seconds of wall clock, or of the processor where the name says so.
+
+    `build_seconds` ends when the first solve may begin; some peers do a part of their building inside the first solve
+    (`scheme` says so). `repeat_seconds` is the median of the solves after the first, each from the guess.
+    """
+
+    peer: str
+    version: str
+    variant: str
+    scheme: str
+    order: int
+    intervals: int
+    guess: str
+    solver: str
+    tolerance: float
+    success: bool
+    objective: float
+    iterations: int
+    build_seconds: float
+    first_seconds: float
+    repeat_seconds: float
+    repeat_cpu_seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.peer + ' ' + self.variant:<26}N={self.intervals:<4}{self.objective:>14.8f}{self.iterations:>5} it."
+            f"  build {self.build_seconds:7.3f}  first {self.first_seconds:7.3f}"
+            f"  repeat {self.repeat_seconds:7.4f} s ({self.repeat_cpu_seconds:.4f} s of the processor)"
+        )
+
+
+def peer_run(name: str, intervals: int, repeats: int, variant: str | None = None) -> PeerRun:
+    """Solve the cart-pole with the peer `name` (one of `PEERS`) on a uniform mesh of `intervals`.
+
+    Args:
+        repeats: Solves after the first one.
+        variant: Of the peer's script; its default is the peer's fastest way to an accurate answer.
+
+    Skips the test, and says why, when the peer is not installed; fails when its script fails.
+    """
+    variable = f"DESIGNOPT_PEER_{name.upper()}"
+    script = SCRIPTS / f"{name}_cart_pole.py"
+    command = [os.environ.get(variable, sys.executable), str(script), str(intervals), str(repeats)]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [*command, *([variant] if variant else [])],
+            capture_output=True, text=True, timeout=900, cwd=folder, env={**os.environ, **ONE_THREAD},
+        )  # fmt: skip
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip(f"{done.stderr.strip().splitlines()[-1]}; install {name}, or set {variable} (see the README.md)")
+    assert done.returncode == 0, done.stderr
+    return PeerRun(**json.loads(done.stdout.splitlines()[-1]))
