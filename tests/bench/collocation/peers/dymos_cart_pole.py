@@ -9,9 +9,11 @@ fastest; the same with a free control; Radau of order 3.
 import time
 from importlib.metadata import version
 
+import cyipopt  # noqa: F401  (that its absence is named: OpenMDAO would say it in other words, and too late)
 import dymos
 import numpy as np
 import openmdao.api as om
+import pyoptsparse  # noqa: F401
 from cart_pole import (
     CART_MASS,
     DURATION,
