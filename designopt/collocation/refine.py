@@ -47,19 +47,20 @@ def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
 def refine(program: Program, first: Solution, refinement: Refinement) -> Solution:
     """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
 
-    Each round begins with the solution before it and divides those intervals only that are too coarse. Its status
-    tells where that ended: REFINEMENT_STALLED names the intervals, MESH_UNRESOLVED the error that is left. A round that
-    fails leaves the solution before it, and the message says so; one that is cancelled is the result.
+    Each round begins with the solution before it and divides those intervals only that are too coarse; the result is
+    the round with the smallest error. Its status tells where that ended: REFINEMENT_STALLED names the intervals,
+    MESH_UNRESOLVED the error that is left. A round that fails ends the refinement, and the message says so; one that is
+    cancelled is the result.
     """
     problem, options = program.problem, program.options
-    found = with_errors(problem, first)
+    found = best = with_errors(problem, first)
     rounds = [Round(_intervals(found), found.error_estimate, found.iterations)]
     timing, idle = dict(found.timing), 0
     status, message = found.status, found.message
     while found.error_estimate > refinement.tolerance:
         if len(rounds) > refinement.rounds:
             status = Status.MESH_UNRESOLVED
-            message = f"{status.value} It is {found.error_estimate:.1e} after {refinement.rounds} rounds."
+            message = f"{status.value} It is {best.error_estimate:.1e} after {refinement.rounds} rounds."
             break
         meshes = [
             finer_mesh(phase.mesh, phase.error, refinement, options.scheme_for(problem), options.defects)
@@ -76,19 +77,20 @@ def refine(program: Program, first: Solution, refinement: Refinement) -> Solutio
         if not result.success:
             status = Status.MESH_UNRESOLVED
             text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended so: {result.message}"
-            message = f"{status.value} It is {found.error_estimate:.1e}; {text}"
+            message = f"{status.value} It is {best.error_estimate:.1e}; {text}"
             break
         result = with_errors(problem, result)
         rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
-        idle = idle + 1 if result.error_estimate > PROGRESS * found.error_estimate else 0
+        idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
         found = result
-        status, message = found.status, found.message
-        if idle == PATIENCE and found.error_estimate > refinement.tolerance:
+        best = found if found.error_estimate < best.error_estimate else best
+        status, message = best.status, best.message
+        if idle == PATIENCE and best.error_estimate > refinement.tolerance:
             status = Status.REFINEMENT_STALLED
-            where = "; ".join(too_coarse(found.phases, refinement.tolerance))
-            message = f"{status.value} The estimate is {found.error_estimate:.1e}, above the tolerance in {where}."
+            where = "; ".join(too_coarse(best.phases, refinement.tolerance))
+            message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
             break
-    return replace(found, status=status, message=message, rounds=tuple(rounds), timing=timing)
+    return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing)
 
 
 def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:

@@ -1,0 +1,158 @@
+"""Refinement of the mesh. Specification: direct_collocation, sections 7 and 13; Patterson, Hager, Rao 2015."""
+
+from __future__ import annotations
+
+import benchmark_problems
+import numpy as np
+import pytest
+
+from designopt.collocation import Mesh, Options, ProblemError, Program, Refinement, Status, solve
+from designopt.collocation.refine import finer_mesh, refine, too_coarse, with_errors
+from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
+
+
+def test_an_interval_is_divided_by_how_far_it_misses_the_tolerance() -> None:
+    """n = clip(ceil((e / tol)^(1 / (d + 1))), 2, 5) parts; intervals that are fine enough stay as they are."""
+    mesh = Mesh.uniform(radau(3), 5)
+    errors = 1e-6 * np.array([0.5, 1.0, 1.1, 50.0, 1e9])
+    finer = finer_mesh(mesh, errors, Refinement(1e-6), radau(3))
+    parts = [
+        int(((finer.nodes >= a) & (finer.nodes < b)).sum()) for a, b in zip(mesh.nodes, mesh.nodes[1:], strict=False)
+    ]
+    assert parts == [1, 1, 2, 3, 5]  # 50^(1/4) = 2.66
+    assert set(finer.schemes) == {radau(3)}
+    assert set(mesh.nodes) <= set(finer.nodes)
+
+
+@pytest.mark.parametrize(("scheme", "parts"), [(trapezoidal(), 4), (hermite_simpson(), 3), (radau(5), 2)])
+def test_a_scheme_of_higher_order_needs_fewer_parts(scheme: object, parts: int) -> None:
+    mesh = Mesh.uniform(scheme, 1)  # type: ignore[arg-type]
+    assert len(finer_mesh(mesh, np.array([50e-6]), Refinement(1e-6), scheme)) == parts  # type: ignore[arg-type]
+
+
+def test_hp_raises_the_degree_while_it_may_and_then_divides_with_the_least_degree() -> None:
+    """P = ceil(log(e / tol) / log d): 2 for 8 times the tolerance at degree 3."""
+    mesh = Mesh.uniform(radau(3), 3)
+    errors = 1e-6 * np.array([0.5, 8.0, 1e4])
+    finer = finer_mesh(mesh, errors, Refinement(1e-6, method="hp"), radau(3))
+    assert [s.degree for s in finer.schemes] == [3, 5, 3, 3, 3, 3]
+    bounded = finer_mesh(mesh, errors, Refinement(1e-6, method="hp", greatest_degree=4), radau(3))
+    assert [s.degree for s in bounded.schemes] == [3, 3, 3, 3, 3, 3, 3]
+
+
+def test_hp_is_refused_for_schemes_without_a_degree() -> None:
+    options = Options(scheme="hermite_simpson", intervals=5, refine=Refinement(1e-6, method="hp"))
+    with pytest.raises(ProblemError, match=r"refine\.method: hp raises degrees: the scheme has to be radau"):
+        solve(benchmark_problems.cart_pole(), options)
+
+
+def test_degrees_are_kept_in_the_differential_form() -> None:
+    first = radau(3, differential=True)
+    mesh = Mesh.uniform(first, 2)
+    finer = finer_mesh(mesh, np.array([8e-6, 0.0]), Refinement(1e-6, method="hp"), first, "differential")
+    assert finer.schemes == (radau(5, differential=True), first)
+
+
+@pytest.mark.parametrize("method", ["split", "hp"])
+def test_the_cart_pole_is_refined_to_a_millionth_in_six_rounds(method: str) -> None:
+    """Specification: 4 rounds, 92 intervals from 10 (measured: the same)."""
+    fine = Refinement(1e-6, method=method)  # type: ignore[arg-type]
+    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=fine))
+    assert found.status is Status.SOLVED
+    assert found.error_estimate <= 1e-6
+    assert len(found.rounds) <= 6
+    assert found.rounds[0].intervals == 10
+    assert found.rounds[-1].intervals == len(found.phase.mesh) <= 92
+    assert [r.error for r in found.rounds] == sorted((r.error for r in found.rounds), reverse=True)
+    assert found.objective == pytest.approx(58.80766746, rel=1e-7)
+    assert found.phase.resimulation_error < 3e-6
+
+
+@pytest.mark.parametrize("method", ["split", "hp"])
+def test_the_hyper_sensitive_problem_is_refined_to_a_millionth_where_it_is_fast(method: str) -> None:
+    """Specification: 7 rounds, 86 intervals, at most 10 and 120; T = 1000, from 10 intervals."""
+    problem = benchmark_problems.hyper_sensitive(1000.0)
+    options = Options(degree=3, intervals=10, refine=Refinement(1e-6, method=method))  # type: ignore[arg-type]
+    found = solve(problem, options)
+    assert found.status is Status.SOLVED
+    assert len(found.rounds) <= 10
+    assert found.rounds[-1].intervals <= 120
+    # the middle, where nothing happens, keeps the intervals of the first mesh
+    assert found.phase.mesh.widths.max() == pytest.approx(0.1)
+    assert found.phase.mesh.widths.min() < 1e-3
+    # an error of 1e-6 in the states leaves one of the same size in the cost
+    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-6)
+
+
+def test_a_round_begins_with_the_solution_before_it() -> None:
+    found = solve(benchmark_problems.hyper_sensitive(1000.0), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
+    assert found.rounds[0].iterations >= 10
+    assert all(r.iterations <= 7 for r in found.rounds[1:])
+    assert found.rounds[-1].iterations <= 2
+
+
+def test_rounds_that_are_used_up_leave_a_usable_result_that_says_so() -> None:
+    problem = benchmark_problems.cart_pole()
+    found = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-6, rounds=1), check=False))
+    assert found.status is Status.MESH_UNRESOLVED
+    assert found.success
+    assert len(found.rounds) == 2
+    assert f"{found.error_estimate:.1e} after 1 rounds" in found.message
+
+
+def test_refinement_without_progress_ends_and_names_the_times() -> None:
+    """The control switches at 1 s and the mesh never has a node there: what is left is the solver's own accuracy."""
+    options = Options(degree=3, intervals=10, refine=Refinement(1e-9), check=False)
+    found = solve(benchmark_problems.double_integrator(), options)
+    assert found.status is Status.REFINEMENT_STALLED
+    assert found.success
+    assert found.error_estimate > 1e-9
+    errors = [r.error for r in found.rounds]
+    assert min(errors[-2:]) > 0.8 * min(errors[:-2])
+    assert found.error_estimate == min(errors)
+    assert "; ".join(too_coarse(found.phases, 1e-9)) in found.message
+    times = found.phase.times[found.phase.mesh.bases]
+    worst = int(found.phase.error.argmax())
+    assert times[worst] < 1.05
+    assert times[worst + 1] > 0.95
+
+
+def test_neighbouring_intervals_are_named_together() -> None:
+    found = with_errors(
+        benchmark_problems.cart_pole(), Program(benchmark_problems.cart_pole(), Options(intervals=4)).solve()
+    )
+    phase = found.phase
+    phase.error[:] = [1.0, 1.0, 0.0, 1.0]
+    assert too_coarse({"motion": phase}, 1e-3) == ["motion 0 to 1 s", "motion 1.5 to 2 s"]
+
+
+def test_a_round_that_fails_leaves_the_solution_before_it() -> None:
+    problem = benchmark_problems.cart_pole()
+    first = Program(problem, Options(degree=3, intervals=10)).solve()
+    hurried = Program(problem, Options(degree=3, intervals=10, max_iterations=2))
+    found = refine(hurried, first, Refinement(1e-6))
+    assert found.status is Status.MESH_UNRESOLVED
+    assert "round 1 with" in found.message
+    assert Status.ITERATION_LIMIT.value in found.message
+    assert found.objective == first.objective
+    assert len(found.rounds) == 1
+
+
+def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degree_5() -> None:
+    problem = benchmark_problems.cart_pole()
+    assert Options(refine=Refinement(1e-5)).scheme_for(problem).degree == 3
+    assert Options(refine=Refinement(1e-7)).scheme_for(problem).degree == 5
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"tolerance": 0.0}, r"refine\.tolerance is 0\.0, not positive"),
+        ({"rounds": 0}, r"refine\.rounds is 0, not at least 1"),
+        ({"method": "p"}, r"refine\.method is 'p', not split or hp"),
+        ({"greatest_degree": 12}, r"refine\.greatest_degree is 12, not one of 1 to 9"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Refinement(**bad)  # type: ignore[arg-type]
