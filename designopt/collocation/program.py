@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,17 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes, boxes
-from designopt.collocation.evaluate import cost_at, integrals_at
+from designopt.collocation.compiled import with_compiled
+from designopt.collocation.evaluate import integrals_at
 from designopt.collocation.guess import Guess, initial_point
+from designopt.collocation.interrupt import Stopping, watcher
+from designopt.collocation.invalid import invalid_number
+from designopt.collocation.jacobian import Scaling, scaling
 from designopt.collocation.layout import Layout, layout
 from designopt.collocation.mesh import Mesh
+from designopt.collocation.nonsmooth import nonsmooth_warnings
 from designopt.collocation.options import Options
+from designopt.collocation.outcomes import over_constrained, told
 from designopt.collocation.problem import TrajectoryProblem
-from designopt.collocation.reading import read_solution
+from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
 from designopt.collocation.solution import Iterate, Solution
 from designopt.collocation.status import OF_SOLVER, Status
 from designopt.collocation.transcription import Statement, state, transcribe
+from designopt.collocation.versions import versions
 
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
@@ -57,21 +66,27 @@ class Program:
         begin = time.perf_counter()
         options = options or Options()
         self.problem, self.options = problem, options
-        self.statement = statement or state(problem, residual=options.residual_for(problem))
-        stated = time.perf_counter()
+        stated = statement or state(problem, residual=options.residual_for(problem))
+        ready = time.perf_counter()
+        # a statement that is given was compiled by the one who knows how often it will be solved
+        self.statement = statement or with_compiled(stated, options, 1)
+        compiled = time.perf_counter()
         if meshes is None:
             meshes = [Mesh.uniform(options.scheme_for(problem), options.intervals) for _ in problem.phases]
         self.meshes = tuple(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
         guess = guess or Guess()
         given = boxes(self.statement, problem, places, ())
+        self._reader = Reader(self.statement, places)
         x = self._first(problem, places, given, guess)
         scale, shift = scales(self.statement, places, given, x, options.scales)
-        cost = cost_at(self.statement, places, x, given.parameters)
-        cost_scale = 1.0 / max(1.0, abs(cost)) if np.isfinite(cost) else 1.0
+        cost = self._reader.cost(x, given.parameters)
+        cost_scale = 1.0 / max(1.0, abs(cost)) if math.isfinite(cost) else 1.0
         self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
-        self.timing = {"model": stated - begin, "build": time.perf_counter() - stated}
-        self._solvers: dict[bool, Any] = {}
+        built = time.perf_counter() - compiled
+        self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
+        self._solvers: dict[tuple[bool, bool], tuple[Any, Any]] = {}
+        self._scaling: Scaling | None = None
 
     @cached_property
     def _nlp(self) -> dict[str, Any]:
@@ -81,10 +96,17 @@ class Program:
         x, p = ca.MX.sym("x", made.layout.size), ca.MX.sym("p", made.parameter_size)
         return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}
 
-    def _solver(self, *, warm: bool) -> Any:
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is doubtful about the problem's expressions."""
+        return nonsmooth_warnings(self.statement)
+
+    def _solver(self, *, warm: bool, watched: bool) -> tuple[Any, Any]:
+        """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
         import casadi as ca
 
-        if warm not in self._solvers:
+        if (warm, watched) not in self._solvers:
+            begin = time.perf_counter()
             made, options = self.transcription, self.options
             ipopt: dict[str, Any] = {
                 "print_level": 0,
@@ -102,9 +124,20 @@ class Program:
                 given["hess_lag"] = made.hessian
             else:
                 ipopt["hessian_approximation"] = "limited-memory"
-            settings = {"print_time": False, "ipopt": ipopt, "calc_lam_p": False, "no_nlp_grad": True, **given}
-            self._solvers[warm] = ca.nlpsol("program", "ipopt", self._nlp, settings)
-        return self._solvers[warm]
+            watch = watcher((made.layout.size, len(made.row_scale), made.parameter_size)) if watched else None
+            if watch is not None:
+                given["iteration_callback"] = watch
+            settings = {
+                "print_time": False,
+                "ipopt": ipopt,
+                "calc_lam_p": False,
+                "no_nlp_grad": True,
+                "show_eval_warnings": False,
+                **given,
+            }
+            self._solvers[warm, watched] = ca.nlpsol("program", "ipopt", self._nlp, settings), watch
+            self.timing["build"] += time.perf_counter() - begin
+        return self._solvers[warm, watched]
 
     def solve(
         self,
@@ -142,8 +175,41 @@ class Program:
 
     def _run(self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None) -> Solution:
         made = self.transcription
+        if self._scaling is None:
+            self._scaling = scaling(made, x, given.parameters)
+        more = over_constrained(problem, given)
+        if more:
+            rows = self._rows(x, given)
+            iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
+            end = _End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
+        else:
+            end = self._solved(given, x, warm)
         begin = time.perf_counter()
-        solver = self._solver(warm=warm is not None)
+        timing = {**self.timing, "solve": end.seconds, "check": 0.0}
+        with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
+            found = read_solution(
+                self._reader, problem, made, given, end.iterate, end.rows, end.status, end.stats, timing
+            )
+        if end.status is Status.INVALID_NUMBER:
+            more = invalid_number(self._reader, made.shift + made.scale * end.iterate.x, given.parameters) or (
+                "All functions are finite at the last iterate: it happened at a point that the search tried."
+            )
+        elif end.status is Status.FAILED:
+            more = f"IPOPT says {end.stats['return_status']}."
+        found = replace(
+            found,
+            warnings=(*self.warnings, *self._scaling.warnings),
+            scaling_range=(self._scaling.smallest, self._scaling.largest),
+            solver=f"ipopt, {self.options.hessian} hessian, mumps",
+            versions=versions(),
+            seed=self.options.seed,
+            timing={**timing, "read": time.perf_counter() - begin},
+        )
+        return told(found, self.options, more)
+
+    def _solved(self, given: Boxes, x: Vector, warm: Iterate | None) -> _End:
+        made = self.transcription
+        solver, watch = self._solver(warm=warm is not None, watched=Stopping.possible())
         arguments = {
             "x0": x,
             "p": given.parameters,
@@ -154,10 +220,34 @@ class Program:
         }
         if warm is not None:
             arguments |= {"lam_x0": warm.of_bounds, "lam_g0": warm.of_rows}
-        ready = time.perf_counter()
-        result = solver(**arguments)
-        timing = {**self.timing, "solver": ready - begin, "solve": time.perf_counter() - ready}
+        begin = time.perf_counter()
+        with Stopping() as stopping:
+            if watch is not None:
+                watch.stopping = stopping
+            result = solver(**arguments)
+        seconds = time.perf_counter() - begin
+        if stopping.raised is not None:
+            raise stopping.raised
         stats = solver.stats()
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
-        iterate = Iterate(*(np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x")))
-        return read_solution(self.statement, problem, made, given, iterate, status, stats, timing)
+        if stopping.requested:
+            status = Status.CANCELLED
+        x, of_rows, of_bounds, rows = (np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g"))
+        if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
+            rows = self._rows(x, given)
+        return _End(Iterate(x, of_rows, of_bounds), rows, status, stats, seconds)
+
+    def _rows(self, x: Vector, given: Boxes) -> Vector:
+        """The scaled constraints (m,) at scaled variables."""
+        return np.asarray(self.transcription.constraints(x, given.parameters), float).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """What the solver left: its numbers, scaled, the scaled rows of the constraints, what it says of itself."""
+
+    iterate: Iterate
+    rows: Vector
+    status: Status
+    stats: Mapping[str, Any]
+    seconds: float

@@ -2,53 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
-from designopt.collocation.layout import PhaseLayout
-from designopt.collocation.points import Point
-from designopt.collocation.problem import Phase, TrajectoryProblem
+from designopt.collocation.explain import Constraints
+from designopt.collocation.layout import Layout
+from designopt.collocation.multipliers import Deferred, Multipliers, costates, multipliers
+from designopt.collocation.points import column
+from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.scheme import lagrange
+from designopt.collocation.sensitivity import data_sensitivity
 from designopt.collocation.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.status import Status
-from designopt.collocation.transcription import Statement, Transcription
+from designopt.collocation.transcription import Block, Statement, Transcription
 
 Vector = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class PhaseValues:
+    """What the functions of a phase's points give: rates and integrands times the duration, path constraints."""
+
+    constants: Vector
+    signals: Vector
+    t0: float
+    tf: float
+    rates: Vector
+    path: Vector
+    integrals: Vector
+
+
+class Reader:
+    """Reads variables of the programs of `statement` with the layout `places`; keeps the functions it needs."""
+
+    def __init__(self, statement: Statement, places: Layout) -> None:
+        import casadi as ca
+
+        self.statement, self.places = statement, places
+        self._mapped = [
+            point.everything.map(len(place.point)) for point, place in zip(statement.points, places.phases, strict=True)
+        ]
+        ends = statement.ends
+        self._ends = ca.Function("figures", ends.all, [ends.cost, ca.densify(column(list(ends.figures.values())))])
+
+    def phase(self, i: int, x: Vector, parameters: Vector) -> PhaseValues:
+        """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
+        place, point = self.places.phases[i], self.statement.points[i]
+        mesh, count = place.mesh, len(place.point)
+        at = sum(self._size(j) for j in range(i))
+        nc = point.constants.numel()
+        constants = parameters[at : at + nc]
+        signals = parameters[at + nc : at + self._size(i)].reshape(count, -1)
+        fixed = list(constants[len(point.constant_names) :])
+        t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
+        tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
+        found = self._mapped[i](
+            x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(constants[:, None], count), signals.T,
+            mesh.fractions[None, mesh.first :],
+        )  # fmt: skip
+        rates, path, integrands = (np.asarray(entry, float).T.reshape(count, -1) for entry in found)
+        return PhaseValues(constants, signals, t0, tf, rates, path, mesh.weights[mesh.first :] @ integrands)
+
+    def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
+        """The arguments of all functions of the ends."""
+        given: list[Any] = []
+        for place, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
+            constants = values.constants[: len(point.constant_names)]
+            given += [x[place.states[0]], x[place.states[-1]], values.t0, values.tf, values.integrals, constants]
+        return [*given, x[list(self.places.parameters.values())]]
+
+    def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
+        """The cost, and terms and figures by name."""
+        cost, figures = self._ends(*self.ends(phases, x))
+        return float(cost), dict(zip(self.statement.ends.figures, np.asarray(figures).ravel().tolist(), strict=True))
+
+    def cost(self, x: Vector, parameters: Vector) -> float:
+        """The objective at variables `x` (n,), not scaled."""
+        return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
+
+    def _size(self, i: int) -> int:
+        point = self.statement.points[i]
+        return int(point.constants.numel() + point.signals.numel() * len(self.places.phases[i].point))
+
+
 def read_solution(
-    statement: Statement,
+    reader: Reader,
     problem: TrajectoryProblem,
     made: Transcription,
     given: Boxes,
     iterate: Iterate,
+    rows: Vector,
     status: Status,
     stats: Mapping[str, Any],
     timing: Mapping[str, float],
 ) -> Solution:
-    """The solution of `problem` at the solver's `iterate`."""
+    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,)."""
+    statement = reader.statement
     x = made.shift + made.scale * iterate.x
-    phases, ends = {}, []
-    at = 0
-    for i, (phase, place) in enumerate(zip(problem.phases, made.layout.phases, strict=True)):
-        point = statement.points[i]
-        size = point.constants.numel() + point.signals.numel() * len(place.point)
-        solution, constants = _phase(point, phase, place, given, x, given.parameters[at : at + size])
-        at += size
-        phases[phase.name] = solution
-        integrals = np.array(list(solution.integrals.values()))
-        ends.append((x[place.states[0]], x[place.states[-1]], solution.t0, solution.tf, integrals, constants))
-    parameters = {name: float(x[index]) for name, index in made.layout.parameters.items()}
-    objective, figures = _figures(statement, ends, list(parameters.values()))
-    units = {v.name: v.unit for v in problem.variables}
-    history = _history(stats)
-    g = np.asarray(made.constraints(iterate.x, given.parameters), float).ravel()
-    low, high = given.row_low / made.row_scale, given.row_high / made.row_scale
-    violation = float(np.maximum(np.maximum(low - g, g - high), 0.0).max(initial=0.0))
+    values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
+    found = multipliers(made, given, iterate.x, iterate.of_rows, iterate.of_bounds)
+    phases = {
+        phase.name: _phase(i, problem, made, given, x, of_phase, found)
+        for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
+    }
+    objective, figures = reader.figures(values, x)
+    parameters = made.layout.parameters
+    shadow = -found.of_bounds
     return Solution(
         status=status,
         message=status.value,
@@ -56,121 +120,145 @@ def read_solution(
         terms={name: figures[name] for name in problem.terms},
         figures={name: figures[name] for name in problem.figures},
         phases=phases,
-        parameters=parameters,
-        parameter_bounds={
-            name: (float(given.low[k]), float(given.high[k])) for name, k in made.layout.parameters.items()
-        },
-        parameter_units=units,
-        parameter_multipliers={
-            name: float(-iterate.of_bounds[k] / made.scale[k] / made.cost_scale)
-            for name, k in made.layout.parameters.items()
-        },
-        violation=violation,
+        parameters={name: float(x[k]) for name, k in parameters.items()},
+        parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
+        parameter_units={v.name: v.unit for v in problem.variables},
+        parameter_multipliers={name: float(shadow[k]) for name, k in parameters.items()},
+        violation=(constraints := _constraints(problem, made, given, rows)).violation,
         iterations=int(stats.get("iter_count", 0)),
-        history=history,
+        history=_history(stats, made.cost_scale),
         timing=timing,
         iterate=iterate,
+        constraints=constraints,
+        multipliers=_prices(problem, made, found),
+        data_sensitivity=Deferred(lambda: data_sensitivity(problem, made, found, x, given.parameters)),
+        scales=scales_by_name(statement, made),
     )
 
 
 def _phase(
-    point: Point, phase: Phase, place: PhaseLayout, given: Boxes, x: Vector, numbers: Vector
-) -> tuple[PhaseSolution, Vector]:
-    """One phase, and its data that are numbers."""
-    mesh = place.mesh
-    nc = point.constants.numel()
-    constants = numbers[:nc]
-    fixed = list(constants[len(point.constant_names) :])
-    t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
-    tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
-    form = point.form
+    i: int,
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: Boxes,
+    x: Vector,
+    of_points: PhaseValues,
+    found: Multipliers,
+) -> PhaseSolution:
+    phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
+    mesh, system = place.mesh, phase.system
     tables: list[tuple[Kind, Any]] = [
-        ("state", phase.system.states),
-        ("unknown", form.unknowns if form else ()),
-        ("control", phase.system.controls),
-        ("algebraic", phase.system.algebraic),
+        ("state", system.states),
+        ("unknown", point.form.unknowns if point.form else ()),
+        ("control", system.controls),
+        ("algebraic", system.algebraic),
     ]
-    kinds = {v.name: kind for kind, table in tables for v in table}
-    units = {v.name: v.unit for _, table in tables for v in table}
     at_points = x[place.point]
-    values, bounds = {}, {}
+    first = _extrapolation(mesh.schemes[0].points, mesh.first)
+    all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
+    all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
+    duration = of_points.tf - of_points.t0
+    rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / duration
+    shadow = -found.of_bounds
+    per_second = mesh.weights * duration
+    values, bounds, ends, end_prices, prices = {}, {}, {}, {}, {}
     for j, name in enumerate(point.names):
+        values[name] = all_points[:, j]
         if j < point.nx:
-            values[name] = x[place.states[:, j]]
-            inner = place.states[1 if mesh.slots > 2 else 0, j]
+            states = place.states[:, j]
+            inner = states[1 if mesh.slots > 2 else 0]
+            a, b = states[0], states[-1]
+            limits = [(float(given.low[k]), float(given.high[k])) for k in (a, b)]
+            ends[name] = (limits[0], limits[1])
+            end_prices[name] = (float(shadow[a]), float(shadow[b]))
+            prices[name] = np.concatenate([[0.0], shadow[states[1:-1]] / per_second[1:-1], [0.0]])
         else:
-            values[name] = np.concatenate(
-                [_extrapolated(mesh.schemes[0].points, at_points[:, j], mesh.first), at_points[:, j]]
-            )
             inner = place.point[0, j]
+            own = shadow[place.point[:, j]] / per_second[mesh.first :]
+            prices[name] = np.concatenate([own[: mesh.first], own])
         bounds[name] = (float(given.low[inner]), float(given.high[inner]))
-    rates, path, integrands = _point_values(point, place, at_points, x, constants, numbers[nc:])
-    duration = tf - t0
-    weights = mesh.weights[mesh.first :]
-    first = _extrapolated_rows(mesh.schemes[0].points, rates, mesh.first)
-    all_rates = np.vstack([first, rates]) / duration
-    return (
-        PhaseSolution(
-            name=phase.name,
-            mesh=mesh,
-            t0=t0,
-            tf=tf,
-            times=t0 + mesh.fractions * duration,
-            values=values,
-            rates={v.name: all_rates[:, j] for j, v in enumerate(phase.system.states)},
-            kinds=kinds,
-            units=units,
-            bounds=bounds,
-            path=path,
-            integrals={name: float(weights @ integrands[:, j]) for j, name in enumerate(phase.integrals)},
-        ),
-        constants[: len(point.constant_names)],
+    of_states = costates(made.statement, made, i, found, x, (of_points.constants, of_points.signals))
+    names = [name for block in _path_blocks(made, i) for name in block.names]
+    path_prices = [-found.of_rows[block.rows] / per_second[mesh.first :, None] for block in _path_blocks(made, i)]
+    return PhaseSolution(
+        name=phase.name,
+        mesh=mesh,
+        t0=of_points.t0,
+        tf=of_points.tf,
+        times=of_points.t0 + mesh.fractions * duration,
+        values=values,
+        rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
+        kinds={v.name: kind for kind, table in tables for v in table},
+        units={v.name: v.unit for _, table in tables for v in table},
+        bounds=bounds,
+        ends=ends,
+        path=dict(zip(names, of_points.path.T, strict=True)),
+        path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
+        integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
+        costates={v.name: of_states[:, j] for j, v in enumerate(system.states)},
+        end_multipliers=end_prices,
+        bound_multipliers=prices,
+        path_multipliers=dict(zip(names, np.hstack(path_prices).T, strict=True)) if names else {},
     )
 
 
-def _point_values(
-    point: Point, place: PhaseLayout, at_points: Vector, x: Vector, constants: Vector, signals: Vector
-) -> tuple[Vector, dict[str, Vector], Vector]:
-    """Rates times duration (points, nx), path constraints by name, integrands times duration (points, integrals)."""
-    count = len(place.point)
-    fractions = place.mesh.fractions[place.mesh.first :]
-    found = point.everything.map(count)(
-        at_points.T, np.tile(x[place.theta][:, None], count), np.tile(constants[:, None], count),
-        signals.reshape(count, -1).T, fractions[None, :],
-    )  # fmt: skip
-    rates, path, integrands = (np.asarray(entry, float).T.reshape(count, -1) for entry in found)
-    named, at = {}, 0
-    for name, size in zip(point.phase.path, point.path_sizes, strict=True):
-        for k in range(size):
-            named[name if size == 1 else f"{name}[{k}]"] = path[:, at + k]
-        at += size
-    return rates, named, integrands
+def _path_blocks(made: Transcription, i: int) -> list[Block]:
+    return [block for block in made.blocks if block.kind == "path" and block.phase == i]
 
 
-def _extrapolated(points: Vector, values: Vector, first: int) -> Vector:
-    """What the polynomial through the first interval's points gives at its left end, if there is no point."""
-    return _extrapolated_rows(points, values[:, None], first)[:, 0]
+def _stem(name: str) -> str:
+    """The name of a constraint, of the name of one of its rows."""
+    return name.split("[")[0]
 
 
-def _extrapolated_rows(points: Vector, values: Vector, first: int) -> Vector:
-    if first == 0:
-        return np.empty((0, values.shape[1]))
-    inner = points[1:]
-    return np.asarray(lagrange(inner, np.zeros(1)) @ values[: len(inner)])
+def _constraints(problem: TrajectoryProblem, made: Transcription, given: Boxes, rows: Vector) -> Constraints:
+    units = []
+    for block in made.blocks:
+        phase = problem.phases[block.phase]
+        stated: Mapping[str, Any] = {"path": phase.path, "ends": problem.constraints, "integral": phase.integrals}.get(
+            block.kind, {}
+        )
+        units.append(stated[_stem(block.names[0])].unit if stated else "")
+    return Constraints(made.blocks, tuple(units), rows * made.row_scale, given.row_low, given.row_high, made.row_scale)
 
 
-def _figures(statement: Statement, ends: list[Any], parameters: list[float]) -> tuple[float, dict[str, float]]:
-    """The cost, and terms and figures by name."""
-    import casadi as ca
+def _prices(problem: TrajectoryProblem, made: Transcription, found: Multipliers) -> dict[str, float]:
+    """d objective / d limit of constraints between ends, integrals and free times."""
+    prices: dict[str, float] = {}
+    for block in made.blocks:
+        if block.kind == "ends":
+            prices.update(zip(block.names, (-found.of_rows[block.rows[0]]).tolist(), strict=True))
+    for (i, j), k in made.layout.integrals.items():
+        phase = problem.phases[i]
+        prices[f"{phase.name}.{list(phase.integrals)[j]}"] = float(-found.of_bounds[k])
+    for phase, place in zip(problem.phases, made.layout.phases, strict=True):
+        for name, k in (("t0", place.t0), ("tf", place.tf)):
+            if k >= 0 and not (name == "t0" and phase.t0 is None):
+                prices[f"{phase.name}.{name}"] = float(-found.of_bounds[k])
+    return prices
 
-    symbols = statement.ends
-    names = list(symbols.figures)
-    function = ca.Function("figures", symbols.all, [symbols.cost, ca.vertcat(*symbols.figures.values())])
-    cost, figures = function(*(part for phase in ends for part in phase), parameters)
-    return float(cost), dict(zip(names, np.asarray(figures, float).ravel().tolist(), strict=True))
+
+def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float]:
+    """Scales of variables by "phase.name", of parameters by name."""
+    found = {}
+    for phase, point, place in zip(statement.problem.phases, statement.points, made.layout.phases, strict=True):
+        for j, name in enumerate(point.names):
+            found[f"{phase.name}.{name}"] = float(made.scale[place.point[0, j]])
+        found.update(
+            {f"{phase.name}.{n}": float(made.scale[k]) for n, k in (("t0", place.t0), ("tf", place.tf)) if k >= 0}
+        )
+    found.update({name: float(made.scale[k]) for name, k in made.layout.parameters.items()})
+    return found
 
 
-def _history(stats: Mapping[str, Any]) -> dict[str, Vector]:
+def _extrapolation(points: Vector, first: int) -> Vector:
+    """Weights (first, k) of the first points for the polynomial through them at the left end, if there is no point."""
+    return lagrange(points[1:], np.zeros(1)) if first else np.empty((0, len(points)))
+
+
+def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:
     given = stats.get("iterations", {})
     names = {"objective": "obj", "primal": "inf_pr", "dual": "inf_du", "barrier": "mu", "step": "alpha_pr"}
-    return {name: np.asarray(given.get(key, []), float) for name, key in names.items()}
+    history = {name: np.asarray(given.get(key, []), float) for name, key in names.items()}
+    history["objective"] = history["objective"] / cost_scale
+    return history

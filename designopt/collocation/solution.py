@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.collocation.explain import Constraints, Explanation, explained
 from designopt.collocation.guess import Guess
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.status import Status
@@ -18,6 +21,8 @@ Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
 #: The lower and the upper one.
 Limits = tuple[float, float]
+#: A variable is at a bound when it is as near as this share of its range.
+AT_BOUND = 1e-4
 
 
 class Round(NamedTuple):
@@ -109,6 +114,19 @@ class PhaseSolution:
             raise ValueError(f"times lie between {self.t0:g} and {self.tf:g}")
         return self.at(np.clip(fractions, 0.0, 1.0))
 
+    @cached_property
+    def saturation(self) -> dict[str, tuple[float, float]]:
+        """The share of time that each variable with bounds spends at its lower and at its upper one."""
+        weights = self.mesh.weights
+        found = {}
+        for name, (low, high) in self.bounds.items():
+            if low == high or not (math.isfinite(low) or math.isfinite(high)):
+                continue
+            near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, *_finite(abs(low), abs(high))))
+            values = self.values[name]
+            found[name] = (float(weights @ (values <= low + near)), float(weights @ (values >= high - near)))
+        return found
+
     def of_kind(self, kind: Kind) -> list[str]:
         """Names of the variables of one kind, in their order."""
         return [name for name, k in self.kinds.items() if k == kind]
@@ -128,14 +146,16 @@ class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it). `multipliers` are those of the
-    constraints between ends and of the limits of integrals, by name: d objective / d limit. `data_sensitivity` is
-    d objective / d of data that are numbers and of fixed times, by "phase.name". All of them mean something of a
-    solved problem only.
+    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is held).
+    `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
+    by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
+    times, by "phase.name". All of them mean something of a solved problem only.
 
     `violation` is the largest of all constraints, relative to their scales. `history` has arrays (iterations + 1,):
     objective, primal, dual, barrier, step. `timing` in s by what was done. `scales` by variable ("phase.name", and
     parameters); `scaling_range` is the smallest and the largest entry of the scaled Jacobian at the guess.
+
+    `constraints` are all rows of the program at the end; `explain` says in words which are violated.
 
     `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
     `warm_path` says which starts were tried in turn: full, primal, cold.
@@ -156,6 +176,7 @@ class Solution:
     history: Mapping[str, Vector]
     timing: Mapping[str, float]
     iterate: Iterate
+    constraints: Constraints
     warnings: tuple[str, ...] = ()
     multipliers: Mapping[str, float] = field(default_factory=dict)
     data_sensitivity: Mapping[str, float] = field(default_factory=dict)
@@ -184,3 +205,41 @@ class Solution:
     def to_guess(self) -> Guess:
         """This result as a guess, on any mesh."""
         return Guess(dict(self.phases), dict(self.parameters))
+
+    @property
+    def at_bound(self) -> dict[str, Literal["", "low", "high", "held"]]:
+        """The bound at which each parameter ended, if any; a held parameter has no other choice."""
+        found: dict[str, Literal["", "low", "high", "held"]] = {}
+        for name, value in self.parameters.items():
+            low, high = self.parameter_bounds[name]
+            near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
+            found[name] = (
+                "held" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
+            )
+        return found
+
+    @property
+    def dJ_dq(self) -> Mapping[str, float]:
+        """`data_sensitivity` under the name of the literature."""
+        return self.data_sensitivity
+
+    def explain(self) -> Explanation:
+        """What is violated at the last iterate: which constraint, where, by how much, with the values there."""
+        return explained(self)
+
+    def save(self, path: Path | str) -> None:
+        """Write this result to one file: plain arrays and a JSON header (npz)."""
+        from designopt.collocation.saving import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: Path | str) -> Solution:
+        """A result that `save` wrote. Raises `ValueError` for a file that is damaged or something else."""
+        from designopt.collocation.saving import load
+
+        return load(path)
+
+
+def _finite(*values: float) -> list[float]:
+    return [value for value in values if math.isfinite(value)]

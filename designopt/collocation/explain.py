@@ -1,0 +1,190 @@
+"""What is violated at the end of a solve, in the words of the problem's statement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription import Block
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution import PhaseSolution, Solution
+
+Vector = NDArray[np.float64]
+
+#: Relative to the scale of a constraint: what is missed by less counts as kept.
+KEPT = 1e-6
+#: What the rows of a block are, before the name of one.
+WORDS = {
+    "defect": "rate of",
+    "residual": "equation of",
+    "algebraic": "algebraic equation of",
+    "path": "path constraint",
+    "control": "linear course of control",
+    "integral": "integral",
+    "ends": "constraint",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
+
+    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
+    """
+
+    blocks: tuple[Block, ...]
+    units: tuple[str, ...]
+    values: Vector
+    low: Vector
+    high: Vector
+    scale: Vector
+
+    @property
+    def missed(self) -> Vector:
+        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
+        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
+        return np.asarray(below + above)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation relative to the scales, not a number where one is not."""
+        return float(np.abs(self.missed / self.scale).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One constraint that is violated: `name` in the words of the statement, `missed` by so much in its `unit`.
+
+    `phase` is empty and `time` not a number for what is between ends. `interval` is that of the mesh (from, to), in s.
+    `relative` is to the scale of the constraint, `at` the values of all variables of the phase at that time.
+    """
+
+    name: str
+    kind: str
+    phase: str
+    time: float
+    interval: tuple[float, float]
+    value: float
+    low: float
+    high: float
+    missed: float
+    relative: float
+    unit: str
+    at: Mapping[str, float]
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        if self.kind in ("path", "ends"):
+            if self.low == self.high:
+                wanted = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
+            elif self.missed < 0.0:
+                wanted = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
+            else:
+                wanted = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
+        else:
+            wanted = f"off by {abs(self.missed):.3g}{unit}"
+        return f"{self.name}{_place(self.phase, self.time)}: {wanted}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The violations of one constraint: at `count` of its `total` points, `worst` is the largest."""
+
+    name: str
+    kind: str
+    phase: str
+    count: int
+    total: int
+    worst: Violation
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {value:.4g}" for name, value in self.worst.at.items())
+        where = f" ({self.count} of {self.total} points)" if self.total > 1 else ""
+        return f"{self.worst}{where}" + (f"; there {values}" if values else "")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a solve ended and what is violated at its last iterate, the worst first. ``str()`` makes it readable."""
+
+    message: str
+    violation: float
+    groups: tuple[Group, ...]
+
+    def __str__(self) -> str:
+        if not self.groups:
+            return f"{self.message}\nAll constraints are kept to {self.violation:.2g} of their scales."
+        return "\n".join([self.message, "Violated, the worst first:", *(f"- {group}" for group in self.groups)])
+
+
+def explained(solution: Solution) -> Explanation:
+    """The violations at the last iterate of `solution`, grouped by constraint."""
+    found = solution.constraints
+    return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))
+
+
+def groups(found: Constraints, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[Group]:
+    """Violations by constraint, the worst first. What is not a number counts as infinitely bad."""
+    made = []
+    courses = list(phases.values())
+    missed = found.missed
+    relative = np.nan_to_num(np.abs(missed) / found.scale, nan=math.inf)
+    for block, unit in zip(found.blocks, found.units, strict=True):
+        rows = block.rows
+        for k, name in enumerate(block.names):
+            own = rows[:, k]
+            bad = np.flatnonzero(relative[own] > kept)
+            if not len(bad):
+                continue
+            worst = int(bad[relative[own[bad]].argmax()])
+            row = int(own[worst])
+            phase = courses[block.phase] if block.phase >= 0 else None
+            slot = int(block.slots[worst])
+            timed = phase is not None and block.kind != "integral"
+            told = f"{WORDS[block.kind]} '{name}'"
+            violation = Violation(
+                name=told,
+                kind=block.kind,
+                phase=phase.name if phase else "",
+                time=float(phase.times[slot]) if phase and timed else math.nan,
+                interval=interval(phase, slot) if phase and timed else (math.nan, math.nan),
+                value=float(found.values[row]),
+                low=float(found.low[row]),
+                high=float(found.high[row]),
+                missed=float(missed[row]),
+                relative=float(relative[row]),
+                unit=unit or _unit(block, name, phase),
+                at={n: float(values[slot]) for n, values in phase.values.items()} if phase and timed else {},
+            )
+            made.append(Group(told, block.kind, violation.phase, len(bad), len(own), violation))
+    return sorted(made, key=lambda group: -group.worst.relative)
+
+
+def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
+    """The interval of the mesh (from, to) in s that ends at or holds a point."""
+    k = max(int(np.searchsorted(phase.mesh.bases, slot)) - 1, 0)
+    begin, end = (phase.t0 + phase.mesh.nodes[j] * (phase.tf - phase.t0) for j in (k, k + 1))
+    return float(begin), float(end)
+
+
+def worst_rows(found: Constraints, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[str]:
+    """The worst violations, one of each constraint, as text."""
+    return [str(group.worst) for group in groups(found, phases)[:count]]
+
+
+def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
+    if phase is None or block.kind not in ("defect", "control"):
+        return ""
+    return phase.units.get(name, "")
+
+
+def _place(phase: str, time: float) -> str:
+    if math.isnan(time):
+        return f" of {phase}" if phase else ""
+    return f" of {phase} at {time:.4g} s"

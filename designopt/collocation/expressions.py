@@ -1,0 +1,71 @@
+"""Walks through CasADi expressions: what they are made of, and where a number ceases to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: An expression is quoted up to this length.
+QUOTED = 90
+
+
+@lru_cache(maxsize=1)
+def operation_names() -> dict[int, str]:
+    """CasADi's operations by number."""
+    import casadi as ca
+
+    return {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
+
+
+def nodes(expression: Any) -> list[Any]:
+    """All parts of scalar SX expressions (a column), each once, operands before what is made of them."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    stack = [(expression[i], False) for i in reversed(range(expression.numel()))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            found.append(node)
+            continue
+        key = node.element_hash()
+        if key in seen:
+            continue
+        seen.add(key)
+        stack.append((node, True))
+        stack.extend((node.dep(i), False) for i in range(node.n_dep()))
+    return found
+
+
+def operation(node: Any) -> str:
+    """What a part does, as CasADi calls it; empty for symbols and constants."""
+    return operation_names()[node.op()] if node.n_dep() else ""
+
+
+def quoted(node: Any) -> str:
+    """A part as text, empty if it is long."""
+    text = str(node)
+    return text if len(text) <= QUOTED and "@" not in text else ""
+
+
+def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[NDArray[np.float64]]) -> str:
+    """Which operation of a scalar `expression` of symbols `arguments` gives the first number that is not finite.
+
+    With its operands, as text: "log(x - 2): log of -0.5"; empty if all are finite.
+    """
+    import casadi as ca
+
+    every = nodes(expression)
+    known = np.asarray(ca.Function("parts", list(arguments), [ca.vertcat(*every)])(*numbers), float).ravel()
+    values = {node.element_hash(): value for node, value in zip(every, known, strict=True)}
+    for node, value in zip(every, known, strict=True):
+        operands = [values[node.dep(i).element_hash()] for i in range(node.n_dep())]
+        if np.isfinite(value) or not operands or not np.isfinite(operands).all():
+            continue
+        told = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
+        text = quoted(node)
+        return f"{text}: {told}" if text else told
+    return ""

@@ -1,0 +1,178 @@
+"""What is said about how a solve ended: facts that name constraints, times and variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from designopt.collocation.boxes import Boxes
+from designopt.collocation.explain import worst_rows
+from designopt.collocation.options import Options
+from designopt.collocation.problem import TrajectoryProblem, ends
+from designopt.collocation.solution import Solution
+from designopt.collocation.status import Status
+
+#: A variable that has grown to so many times its scale runs away.
+RUNAWAY = 1e3
+
+
+def told(solution: Solution, options: Options, more: str = "") -> Solution:
+    """`solution` with the message that its status asks for; `more` is what only the program knows.
+
+    To be asked again when error estimates have been added to it.
+    """
+    facts = [*_facts(solution, options), *([more] if more else [])]
+    return replace(solution, message=" ".join([solution.status.value, *facts]))
+
+
+def _facts(solution: Solution, options: Options) -> Iterator[str]:
+    status = solution.status
+    if status.success:
+        yield from _trust(solution)
+    if status is Status.ACCEPTABLE:
+        yield _missed(solution, options)
+    if status in (Status.MESH_UNRESOLVED, Status.REFINEMENT_STALLED):
+        yield from _unresolved(solution, options)
+    if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
+        yield _progress(solution, options)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
+        yield _worst(solution)
+    if status is Status.LOCALLY_INFEASIBLE:
+        yield from _saturated(solution)
+    if status in (Status.RESTORATION_FAILED, Status.STALLED):
+        yield _conditioning(solution)
+    if status is Status.DIVERGING:
+        yield from _growing(solution)
+
+
+def _trust(solution: Solution) -> Iterator[str]:
+    if not math.isnan(solution.error_estimate):
+        yield f"Error estimate {solution.error_estimate:.2g}."
+    errors = [phase.resimulation_error for phase in solution.phases.values()]
+    if errors and not all(map(math.isnan, errors)):
+        yield f"Re-simulation error {np.nanmax(errors):.2g}."
+
+
+def _residuals(solution: Solution) -> dict[str, float]:
+    """Violation of constraints, gradient of the Lagrangian, complementarity: all relative to scales."""
+
+    def last(name: str) -> float:
+        course = solution.history.get(name)
+        return float(course[-1]) if course is not None and len(course) else math.nan
+
+    return {
+        "constraint violation": solution.violation,
+        "dual infeasibility": last("dual"),
+        "complementarity": last("barrier"),
+    }
+
+
+def _missed(solution: Solution, options: Options) -> str:
+    found = _residuals(solution)
+    missed = [f"{name} {value:.2g}" for name, value in found.items() if value > options.tolerance]
+    if not missed:  # the solver judges them with factors of its own
+        missed = [f"{name} {found[name]:.2g}" for name in [max(found, key=lambda n: np.nan_to_num(found[n]))]]
+    return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
+
+
+def _unresolved(solution: Solution, options: Options) -> Iterator[str]:
+    tolerance = options.refine.tolerance if options.refine else math.nan
+    for phase in solution.phases.values():
+        bad = np.flatnonzero(phase.error > tolerance)
+        if not len(bad):
+            continue
+        order = bad[np.argsort(-phase.error[bad])][:5]
+        times = phase.t0 + phase.mesh.nodes * (phase.tf - phase.t0)
+        spans = ", ".join(f"{times[k]:.4g} to {times[k + 1]:.4g} s ({phase.error[k]:.2g})" for k in order)
+        yield f"{len(bad)} of {len(phase.mesh)} intervals of {phase.name} are above {tolerance:g}, the worst: {spans}."
+
+
+def _progress(solution: Solution, options: Options) -> str:
+    residuals = ", ".join(f"{name} {value:.2g}" for name, value in _residuals(solution).items())
+    feasible = solution.violation <= options.acceptable_tolerance
+    hint = "Continue with this result as the guess (to_guess)."
+    word = "feasible" if feasible else "infeasible"
+    return f"After {solution.iterations} iterations the iterate is {word}: {residuals}. {hint}"
+
+
+def _worst(solution: Solution) -> str:
+    rows = worst_rows(solution.constraints, solution.phases)
+    if not rows:
+        return "No constraint is violated by more than 1e-06 of its scale."
+    return f"Worst constraints: {'; '.join(rows)}."
+
+
+def _saturated(solution: Solution) -> Iterator[str]:
+    found = [
+        f"{name} of {phase.name} is at {value:.4g} for {100.0 * share:.0f} % of the time"
+        for phase in solution.phases.values()
+        for name, shares in phase.saturation.items()
+        for share, value in zip(shares, phase.bounds[name], strict=True)
+        if share >= 0.2
+    ]
+    if found:
+        yield f"On bounds: {'; '.join(found)}."
+
+
+def _conditioning(solution: Solution) -> str:
+    low, high = solution.scaling_range
+    sizes = np.abs(solution.iterate.of_rows)
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
+    multipliers = f"{sizes.min():.2g}, the largest {sizes.max():.2g}" if len(sizes) else "not known"
+    ratio = high / low if low > 0.0 else math.nan
+    return f"Entries of the scaled Jacobian differ by a factor {ratio:.2g}; the smallest multiplier is {multipliers}."
+
+
+def _growing(solution: Solution) -> Iterator[str]:
+    found = []
+    for phase in solution.phases.values():
+        for name, values in phase.values.items():
+            slot = int(np.abs(values).argmax())
+            where = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
+            scale = solution.scales.get(f"{phase.name}.{name}", 1.0)
+            found.append(_runaway(where, float(values[slot]), scale, phase.bounds[name]))
+        for name, time in (("t0", phase.t0), ("tf", phase.tf)):
+            if f"{phase.name}.{name}" in solution.scales:
+                scale = solution.scales[f"{phase.name}.{name}"]
+                found.append(
+                    _runaway(f"{name} of {phase.name} reaches {time:.3g} s", time, scale, (-math.inf, math.inf))
+                )
+    for name, value in solution.parameters.items():
+        scale = solution.scales.get(name, 1.0)
+        found.append(_runaway(f"{name} reaches {value:.3g}", value, scale, solution.parameter_bounds[name]))
+    grown = sorted((f for f in found if f[0] > RUNAWAY), key=lambda f: -f[0])[:5]
+    if grown:
+        yield f"Growing: {'; '.join(text for _, text in grown)}."
+    yield f"The objective is {solution.objective:.3g}."
+
+
+def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]) -> tuple[float, str]:
+    bound = limits[1] if value > 0.0 else limits[0]
+    if math.isfinite(bound):
+        return 0.0, where
+    return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"
+
+
+def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
+    """What there is too much of, if there are more equations than free variables; else empty."""
+    free = int((given.low < given.high).sum())
+    equations = int((given.row_low == given.row_high).sum())
+    if equations <= free:
+        return ""
+    suspects = []
+    for phase in problem.phases:
+        for side, stated in (("initial", phase.initial), ("final", phase.final)):
+            held = [name for name, box in stated.items() if len(set(ends(box))) == 1]
+            if held:
+                suspects.append(f"{side} values of {', '.join(held)} of {phase.name}")
+        equal = [name for name, c in phase.path.items() if c.low == c.high]
+        if equal:
+            suspects.append(f"path constraints {', '.join(equal)} of {phase.name}")
+    equal = [name for name, c in problem.constraints.items() if c.low == c.high]
+    if equal:
+        suspects.append(f"constraints {', '.join(equal)}")
+    text = f"{equations} equations for {free} free variables, {equations - free} too many."
+    return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text

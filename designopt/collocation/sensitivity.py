@@ -1,0 +1,115 @@
+"""How the optimal objective changes with the numbers of a problem that are not variables: data and fixed times."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.ends import linear_integrals
+from designopt.collocation.multipliers import Multipliers
+from designopt.collocation.points import column
+from designopt.collocation.problem import Phase, Signal, TrajectoryProblem
+from designopt.collocation.transcription import Statement, Transcription
+
+Vector = NDArray[np.float64]
+
+#: Functions of a statement, formed when they are first needed.
+_FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary()
+
+
+def data_sensitivity(
+    problem: TrajectoryProblem, made: Transcription, found: Multipliers, x: Vector, parameters: Vector
+) -> dict[str, float]:
+    """d objective / d of data that are numbers and of fixed times, by "phase.name".
+
+    The gradient of the Lagrangian by them at variables `x` (not scaled) with the program's `parameters`. A fixed time
+    moves the samples of signals over time, too.
+    """
+    statement = made.statement
+    of_points, of_ends = _functions(statement)
+    ends: list[Any] = []
+    results: list[tuple[Phase, list[str], Vector]] = []
+    at = 0
+    for i, (phase, place) in enumerate(zip(problem.phases, made.layout.phases, strict=True)):
+        point, count = statement.points[i], len(place.point)
+        nc, ns = point.constants.numel(), point.signals.numel()
+        constants = parameters[at : at + nc]
+        signals = parameters[at + nc : at + nc + ns * count].reshape(count, ns)
+        at += nc + ns * count
+        fractions = place.mesh.fractions[place.mesh.first :]
+        weights = place.mesh.weights[place.mesh.first :]
+        theta = x[place.theta]
+        gradient = np.asarray(
+            of_points[i].map(count)(
+                x[place.point].T, np.tile(theta[:, None], count), np.tile(constants[:, None], count), signals.T,
+                fractions[None, :], found.by_point(statement, made, i).T, weights[None, :],
+            ), float,
+        ).reshape(nc + ns, count)  # fmt: skip
+        total = gradient[:nc].sum(axis=1)
+        fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+        t0 = x[place.t0] if place.t0 >= 0 else constants[len(point.constant_names)]
+        tf = x[place.tf] if place.tf >= 0 else constants[-1]
+        for j, name in enumerate(fixed, len(point.constant_names)):
+            share = 1.0 - fractions if name == "t0" else fractions
+            for k, entry in enumerate(point.signal_names):
+                slope = _slope(phase.data[entry], t0 + fractions * (tf - t0))
+                total[j] += float(gradient[nc + k] @ (slope * share))
+        results.append((phase, [*point.constant_names, *fixed], total))
+        integrals = np.zeros(len(phase.integrals))
+        for (phase_number, number), index in made.layout.integrals.items():
+            if phase_number == i:
+                integrals[number] = x[index]
+        data = constants[: len(point.constant_names)]
+        ends += [x[place.states[0]], x[place.states[-1]], t0, tf, integrals, data]
+    of_rows = [found.of_rows[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
+    ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_rows, np.empty(0)])]
+    by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
+    sensitivities = {}
+    for i, (phase, names, total) in enumerate(results):
+        of_times = dict(zip(("t0", "tf"), by_ends[2 * i + 1], strict=True))
+        direct = [*by_ends[2 * i], *(of_times[name] for name in names if name in of_times)]
+        for name, of_point, of_end in zip(names, total, direct, strict=True):
+            sensitivities[f"{phase.name}.{name}"] = float(of_point + of_end)
+    return sensitivities
+
+
+def _functions(statement: Statement) -> tuple[list[Any], Any]:
+    """Derivatives of the Lagrangian: of a point by constants and signals, one per phase; of the ends by their data and
+    times, phase by phase."""
+    import casadi as ca
+
+    if statement in _FORMED:
+        return _FORMED[statement]
+    direct = linear_integrals(statement.problem, statement.ends)
+    of_points = []
+    for i, point in enumerate(statement.points):
+        rows, _ = point.equations([j for phase, j in statement.kept if phase == i])
+        cost = point.running_cost([(j, weight) for (phase, j), weight in direct.items() if phase == i])
+        mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
+        by = ca.vertcat(point.constants, point.signals)
+        gradient = ca.densify(ca.gradient(ca.dot(mu, rows) + sigma * cost, by)) if by.numel() else ca.SX(0, 1)
+        of_points.append(ca.Function("by_data", [*point.arguments, mu, sigma], [gradient]))
+    ends = statement.ends
+    rows = column(list(ends.constraints))
+    mu = ca.SX.sym("mu", rows.numel())
+    lagrangian = ends.cost + ca.dot(mu, rows)
+    results = []
+    for _, _, t0, tf, _, data in ends.phases:
+        results.append(ca.densify(ca.gradient(lagrangian, data)) if data.numel() else ca.SX(0, 1))
+        results.append(ca.densify(ca.gradient(lagrangian, ca.vertcat(t0, tf))))
+    of_ends = ca.Function("by_ends", [*ends.all, mu], results)
+    return _FORMED.setdefault(statement, (of_points, of_ends))
+
+
+def _slope(signal: float | Signal, times: Vector) -> Vector:
+    """The derivative of a signal's samples by their times."""
+    from scipy.interpolate import make_interp_spline
+
+    assert isinstance(signal, Signal)
+    if signal.of_duration:
+        return np.zeros(len(times))
+    spline = make_interp_spline(signal.times, signal.values, k=min(3, len(signal.times) - 1))
+    return np.asarray(spline.derivative()(np.clip(times, signal.times[0], signal.times[-1])), float)
