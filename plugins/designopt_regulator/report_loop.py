@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, number, plain
+from designopt.report.labels import chosen_once, listed, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
 from designopt_regulator import vehicle
@@ -35,6 +35,8 @@ _POINTS = 400  # of a curve
 _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
 _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
 _FARTHEST = 30.0  # |L| beyond which the Nyquist plot has no points: integrators come from infinity
+#: Figures that say how busy the command is, with noise or without.
+_ACTIVITY = ("noise_gain", "tv", "tv_load", "effort", "energy", "sat_fraction")
 _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 
 
@@ -153,7 +155,7 @@ def loop_sensitivity(
     return Section(
         title,
         introduction=_introduction(model),
-        findings=_findings(result, seen),
+        findings=(*_unheld(result), *_findings(result, seen)),
         figures=tuple(figures),
         tables=(_table(result, seen),),
         notes=reservations(result, model),
@@ -180,6 +182,20 @@ def _introduction(model: Regulated) -> str:
         f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, computed anew from the design. Ms and Mt are their peaks. "
         "A curve L that stays outside of the circle about -1 with radius 1/Ms has no larger peak of S. Clips of "
         "command, power and traction are not in these figures."
+    )
+
+
+def _unheld(result: Result) -> tuple[str, ...]:
+    """A sentence where the derivative is free and nothing in the study holds back what it makes of noise."""
+    problem = result.problem
+    free = [p.name for p in problem.space.free if p.name.removesuffix("_v") in ("td", "kd", "tf")]
+    judged = {name for goal in (*problem.objectives, *problem.constraints) for name in goal.expression.names}
+    if not free or any(name.removeprefix("speed_") in _ACTIVITY for name in judged):
+        return ()
+    return (
+        f"Nothing in this study limits what the regulator makes of noise, and {listed(free)} "
+        f"{'is' if len(free) == 1 else 'are'} free: expect derivatives that no sensor allows. noise_gain or tv as an "
+        "objective or a limit holds them back.",
     )
 
 

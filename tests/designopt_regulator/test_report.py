@@ -74,6 +74,21 @@ def shown(drawn: Figure, option: int, k: int) -> dict[str, Any]:
     return {**drawn.plot["data"][k], **drawn.variants[(option,)]["data"][str(k)]}
 
 
+def test_a_free_derivative_that_nothing_holds_back_is_told(tmp_path: Path) -> None:
+    """Specification, section 5, rule 5."""
+    space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
+
+    def said(folder: str, **changes: Any) -> bool:
+        section = loop_sensitivity(run(tmp_path / folder, LINEAR, **{"space": space, **changes}))
+        assert section is not None
+        return any("Nothing in this study limits what the regulator makes of noise, and td is free" in f
+                   for f in section.findings)  # fmt: skip
+
+    assert said("free")
+    assert not said("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
+    assert not said("fixed", space={**space, "td": "0.2 s"})
+
+
 PARTS = (step_responses, loop_sensitivity)
 
 
