@@ -348,6 +348,7 @@ TRIED: dict[str, Iterable[str]] = {
     "results.md": {"python result", "sh", "yaml"},
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
+    "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare"},  # tests/designopt_regulator/test_linear_loops_page.py
 }
 

@@ -1,0 +1,28 @@
+"""What the page on trajectories shows runs as it stands."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from designopt.collocation import Status
+
+PAGE = (Path(__file__).parents[2] / "docs" / "trajectories.md").read_text(encoding="utf-8")
+
+
+def test_the_blocks_of_the_page_run_one_after_the_other(capsys):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+        exec(block, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("SOLVED ")
+    # with a free spring the block needs less than the 12 N^2 s that it takes without (analytic, Kelly 2017)
+    assert names["found"].objective < 12.0
+    assert names["fine"].error_estimate < 1e-7
+    assert [float(line.split()[0]) for line in printed[-3:]] == [0.0, 5.0, 10.0]
+    assert float(printed[-3].split()[1]) == pytest.approx(12.0, rel=1e-8)
+
+
+def test_every_status_is_told_of():
+    told = set(re.findall(r"`([A-Z_]+)`", PAGE))
+    assert {status.name for status in Status} - told <= {"FAILED"}
