@@ -133,8 +133,9 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
         try:
             needed = _least_budget(solver, problem)
         except InvalidSetting as error:
-            if error.name in solver.plugin.settings:
-                ctx.add((*path, error.name), error.message)
+            steps = error.name.split(".")  # 'sweep.mass' leads into the setting 'sweep'
+            if steps[0] in solver.plugin.settings:
+                ctx.add((*path, *steps), error.message)
             else:
                 ctx.add(path, error.message, at="use")
             continue

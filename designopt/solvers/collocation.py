@@ -1,0 +1,261 @@
+"""Direct collocation: motion and free parameters of a study are unknowns of one sparse program."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InvalidSetting, Quantity, solver
+from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
+from designopt.solvers import sweep
+from designopt.solvers.study_programs import StudyPrograms
+from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
+from designopt.space import Matrix
+
+if TYPE_CHECKING:
+    from designopt.collocation import Options
+
+#: Objectives of programs that differ by less than this, relative, are those of one optimum.
+SAME = 1e-6
+#: A larger relative difference between the objective of a program and the model's own value is told.
+APART = 1e-4
+
+
+@dataclass(frozen=True)
+class Refine:
+    """Refinement of the mesh, Patterson, Hager & Rao (2015)."""
+
+    tolerance: Annotated[float, Quantity("", "relative error of every interval that is good enough", gt=0)] = 1e-5
+    method: Annotated[
+        Literal["split", "hp"], Quantity("", "divide intervals, or raise the degree of radau intervals first")
+    ] = "split"
+    rounds: Annotated[int, Quantity("", "refinements at most", ge=1)] = 8
+    greatest_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9)] = 8
+
+
+@solver("collocation", version=1)
+class Collocation:
+    """Direct collocation with IPOPT: the motion and the free real parameters together in one sparse program.
+
+    For models that state their equations (`trajectory_problem`). The one objective and the limits are expressions of
+    the figures that the trajectory problem has; scenarios are phases of one program that share its parameters.
+    Integers, choices and the parameters in `sweep` are held, and one program is solved for each combination of their
+    values. The model then evaluates every optimum by itself. Hermite-Simpson, trapezoidal and Radau schemes after
+    Betts (2010); a failed program tells why. Programs run where evaluations do, and each is recorded once.
+    """
+
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    scheme: Annotated[
+        Literal["auto", "trapezoidal", "hermite_simpson", "radau"],
+        Quantity("", "auto: hermite_simpson; radau with algebraic variables, refinement or a degree"),
+    ] = "auto"
+    intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=100_000)] = 50
+    degree: Annotated[int, Quantity("", "of radau; not given: 3, or 5 for a fine refinement", ge=1, le=9)] | None = None
+    midpoint_control: Annotated[
+        Literal["free", "linear"], Quantity("", "of hermite_simpson; linear keeps controls from ringing")
+    ] = "free"
+    form: Annotated[
+        Literal["auto", "explicit", "residual"], Quantity("", "of the equations; auto: residual where there is one")
+    ] = "auto"
+    refine: Annotated[Refine | None, Quantity("", "refinement of the mesh; not given: none")] = None
+    tolerance: Annotated[float, Quantity("", "of the solver, relative to the ranges of variables", gt=0, lt=1)] = 1e-8
+    max_iterations: Annotated[int, Quantity("", "of the solver, for one solve", ge=1)] = 1000
+    time_limit: Annotated[float, Quantity("s", "of the solver, for one solve; not given: none", gt=0)] | None = None
+    hessian: Annotated[
+        Literal["exact", "lbfgs"], Quantity("", "lbfgs for models whose second derivatives are too large")
+    ] = "exact"
+    compile: Annotated[
+        Literal["auto", "never", "always"], Quantity("", "the model's functions as machine code; auto: when it pays")
+    ] = "auto"
+    scales: Annotated[
+        Mapping[str, float], Quantity("", "sizes of variables by name, instead of the automatic ones", gt=0)
+    ] = field(default_factory=dict)
+    rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
+    starts: Annotated[int, Quantity("", "programs from as many different guesses; the best counts", ge=1)] = 1
+    sweep: Annotated[
+        Mapping[str, int | list[float | str | bool]],
+        Quantity("", "parameters that are held, with their levels (a list, or how many)"),
+    ] = field(default_factory=dict)
+    chain: Annotated[
+        int,
+        Quantity("", "points of a sweep that are solved one from the other; the first of a chain is solved cold", ge=1),
+    ] = 16
+    verify: Annotated[int, Quantity("", "points of a sweep that are solved cold as well, drawn by chance", ge=0)] = 0
+    margin: Annotated[
+        float,
+        Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
+    ] = 1e-6
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` for what cannot be stated as a program."""
+        self._points(problem)
+        try:
+            self.options()
+        except ValueError as error:
+            raise InvalidSetting(str(error).split(" ")[0].split(".")[0], str(error)) from error
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """The optimum of each point of the sweep is evaluated."""
+        return len(self._points(problem)[1])
+
+    def options(self) -> Options:
+        """How each program is solved."""
+        from designopt.collocation import Options, Refinement
+
+        refine = self.refine
+        if refine is not None:
+            given = refine if isinstance(refine, Mapping) else vars(refine)
+            refinement = Refinement(**given)
+        return Options(
+            scheme=self.scheme,
+            intervals=self.intervals,
+            degree=self.degree,
+            midpoint_control=self.midpoint_control,
+            form=self.form,
+            refine=None if refine is None else refinement,
+            tolerance=self.tolerance,
+            acceptable_tolerance=max(1e-6, self.tolerance),
+            max_iterations=self.max_iterations,
+            time_limit=self.time_limit,
+            hessian=self.hessian,
+            compile=self.compile,
+            scales=dict(self.scales),
+            rollout=self.rollout,
+        )
+
+    def program(self, problem: Problem) -> StudyPrograms:
+        """What solves programs on a worker."""
+        study, points = self._points(problem)
+        return StudyPrograms(study, self.options(), len(points) * self.starts)
+
+    def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
+        """The question, and the points of the sweep (n, d) along their path."""
+        study = study_trajectory(problem, tuple(self.sweep), self.margin)
+        held = sweep.levels(problem, self.sweep)
+        return study, sweep.points(problem, held, study.first(), study.released)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
+        """Have all programs solved, then evaluate the best design of each point. Returns how the programs ended."""
+        study, points = self._points(problem)
+        columns = [problem.space.names.index(name) for name in study.released]
+        good = np.flatnonzero(start.feasible) if len(start) else np.empty(0, np.int64)
+        if len(good):  # begin with the best design of the stage before
+            points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
+        asked = self._asked(problem, points, columns, rng)
+        done = evaluate.programs(asked.X, asked.chains.tolist(), asked.seeds.tolist())
+        told = Counter(done.reasons).most_common()
+        best = _best(problem, asked, done, len(points))
+        if (text := _verified(asked, done)) is not None:
+            evaluate.note("programs_differ", text)
+        rows = best[best >= 0]
+        if len(rows):
+            X = asked.X[rows].copy()
+            for name, column in zip(study.released, columns, strict=True):
+                X[:, column] = done.figures[f"optimum({name})"][rows]
+            outcomes = evaluate(X)
+            for kind, text in _compared(problem, outcomes, done.figures["program(objective)"][rows]):
+                evaluate.note(kind, text)
+        ends = ", ".join(f"{count} {reason}" for reason, count in told)
+        return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
+
+    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> _Asked:
+        """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""
+        space, n = problem.space, len(points)
+        numbers = np.arange(n)
+        X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
+        for _ in range(1, self.starts):
+            drawn = space.from_search((space.lower + rng.random(len(space.lower)) * (space.upper - space.lower))[None])
+            others = points.copy()
+            others[:, columns] = drawn[0, columns]
+            X.append(space.impute(others))
+            seeds.append(np.full(n, int(rng.integers(1, 2**31))))
+            owners.append(numbers)
+        later = np.flatnonzero(numbers % self.chain > 0)
+        verified = np.sort(rng.permutation(later)[: self.verify])
+        X.append(points[verified])
+        seeds.append(np.zeros(len(verified), np.int64))
+        owners.append(verified)
+        everything = np.concatenate(X)
+        chains = numbers // self.chain
+        alone = chains[-1] + 1 + np.arange(len(everything) - n)
+        cold = np.arange(len(everything)) >= len(everything) - len(verified)
+        return _Asked(everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Programs row by row: where they begin, chains, seeds of perturbed guesses (0 for none), the point of the sweep
+    that they belong to, and whether they verify another one."""
+
+    X: Matrix
+    chains: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    cold: NDArray[np.bool_]
+
+
+def _best(problem: Problem, asked: _Asked, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
+    """For each point the row of its best program, the first of equals; -1 where none was solved."""
+    sign = problem.objectives[0].sign
+    values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
+    best = np.full(points, -1)
+    for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
+        point = asked.owners[row]
+        known = best[point]
+        if known < 0 or values[row] < values[known] - SAME * max(abs(values[known]), 1e-300):
+            best[point] = row
+    return best
+
+
+def _verified(asked: _Asked, done: SolvedPrograms) -> str | None:
+    """What solving some points cold showed, if anything."""
+    rows = np.flatnonzero(asked.cold)
+    if not len(rows) or "program(objective)" not in done.figures:
+        return None
+    values = done.figures["program(objective)"]
+    first = asked.owners[rows]  # the rows of the points in their chains are the points' own numbers
+    size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
+    apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
+    other = (apart > SAME) | (done.ok[rows] != done.ok[first])
+    if not other.any():
+        return None
+    return (
+        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere (objectives differ by"
+        f" up to {apart.max():.2g}, relative): there are several local optima; try starts, or shorter chains"
+    )
+
+
+def _compared(problem: Problem, outcomes: Outcomes, objectives: Matrix) -> list[tuple[str, str]]:
+    """What the model's own evaluation of the optima says otherwise than their programs: kinds and texts of events."""
+    objective = problem.objectives[0]
+    found = []
+    own = objective.sign * outcomes.objectives[:, 0]
+    known = np.isfinite(own) & np.isfinite(objectives)
+    size = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300)
+    apart = np.where(known, np.abs(own - objectives) / size, 0.0)
+    if (apart > APART).any():
+        worst = int(apart.argmax())
+        text = (
+            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} otherwise than"
+            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or the"
+            " program has a freedom of the motion that the model's evaluation does not leave it"
+        )
+        found.append(("objective_differs", text))
+    if (broken := known & (outcomes.violation > 0.0)).any():
+        text = (
+            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} passes limits that the program"
+            f" keeps, by up to {outcomes.violation[broken].max():.2g} of their size: refine the mesh or raise 'margin'"
+        )
+        found.append(("limits_differ", text))
+    return found
+
+
+def _counted(some: int, total: int) -> str:
+    return "the optimum" if total == 1 else f"{some} of {total} optima"

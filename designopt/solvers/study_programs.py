@@ -1,0 +1,104 @@
+"""What a worker does for the solver ``collocation``: it solves the programs of a study, one after the other."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.problem import Solved
+from designopt.solvers.trajectories import StudyTrajectory
+from designopt.space import Matrix
+
+if TYPE_CHECKING:
+    from designopt.collocation import Guess, Options, Program, Solution, TrajectoryProblem
+
+
+class State:
+    """What the next program of a chain begins with: a solution and the iterations that a cold solve took."""
+
+    def __init__(self, solution: Solution, cold: int) -> None:
+        self.solution, self.cold = solution, cold
+
+
+class StudyPrograms:
+    """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all."""
+
+    def __init__(self, study: StudyTrajectory, options: Options, expected: int) -> None:
+        self._study, self._options, self._expected = study, options, expected
+
+    @cached_property
+    def _program(self) -> Program:
+        from designopt.collocation import Program
+        from designopt.collocation.compiled import with_compiled
+        from designopt.collocation.transcription import state
+
+        base, options = self._study.base, self._options
+        statement = state(base, residual=options.residual_for(base))
+        return Program(base, options, statement=with_compiled(statement, options, self._expected))
+
+    def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
+        """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
+        from designopt.collocation import ProblemError
+
+        try:
+            problem = self._study.at(x)
+            found = self._solved(problem, self._guess(problem, seed), before)
+            found = self._finished(problem, found)
+        except ProblemError as error:
+            return Solved(False, {}, {}, error.status, str(error))
+        cold = max(found.iterations, before.cold) if before is not None else found.iterations
+        return self._told(x, found, State(found, cold))
+
+    def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
+        """Where to begin: courses perturbed with random numbers of `seed`, parameters where the design is."""
+        from designopt.collocation import Guess
+        from designopt.collocation.multistart import perturbed
+        from designopt.collocation.rollout import rollout
+
+        guess = None
+        if seed:
+            drawn = perturbed(problem, None, np.random.default_rng(seed))
+            guess = Guess(drawn.phases, {**drawn.parameters, **problem.guess})
+        return rollout(problem, guess) if self._options.rollout else guess
+
+    def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: State | None) -> Solution:
+        from designopt.collocation.warm import solve_near
+
+        if before is None:
+            return self._program.solve(problem, guess=guess)
+        if self._options.refine is None:
+            return solve_near(self._program, problem, before.solution, before.cold)
+        found = self._program.solve(problem, guess=before.solution.to_guess())  # on the mesh before refinement
+        return found if found.success else self._program.solve(problem, guess=guess)
+
+    def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
+        """Refined, and with all that tells how far it can be trusted."""
+        from designopt.collocation import Program
+        from designopt.collocation.refine import refine
+        from designopt.collocation.solve import checked
+
+        if not found.success:
+            return found
+        program = Program(problem, self._options, statement=self._program.statement)
+        if self._options.refine is not None:
+            found = refine(program, found, self._options.refine)
+        return checked(program, found) if found.success else found
+
+    def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
+        from designopt.collocation.saving import to_arrays
+
+        problem = self._study.problem
+        design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
+        figures = {
+            **found.figures,
+            **{f"optimum({name})": design[name] for name in self._study.released},
+            "program(objective)": problem.objectives[0].sign * found.objective,
+            "program(iterations)": float(found.iterations),
+            "program(error_estimate)": found.error_estimate,
+            "program(resimulation_error)": max(phase.resimulation_error for phase in found.phases.values()),
+        }
+        message = " ".join((found.message, *found.warnings))
+        status = found.status.name.lower()
+        return Solved(found.success, figures, to_arrays(found), status, message, state)

@@ -1,0 +1,104 @@
+"""Points of a sweep: the combinations of values of the parameters that a program holds, in the order of a path."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, closest
+from designopt.problem import Problem
+from designopt.space import Matrix
+from designopt.study import units
+from designopt.study.study import Parameter
+
+#: More programs are not made: their path takes a time that grows with the square.
+MOST_POINTS = 10_000
+
+
+def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The column entries of each held parameter: those of `sweep` (a list, or their number), all values of other
+    integers and choices. Raises `InvalidSetting`."""
+    free = {p.name: p for p in problem.space.free}
+    for name in sweep:
+        if name not in free:
+            near = closest(name, free)
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise InvalidSetting("sweep", f"there is no free parameter '{name}'{hint} (there are {', '.join(free)})")
+    found = {}
+    for name, p in free.items():
+        if name in sweep:
+            found[name] = _given(p, sweep[name])
+        elif p.kind != "real":
+            found[name] = _all(p)
+    if (count := math.prod(len(values) for values in found.values())) > MOST_POINTS:
+        text = f"the values of {', '.join(found)} make {count} programs, {MOST_POINTS} are possible; give fewer levels"
+        raise InvalidSetting("sweep", text)
+    return found
+
+
+def points(problem: Problem, held: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
+    """All combinations (n, d) of the values of `held`, the other entries those of `first` (d,), along a path in which
+    each is near the one before. What is not active counts once; a combination that breaks a relation between held
+    parameters is left out. Raises `InvalidSetting` when none is left."""
+    from designopt.collocation.warm import nearest_neighbour_path
+
+    space = problem.space
+    columns = [space.names.index(name) for name in held]
+    rows = []
+    for values in itertools.product(*held.values()):
+        x = first.copy()
+        x[columns] = values
+        rows.append(x)
+    X = space.impute(np.array(rows))
+    _, kept = np.unique(X, axis=0, return_index=True)
+    X = X[np.sort(kept)]
+    decided = tuple(r for r in space.relations if not r.names & set(released))
+    X = X[type(space)(space.parameters, decided).excess(X) == 0.0]
+    if not len(X):
+        raise InvalidSetting("use", "no combination of the held parameters fulfils the relations")
+    return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
+
+
+def _given(p: Parameter, wanted: int | Sequence[Any]) -> list[float]:
+    where = f"sweep.{p.name}"
+    if isinstance(wanted, int):
+        if p.kind == "choice":
+            raise InvalidSetting(where, "all values of a choice are taken; list some to have fewer")
+        if wanted < 2:
+            raise InvalidSetting(where, f"at least 2 levels are needed, not {wanted}; for one give it a fixed value")
+        spread = np.geomspace if p.scale == "log" else np.linspace
+        values = np.clip(spread(p.low, p.high, wanted), p.low, p.high)
+        return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))
+    if not len(wanted):
+        raise InvalidSetting(where, "a level is needed")
+    return list(dict.fromkeys(_entry(p, value, where) for value in wanted))
+
+
+def _entry(p: Parameter, value: Any, where: str) -> float:
+    if p.kind == "choice":
+        for i, known in enumerate(p.values):
+            if value == known and isinstance(value, bool) == isinstance(known, bool):
+                return float(i)
+        raise InvalidSetting(where, f"{value!r} is none of {', '.join(map(str, p.values))}")
+    try:
+        amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
+        number = (
+            amount.value if amount.unit in (None, p.unit) else units.convert(amount.value, str(amount.unit), p.unit)
+        )
+    except units.UnitError as error:
+        raise InvalidSetting(where, str(error)) from None
+    if isinstance(value, bool) or (p.kind == "int" and number != round(number)):
+        raise InvalidSetting(where, f"{value!r} is no whole number" if p.kind == "int" else "a number is needed")
+    if not p.low <= number <= p.high:
+        raise InvalidSetting(where, f"{number:g} is outside the range {p.low:g} to {p.high:g}")
+    return float(number)
+
+
+def _all(p: Parameter) -> list[float]:
+    if p.kind == "choice":
+        return [float(i) for i in range(len(p.values))]
+    return [float(i) for i in range(int(p.low), min(int(p.high), int(p.low) + MOST_POINTS) + 1)]

@@ -1,0 +1,392 @@
+"""A study's question as one trajectory problem: what varies in it, what it minimises, and its limits.
+
+Parameters of a study are in the study's units, those of the trajectory problem in the model's. Figures are the outputs
+that the model's trajectory problem states, in the model's units; expressions of a study have theirs written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, closest
+from designopt.problem import Problem
+from designopt.space import Matrix, in_model_unit, shown_value
+from designopt.study import units
+from designopt.study.expression import Expression
+from designopt.study.grammar import Term
+from designopt.study.study import Constraint, Objective, Parameter, Scenario
+
+if TYPE_CHECKING:
+    from designopt.collocation.problem import Constraint as Rows
+    from designopt.collocation.problem import Ends, TrajectoryProblem
+    from designopt.dynamics.system import Variable
+
+#: Ways of putting scenarios together that have a smooth program.
+OVER = ("nominal", "mean", "worst")
+#: The parameter that is the worst of all scenarios, and is minimised.
+WORST = "worst_of_scenarios"
+
+
+@dataclass(frozen=True)
+class StudyTrajectory:
+    """The trajectory problem of a study, in which all scenarios are phases, with its parameters in their ranges.
+
+    `released` are the free parameters of the study that the program chooses, the other free ones are `held` at what a
+    design says. `at` gives the problem for a design.
+    """
+
+    problem: Problem
+    base: TrajectoryProblem
+    released: tuple[str, ...]
+    held: tuple[str, ...]
+    relations: Mapping[str, Expression]
+
+    @cached_property
+    def _column(self) -> dict[str, int]:
+        return {p.name: j for j, p in enumerate(self.problem.space.free)}
+
+    @cached_property
+    def _parameter(self) -> dict[str, Parameter]:
+        return {p.name: p for p in self.problem.space.parameters}
+
+    def at(self, x: Matrix) -> TrajectoryProblem:
+        """The problem for the design `x` (d,): its held parameters have their values there, its released ones begin
+        there. An inactive parameter has the number that the model's trajectory problem gives it."""
+        active = self.problem.space.active(x[None])[0]
+        boxes, guess = dict(self.base.parameters), dict(self.base.guess)
+        for name, j in self._column.items():
+            if not active[j]:
+                boxes[name] = self._own_number(name)
+                continue
+            value = float(in_model_unit(self._parameter[name], shown_value(self._parameter[name], float(x[j]))))
+            if name in self.held:
+                boxes[name] = value
+            guess[name] = value
+        idle = {name for name, j in self._column.items() if not active[j]}
+        constraints = dict(self.base.constraints)
+        for text, relation in self.relations.items():
+            if relation.names & idle:
+                constraints[text] = replace(constraints[text], low=-math.inf, high=math.inf)
+        return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
+
+    def _own_number(self, name: str) -> float:
+        return self._inactive[name]
+
+    @cached_property
+    def _inactive(self) -> dict[str, float]:
+        own = _of_scenario(self.problem, self.problem.scenarios[0]).parameters
+        return {p.name: float(own[p.name]) for p in self.problem.space.conditional}  # type: ignore[arg-type]
+
+    def first(self) -> Matrix:
+        """The design (d,) at which programs begin: the model's guess, else the middle of the space."""
+        space = self.problem.space
+        x: Matrix = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
+        for name in self.released:
+            if name in self.base.guess:
+                p = self._parameter[name]
+                x[self._column[name]] = np.clip((self.base.guess[name] - p.offset) / p.factor, p.low, p.high)
+        return x
+
+    def design(self, x: Matrix, parameters: Mapping[str, float]) -> Matrix:
+        """The design `x` (d,) with the values of the released parameters among `parameters`, within their ranges."""
+        found = np.array(x, dtype=float)
+        for name in self.released:
+            p = self._parameter[name]
+            found[self._column[name]] = np.clip((parameters[name] - p.offset) / p.factor, p.low, p.high)
+        return np.asarray(self.problem.space.impute(found[None])[0])
+
+
+def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float = 0.0) -> StudyTrajectory:
+    """State the question of `problem` for all its scenarios; `held` names real parameters that are not to be released.
+
+    Limits are tightened by `margin`, relative to their size. Raises `InvalidSetting` ("use") for what a program cannot
+    state, and says what to do instead.
+    """
+    _check_symbolic(problem)
+    objective = _single(problem)
+    parts = [_of_scenario(problem, scenario) for scenario in problem.scenarios]
+    _check_parameters(problem, parts[0])
+    for relation in problem.space.relations:
+        if relation.root.kind == "==":
+            text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
+            raise InvalidSetting("use", text)
+    items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
+    for item in items:
+        _check_expression(problem, item, parts)
+    merged = _Merged(problem, parts)
+    base = merged.trajectory(objective, margin)
+    reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
+    rest = [p.name for p in problem.space.free if p.name not in reals]
+    relations = {str(r): r for r in problem.space.relations}
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations)
+
+
+class _Merged:
+    """The trajectory problems of all scenarios (`parts`) in one, with shared parameters."""
+
+    def __init__(self, problem: Problem, parts: Sequence[TrajectoryProblem]) -> None:
+        self.problem, self.parts = problem, parts
+        self.scenarios = [s.name for s in problem.scenarios]
+        self.alone = len(parts) == 1
+
+    def _named(self, scenario: str, name: str) -> str:
+        return name if self.alone else f"{scenario}: {name}"
+
+    def _in(self, s: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function of the ends of one scenario as one of all ends."""
+        if self.alone:
+            return function
+        names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
+
+        def value(e: Ends) -> Any:
+            from designopt.collocation.problem import Ends
+
+            return function(Ends({own: e.phase[name] for own, name in names.items()}, e.parameters))
+
+        return value
+
+    def _value(self, expression: Expression, s: int) -> Callable[[Any], Any]:
+        """An expression of figures in scenario `s`."""
+        figures = {name: self._in(s, self.parts[s].figures[name]) for name in expression.names}
+        return lambda e: symbolic(expression.root, {name: figure(e) for name, figure in figures.items()})
+
+    def _values(self, item: Objective | Constraint) -> list[tuple[str, Callable[[Any], Any]]]:
+        """The expression in each scenario that counts, or its mean over all of them, with a word for which it is."""
+        each = [self._value(item.expression, s) for s in range(len(self.parts))]
+        if self.alone or item.over.plugin.name == "nominal":
+            return [("", each[0])]
+        if item.over.plugin.name == "mean":
+            return [("", lambda e: sum(value(e) for value in each) / len(each))]
+        return [(f" in {name}", value) for name, value in zip(self.scenarios, each, strict=True)]
+
+    def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Rows]]:
+        """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
+        from designopt.collocation.problem import Constraint as Rows
+        from designopt.dynamics.system import Variable
+
+        sign, values = objective.sign, self._values(objective)
+        if len(values) == 1:
+            of_all = values[0][1]
+            return (lambda e: sign * of_all(e)), (), {}
+
+        def below(value: Callable[[Any], Any]) -> Rows:
+            return Rows(lambda e: sign * value(e) - e[WORST], high=0.0)
+
+        rows = {f"{objective.name}{where}": below(value) for where, value in values}
+        return (lambda e: e[WORST]), (Variable(WORST, objective.unit),), rows
+
+    def trajectory(self, objective: Objective, margin: float) -> TrajectoryProblem:
+        """All of it; the parameters of the study have their ranges, those that are fixed their values."""
+        from designopt.collocation.problem import TrajectoryProblem
+
+        phases, constraints, figures = [], {}, {}
+        for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
+            phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
+            for name, rows in part.constraints.items():
+                constraints[self._named(scenario, name)] = replace(rows, value=self._in(s, rows.value))
+            figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
+        cost, extra, below = self._goal(objective)
+        constraints.update(below)
+        terms = {f"{objective.name}{where}": value for where, value in self._values(objective)}
+        for c in self.problem.constraints:
+            for where, value in self._values(c):
+                constraints[f"{c.name}{where}"] = _limited(c, value, margin)
+        for relation in self.problem.space.relations:
+            constraints[str(relation)] = _related(self.problem, relation, margin)
+        boxes = self._boxes()
+        guess: dict[str, float] = {}
+        for part in self.parts:
+            guess.update(part.guess)
+        return TrajectoryProblem(
+            phases,
+            cost,
+            constraints=constraints,
+            parameters=boxes,
+            guess=guess,
+            terms=terms,
+            figures=figures,
+            extra=extra,
+        )
+
+    def _boxes(self) -> dict[str, Any]:
+        boxes: dict[str, Any] = {}
+        for scenario, part in zip(self.scenarios, self.parts, strict=True):
+            for name, box in part.parameters.items():
+                if name not in {p.name for p in self.problem.space.parameters} and boxes.setdefault(name, box) != box:
+                    raise InvalidSetting(
+                        "use",
+                        f"the trajectory problem gives '{name}' another value in scenario '{scenario}' than in"
+                        f" '{self.scenarios[0]}', but scenarios share parameters: state it as data of the phases",
+                    )
+        for p in self.problem.space.parameters:
+            ends = p.values if p.kind in ("fixed", "choice") else (p.low, p.high)
+            given = [float(in_model_unit(p, end)) for end in ends]
+            boxes[p.name] = given[0] if p.kind == "fixed" else (min(given), max(given))
+        return boxes
+
+
+def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
+    """The value of a term whose units are resolved, for CasADi expressions `values` by name."""
+    import casadi as ca
+
+    if term.kind == "number":
+        return term.value
+    if term.kind == "name":
+        return values[term.text]
+    parts = [symbolic(part, values) for part in term.parts]
+    if term.kind == "neg":
+        return -parts[0]
+    if term.kind == "call":
+        if term.text in ("min", "max"):
+            found = parts[0]
+            for part in parts[1:]:
+                found = (ca.fmin if term.text == "min" else ca.fmax)(found, part)
+            return found
+        return {"abs": ca.fabs, "sqrt": ca.sqrt, "log": ca.log, "exp": ca.exp}[term.text](parts[0])
+    left, right = parts
+    if term.kind == "+":
+        return left + right
+    if term.kind == "-":
+        return left - right
+    if term.kind == "*":
+        return left * right
+    return left / right if term.kind == "/" else left**right
+
+
+def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
+    """A limit as a constraint, relative to its size."""
+    from designopt.collocation.problem import Constraint as Rows
+
+    size = max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
+    low = -math.inf if c.minimum is None else c.minimum / size + margin
+    high = math.inf if c.maximum is None else c.maximum / size - margin
+    if low > high:
+        low = high = 0.5 * (low + high)
+    if c.equals is not None:
+        low = high = c.equals / size
+    return Rows(lambda e: value(e) / size, low, high)
+
+
+def _related(problem: Problem, relation: Expression, margin: float) -> Any:
+    """A relation between parameters as a constraint, relative to the size of its sides in the middle of the space."""
+    from designopt.collocation.problem import Constraint as Rows
+
+    space = problem.space
+    parameters = {p.name: p for p in space.parameters if p.name in relation.names}
+    middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()
+    everything = dict(zip(space.names, middle, strict=True))
+    numbers = {n: p.values[0] if p.kind == "fixed" else shown_value(p, everything[n]) for n, p in parameters.items()}
+    sides = [float(Expression(part).evaluate(numbers)) for part in relation.root.parts]
+    size = abs(sides[0]) + abs(sides[1])
+    size = size if math.isfinite(size) and size > 0.0 else 1.0
+
+    def value(e: Ends) -> Any:
+        given = {n: (e[n] - p.offset) / p.factor for n, p in parameters.items()}
+        left, right = (symbolic(part, given) for part in relation.root.parts)
+        return (left - right) / size
+
+    if relation.root.kind in ("<", "<="):
+        return Rows(value, high=-margin)
+    return Rows(value, low=margin)
+
+
+# ------------------------------------------------------------------------------------------------------------ checks
+
+
+def _of_scenario(problem: Problem, scenario: Scenario) -> TrajectoryProblem:
+    from designopt.collocation.problem import ProblemError
+
+    try:
+        made: TrajectoryProblem = problem.model.build().trajectory_problem(dict(scenario.values))
+    except ProblemError as error:
+        raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
+    return made
+
+
+def _check_symbolic(problem: Problem) -> None:
+    plugin = problem.model.plugin
+    if not callable(getattr(plugin.target, "trajectory_problem", None)):
+        raise InvalidSetting(
+            "use",
+            f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"
+            " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
+        )
+
+
+def _single(problem: Problem) -> Objective:
+    if len(problem.objectives) != 1:
+        raise InvalidSetting(
+            "use",
+            f"collocation minimises one objective, not {len(problem.objectives)}; make limits of the others under"
+            " 'constraints', or take a solver for fronts (nsga2)",
+        )
+    return problem.objectives[0]
+
+
+def _check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
+    """The parameters of the study are those of the trajectory problem that the model's designs have."""
+    plugin = problem.model.plugin
+    variables = {v.name: v for v in part.variables}
+    given = {p.name: p for p in problem.space.parameters}
+    for name, p in given.items():
+        if name not in variables:
+            known = ", ".join(variables) or "none"
+            raise InvalidSetting(
+                "use",
+                f"the trajectory problem of model '{plugin.name}' has no parameter '{name}' (it has {known}); take it"
+                " out of 'space', or use a solver that evaluates designs",
+            )
+        if any(isinstance(value, str) for value in p.values):
+            raise InvalidSetting("use", f"'{name}' has words as values; a program has numbers only")
+        unit = plugin.inputs[name].quantity if plugin.inputs and name in plugin.inputs else None
+        if unit is not None and not _same_unit(unit.unit, variables[name].unit):
+            raise InvalidSetting(
+                "use",
+                f"'{name}' is in {units.named(unit.unit)} in the model and in {units.named(variables[name].unit)} in"
+                " its trajectory problem; the two have to be the same",
+            )
+        if p.when and isinstance(part.parameters.get(name), (tuple, type(None))):
+            raise InvalidSetting(
+                "use",
+                f"'{name}' has a condition; where it does not hold the trajectory problem has to give it a number, but"
+                " it has a range",
+            )
+    for name, v in variables.items():
+        box = part.parameters.get(name, (v.low, v.high))
+        if name not in given and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
+            raise InvalidSetting(
+                "use", f"'{name}' would be chosen by the program; add it to 'space', if with one value"
+            )
+
+
+def _same_unit(one: str, other: str) -> bool:
+    return one == other or (units.same_dimension(one, other) and units.factor_offset(one, other) == (1.0, 0.0))
+
+
+def _check_expression(problem: Problem, item: Objective | Constraint, parts: Sequence[TrajectoryProblem]) -> None:
+    what = "objective" if isinstance(item, Objective) else "constraint"
+    over = item.over.plugin.name
+    if len(parts) > 1 and over not in OVER:
+        raise InvalidSetting(
+            "use", f"{what} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
+        )
+    for name in sorted(item.expression.names):
+        if all(name in part.figures for part in parts):
+            continue
+        if name in problem.figures:
+            text = f"{what} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
+        else:
+            known = list(parts[0].figures)
+            near = closest(name, known)
+            hint = f"; did you mean '{near}'?" if near else ""
+            text = (
+                f"{what} '{item.name}' uses '{name}', which is no figure of the trajectory problem{hint} (it has"
+                f" {', '.join(known) or 'none'})"
+            )
+        raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
