@@ -76,7 +76,23 @@ def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -
     values, findings = check(against, data, read)
     if findings:
         return None, findings
-    return Use(plugin, _complete(plugin, against, data, values, read)), []
+    return _without_added(plugin, _complete(plugin, against, data, values, read)), []
+
+
+def _without_added(plugin: Plugin, settings: dict[str, Any]) -> Use:
+    """The plugin as it was before it got the settings that it names in `added`, where these are at their defaults.
+
+    So a study that does not use them has the keys that it had before.
+    """
+    left_out = {
+        name
+        for name in getattr(plugin.target, "added", ())
+        if name in settings and not plugin.settings[name].required and settings[name] == plugin.settings[name].default
+    }
+    if not left_out:
+        return Use(plugin, settings)
+    known = {name: field for name, field in plugin.settings.items() if name not in left_out}
+    return Use(replace(plugin, settings=known), {name: settings[name] for name in known})
 
 
 def _complete(

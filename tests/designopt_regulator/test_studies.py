@@ -52,6 +52,13 @@ def test_bundled_study_loads_as_it_stands(name):
     assert len(study.validate.scenarios) == 64
 
 
+def test_keys_are_those_from_before_kinds_were_a_setting():
+    """Digests of the problems before linear_loop had `kind`: stores of others are of use as long as they hold."""
+    assert load("benchmark_plants").problem.digest == "7b6b8a2203fe666673c6739770908269"
+    assert load("benchmark_integrating").problem.digest == "1b3fd20240ff1c3d7a87a8720b70115f"
+    assert load("benchmark_plants", "model.kind=PI").problem.digest != load("benchmark_plants").problem.digest
+
+
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_study_runs_to_its_report(name, tmp_path):
     first = load(name).definition.stages[0].solver

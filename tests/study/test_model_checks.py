@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, ClassVar, NotRequired, TypedDict
 
 import pytest
 
 from designopt.plugin import InvalidSetting, Quantity, model, solver
+from designopt.problem import Problem
 from designopt.study.errors import StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Parameter
@@ -59,6 +61,20 @@ class Asked:
             raise ArithmeticError("too steep for the check")
 
     def evaluate(self, design: Design, scenario: Conditions) -> Outputs:
+        raise AssertionError("declared to be checked, never to be run")
+
+
+@model("test_grown", version=1)
+class Grown:
+    """A model that had `mass` alone at first."""
+
+    added: ClassVar[tuple[str, ...]] = ("air", "kind")
+
+    mass: float = 3.0
+    kind: str | None = None
+    air: float = 0.0
+
+    def evaluate(self, design: Design, scenario: Plant) -> Outputs:
         raise AssertionError("declared to be checked, never to be run")
 
 
@@ -123,6 +139,24 @@ def test_a_study_that_the_model_has_nothing_against_is_valid() -> None:
 )
 def test_what_the_model_refuses_is_said_at_its_place(find: str, replacement: str, expected: Any) -> None:
     assert issues(find, replacement) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [
+        ("", {"mass": 3.0}),
+        (", air: 0", {"mass": 3.0}),
+        (", mass: 3, kind: PI", {"mass": 3.0, "kind": "PI"}),
+        (", air: 1", {"mass": 3.0, "air": 1.0}),
+    ],
+)
+def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, known: dict[str, Any]) -> None:
+    """So the keys of a study that does not use it are those that it had before."""
+    text = STUDY.replace("test_asked, limit: 3 N", f"test_grown{more}").replace("load: 1", "pace: 1")
+    study = load_text(re.sub(r"  - \{use.*\n", "", text).split("report:")[0], "grown.yaml")
+    assert Problem.of(study).canonical()["model"]["settings"] == known
+    built = study.model.build()
+    assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **known}.values())
 
 
 def test_every_mistake_is_told_at_once() -> None:
