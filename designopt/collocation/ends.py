@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.entries import stretch
 from designopt.collocation.layout import Layout
 from designopt.collocation.points import Point, column, stated
 from designopt.collocation.problem import Ends, PhaseEnds, Symbols, TrajectoryProblem
@@ -164,6 +165,6 @@ def end_constants(points: Sequence[Point], places: Layout, parameters: Any) -> A
     parts, at = [], 0
     for point, place in zip(points, places.phases, strict=True):
         nc = point.constants.numel()
-        parts.append(parameters[at : at + nc])
+        parts.append(stretch(parameters, at, at + nc))
         at += nc + point.signals.numel() * len(place.point)
     return ca.vertcat(*parts) if parts else ca.MX(0, 1)

@@ -53,6 +53,13 @@ class Entries:
         return ca.MX(ca.Sparsity.nonzeros(*shape, positions.tolist()), mixing @ ca.vertcat(*self._sources))
 
 
+def stretch(column: Any, begin: int, end: int) -> Any:
+    """Entries `begin` to `end` of a column (MX); none are a column too, where CasADi makes a row of them."""
+    import casadi as ca
+
+    return column[begin:end] if begin < end else ca.MX(0, 1)
+
+
 def constant_matrix(rows: Indices, columns: Indices, values: Vector, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); what falls on one place is added."""
     import casadi as ca

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.ends import end_constants, end_functions
-from designopt.collocation.entries import ONE, Entries, constant_matrix
+from designopt.collocation.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.layout import Layout, PhaseLayout, layout
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.points import PointFunctions
@@ -197,8 +197,8 @@ class _Parts:
         return [
             ca.reshape(own, place.point.shape[1], count),
             ca.repmat(theta, 1, count),
-            ca.repmat(self.parameters[begin:middle], 1, count),
-            ca.reshape(self.parameters[middle : self._taken], ns, count),
+            ca.repmat(stretch(self.parameters, begin, middle), 1, count),
+            ca.reshape(stretch(self.parameters, middle, self._taken), ns, count),
             ca.DM(place.mesh.fractions[place.mesh.first :].tolist()).T,
         ]
 
