@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -12,23 +13,29 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator import soil
-from designopt_regulator.declarations import (
-    ARRAYS,
-    CarrierDesign,
-    CarrierOutputs,
-    Conditions,
-    Disturbance,
-    FixedRegulator,
+from designopt_regulator.carrier_cascade import cascade_measures
+from designopt_regulator.carrier_refinements import (
+    RefinedConditions,
+    RefinedDesign,
+    RefinedOutputs,
+    check_steps,
+    feed_forward,
+    noise,
+    noise_command,
+    noises,
+    rate_loop,
+    refined,
 )
+from designopt_regulator.declarations import ARRAYS, Disturbance, FixedRegulator
 from designopt_regulator.loop import LoopMeasures, measures
 from designopt_regulator.regulator import PARAMETERS, PID, Kind, absent_parameters, pid
-from designopt_regulator.simulation import Loop, Manoeuvre, Runs, Schedule, simulate, whole_number
+from designopt_regulator.simulation import Loop, Manoeuvre, RateLoop, Runs, Schedule, simulate, whole_number
 from designopt_regulator.soil import SoftGround
 from designopt_regulator.vehicle import GRAVITY, TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
 
 Q = Quantity
 Vector = NDArray[np.float64]
-Answer = tuple[CarrierOutputs, dict[str, Vector]]
+Answer = tuple[RefinedOutputs, dict[str, Vector]]
 
 #: Regulators of the loop that is not tuned, from the course and the speed study.
 HOLDS_SPEED = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
@@ -36,6 +43,8 @@ HOLDS_COURSE = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
 
 _DEFAULT_TURN = float(np.radians(20.0))
 _DEFAULT_SPEED_STEP = 2.0
+_RATE_LOOP = ("rate_gain", "greatest_rate")
+_LOOPS: tuple[Loop, ...] = ("course", "speed")
 _NAMES = ("kp", "ti", "td", "tf", "b", "tt")
 _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
@@ -55,6 +64,7 @@ class _Scene:
     target_speed: float
     grade: float
     delay_steps: int
+    noise: Vector | None
 
 
 _Settings = dict[Loop, dict[str, float]]
@@ -130,7 +140,7 @@ class TrackedCarrier:
                 what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
-    def evaluate(self, design: CarrierDesign, scenario: Conditions, arrays: Set[str]) -> Answer:
+    def evaluate(self, design: RefinedDesign, scenario: RefinedConditions, arrays: Set[str]) -> Answer:
         """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
         (answer,) = self.batch([design], [scenario], arrays)
         if isinstance(answer, Exception):
@@ -138,7 +148,7 @@ class TrackedCarrier:
         return answer
 
     def batch(
-        self, designs: Sequence[CarrierDesign], scenarios: Sequence[Conditions], arrays: Set[str]
+        self, designs: Sequence[RefinedDesign], scenarios: Sequence[RefinedConditions], arrays: Set[str]
     ) -> list[Answer | Exception]:
         """Figures of design i in scenario i, or why there are none."""
         answers: list[Answer | Exception | None] = []
@@ -173,8 +183,10 @@ class TrackedCarrier:
             speed = scenario["speed"]
             step = _DEFAULT_SPEED_STEP if self.speed_step is None else self.speed_step
             target = speed + (step if "speed" in self._tuned else 0.0)
-            scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps)
+            samples = round(self.horizon / self.sample_time)
+            scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps, noise(scenario, samples))
             _check_speeds(scene, scenario["terrain"])
+            check_steps(plant(**numbers), np.array([speed, target]), self.sample_time, self.substeps)
         except InvalidDesign as error:
             return error
         return scene
@@ -183,9 +195,14 @@ class TrackedCarrier:
         """The settings of both regulators for a design."""
         endings = ("", "_v") if self.loop == "both" else ("",)
         known = {name + ending for name in _NAMES for ending in endings}
+        if "course" in self._tuned:
+            known |= {"rate_gain", "greatest_rate"}
+        if "speed" in self._tuned:
+            known |= {"grade_share"}
         if foreign := [name for name in design if name not in known]:
             raise InvalidDesign(f"{foreign[0]}: is of no regulator that is tuned with loop: {self.loop}")
-        return {"course": self._regulator("course", design), "speed": self._regulator("speed", design)}
+        course, speed = (self._regulator(loop, design) for loop in _LOOPS)
+        return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
 
     def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
         """The numbers of `vehicle.plant`, and the delay in steps, of this scenario."""
@@ -217,9 +234,12 @@ class TrackedCarrier:
             ground, tracks = soil.SOILS[self.soft_ground.soil], self._on_tracks(numbers["mass"])
             numbers["rolling"] += soil.compaction(ground, *tracks)
             numbers["adhesion"] = soil.traction(ground, *tracks, slip=self.soft_ground.slip)
+            if self.soft_ground.slip is not None and "shear_modulus" in scenario:
+                raise InvalidDesign("shear_modulus: tracks that slip have no fixed slip: leave soft_ground.slip out")
         for name, value in numbers.items():
             if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
                 raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+        numbers |= refined(numbers, scenario)
         if "delay" in scenario and "delay_samples" in scenario:
             raise InvalidDesign("delay: give it or delay_samples, not both")
         if "delay_samples" in scenario:
@@ -272,22 +292,31 @@ class TrackedCarrier:
         speed = np.array([scene.speed for scene in scenes])
         target = np.array([scene.target_speed for scene in scenes])
         turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self._tuned else 0.0
+        grade = np.array([scene.grade for scene in scenes])
+        share = np.array([settings["speed"]["grade_share"] for _, settings in rows])
+        inner = RateLoop(*(np.array([settings["course"][name] for _, settings in rows]) for name in _RATE_LOOP))
         manoeuvre = Manoeuvre(
             speed=speed,
             target_speed=target,
             turn=np.full(n, turn),
             moment=np.full(n, self.disturbance.moment),
-            grade=np.array([scene.grade for scene in scenes]),
+            grade=grade,
+            feed=share * self.vehicle.mass * GRAVITY * grade / (2.0 * self.vehicle.greatest_force),
+            noise=noises([scene.noise for scene in scenes]),
             step_at=self.step_at,
             load_at=self.disturbance.at,
             horizon=self.horizon,
         )
         delay_steps = np.array([scene.delay_steps for scene in scenes])
-        runs = simulate(
-            p, regulators["speed"], regulators["course"], manoeuvre, delay_steps,
-            substeps=self.substeps, schedule=self.gain_schedule, watched=self._tuned, trace=bool(arrays),
+        simulated = partial(
+            simulate, p, regulators["speed"], regulators["course"], delay_steps=delay_steps, substeps=self.substeps,
+            schedule=self.gain_schedule, rate_loop=inner, watched=self._tuned,
         )  # fmt: skip
-        figures = self._figures(runs, p, regulators, speed, target, delay_steps / self.substeps)
+        runs = simulated(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
+        figures = self._figures(runs, p, regulators, inner, speed, target, delay_steps / self.substeps)
+        if manoeuvre.noise is not None:
+            quiet = simulated(manoeuvre=replace(manoeuvre, noise=None), trace=True)
+            figures["noise_command"] = noise_command(runs, quiet, self._tuned[0])
         names, columns = list(figures), [values.tolist() for values in figures.values()]
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
@@ -299,21 +328,25 @@ class TrackedCarrier:
             outputs = dict(zip(names, values, strict=True))
             if outputs["not_risen"]:
                 del outputs["rise"]
-            answers.append((cast(CarrierOutputs, outputs), self._arrays(runs, i, arrays)))
+            if scenes[i].noise is None:
+                outputs.pop("noise_command", None)
+            answers.append((cast(RefinedOutputs, outputs), self._arrays(runs, i, arrays)))
         return answers
 
     def _pid(self, rows: Sequence[Mapping[str, float]]) -> PID:
         return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
 
     def _figures(
-        self, runs: Runs, p: Plant, regulators: Mapping[Loop, PID], speed: Vector, target: Vector, delay: Vector
-    ) -> dict[str, Vector]:
+        self, runs: Runs, p: Plant, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector, target: Vector,
+        delay: Vector,
+    ) -> dict[str, Vector]:  # fmt: skip
         """All outputs by name (n,), `rise` inf where there is none."""
         found: dict[str, Vector] = {}
         first = self._tuned[0]
         for loop in self._tuned:
             quality = runs.quality[loop]
-            linear = self._measures(loop, p, regulators[loop], speed if loop == "course" else target, delay)
+            at = speed if loop == "course" else target
+            linear = self._measures(loop, p, regulators[loop], inner, at, delay)
             if loop == first:
                 found |= {name: getattr(quality, name) for name in _QUALITY}
                 found |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
@@ -324,12 +357,18 @@ class TrackedCarrier:
         found |= {"energy": runs.energy, "sharp_turn": runs.sharp}
         return found
 
-    def _measures(self, loop: Loop, p: Plant, regulator: PID, speed: Vector, delay: Vector) -> LoopMeasures:
+    def _measures(
+        self, loop: Loop, p: Plant, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
+    ) -> LoopMeasures:
         if loop == "speed":
             return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
         if self.gain_schedule is not None:
             regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
-        return measures(*course_loop(p, speed), delay, regulator, self.sample_time)
+        if not inner.gain.any():
+            return measures(*course_loop(p, speed), delay, regulator, self.sample_time)
+        return cascade_measures(
+            *course_loop(p, speed), delay, replace(regulator, kp=regulator.kp * inner.forward), inner.gain
+        )
 
     def _arrays(self, runs: Runs, row: int, wanted: Set[str]) -> dict[str, Vector]:
         if runs.trace is None:

@@ -9,9 +9,9 @@ code, or with numpy where there is no C compiler: the two differ in the last dig
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from designopt_regulator.regulator import PID, Law, Memory
 from designopt_regulator.step import Asked, Gain, Loops, Measured, leaves, like, runge_kutta, sample
 from designopt_regulator.step_compiled import CompiledLoops, compiled
 from designopt_regulator.vehicle import State
+from designopt_regulator.vehicle_slip import SlippingMotion, trim_slip
 
 Vector = NDArray[np.float64]
 Loop = Literal["speed", "course"]
@@ -47,6 +48,8 @@ class Manoeuvre:
     step_at: float
     load_at: float
     horizon: float
+    feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
+    noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,22 @@ class Schedule:
     def factor(self, speed: Vector) -> Vector:
         """What kp is multiplied with at a speed (m/s)."""
         return np.asarray(self.reference_speed / np.maximum(speed, self.least_speed))
+
+
+@dataclass(frozen=True)
+class RateLoop:
+    """Inner loops of the yaw rate, arrays (n,): the difference command is gain (greatest_rate w - r).
+
+    w is the course regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
+    """
+
+    gain: Vector  # s/rad
+    greatest_rate: Vector  # rad/s, which the course regulator asks for at full output
+
+    @property
+    def forward(self) -> Vector:
+        """From the course regulator's output to the difference command."""
+        return np.where(self.gain > 0.0, self.gain * self.greatest_rate, 1.0)
 
 
 @dataclass(frozen=True)
@@ -108,6 +127,7 @@ def simulate(
     *,
     substeps: int = 5,
     schedule: Schedule | None = None,
+    rate_loop: RateLoop | None = None,
     watched: Collection[Loop] = ("speed", "course"),
     trace: bool = False,
     machine_code: bool = True,
@@ -117,16 +137,31 @@ def simulate(
     Both regulators have the same sample time, of which `substeps` integration steps are made. All arrays have n rows.
     `watched` are the loops whose quality is wanted. Without `machine_code` numpy computes in any case.
     """
-    setup = _setup(plant, speed_regulator, course_regulator, manoeuvre, delay_steps, substeps, schedule)
-    code = compiled(setup.loops, len(setup.start)) if machine_code else None
     n = len(plant)
-    parts = []
+    parts, order = [], []
     with np.errstate(all="ignore"):  # of rows that diverge; they are found by what they have become
-        for first in range(0, n, _ROWS):
-            rows = setup.rows(slice(first, first + _ROWS))
-            record = _by_numpy(rows) if code is None else _by_machine(rows, code)
-            parts.append(_judged(rows, record, watched, trace))
-    return _joined(parts)
+        for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
+            for first in range(0, len(alike), _ROWS):
+                some = alike[first : first + _ROWS]
+                these = partial(_rows, rows=some, n=n)
+                setup = _setup(
+                    these(plant), these(speed_regulator), these(course_regulator), these(manoeuvre),
+                    these(delay_steps), these(rate_loop), substeps, schedule,
+                )  # fmt: skip
+                code = compiled(setup.loops, len(setup.start)) if machine_code else None
+                record = _by_numpy(setup) if code is None else _by_machine(setup, code)
+                parts.append(_judged(setup, record, watched, trace))
+                order.append(some)
+    return _joined(parts, np.argsort(np.concatenate(order)))
+
+
+def _rows(given: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """Some of the n rows of arrays in a dataclass, or of an array."""
+    if isinstance(given, np.ndarray):
+        return given[rows] if len(given) == n else given
+    if not is_dataclass(given) or isinstance(given, type):
+        return given
+    return replace(given, **{f.name: _rows(getattr(given, f.name), rows, n) for f in fields(given)})
 
 
 class _Setup(NamedTuple):
@@ -139,14 +174,10 @@ class _Setup(NamedTuple):
     before: tuple[Vector, Vector]
     after: tuple[Vector, Vector]
     load: tuple[Vector, Vector, Vector]
+    noise: Vector | None
     delay: NDArray[np.int64]
     times: Times
     samples: int
-
-    def rows(self, which: slice) -> _Setup:
-        """Some of the rows."""
-        parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
-        return self._replace(**{name: like(part, (a[which] for a in leaves(part))) for name, part in parts.items()})
 
 
 class _Record(NamedTuple):
@@ -157,7 +188,7 @@ class _Record(NamedTuple):
     course: Vector
     power: Vector
     commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, course, before clipping
-    final: Vector  # (states, n)
+    final: Vector  # (5, n)
     ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
 
 
@@ -167,31 +198,37 @@ def _setup(
     course_regulator: PID,
     manoeuvre: Manoeuvre,
     delay_steps: NDArray[np.int64],
+    rate_loop: RateLoop | None,
     substeps: int,
     schedule: Schedule | None,
 ) -> _Setup:
     m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
     rest = np.zeros(n)
+    rate_loop = rate_loop or RateLoop(rest, rest)
     trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
     gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.least_speed))
     forces = [plant.greatest_force * (trim + side * difference) for side in (-1.0, 1.0)]
+    start: State = (m.speed, rest, rest, *forces)
+    if slips := bool(plant.shear_modulus.any()):
+        start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
-        motion=vehicle.Motion.of(plant),
+        motion=SlippingMotion.of(plant) if slips else vehicle.Motion.of(plant),
         speed=Law.of(speed_regulator, m.speed),
         course=Law.of(course_regulator, rest),
         schedule=gain,
-        forward=np.ones(n),
-        rate_gain=rest,
+        forward=rate_loop.forward,
+        rate_gain=rate_loop.gain,
         greatest_force=plant.greatest_force,
     )
     return _Setup(
         loops=loops,
-        start=(m.speed, rest, rest, *forces),
-        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(rest, difference)),
+        start=start,
+        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(rest, difference / rate_loop.forward)),
         trim=(trim, difference),
         before=(m.speed, rest),
         after=(m.target_speed, m.turn),
-        load=(-plant.weight * m.grade, m.moment, rest),
+        load=(-plant.weight * m.grade, m.moment, rest if m.feed is None else m.feed),
+        noise=m.noise,
         delay=np.asarray(delay_steps),
         times=Times(m.step_at, m.load_at, T, substeps),
         samples=round(m.horizon / T),
@@ -208,6 +245,7 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
         np.stack(list(leaves(part)), axis=1)
         for part in (rows.loops, rows.start, rows.memory, rows.before, rows.after, rows.load)
     )
+    noise = None if rows.noise is None else np.ascontiguousarray(rows.noise)
     code.run(
         {
             "rows": n,
@@ -218,12 +256,12 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
             "h": times.sample_time / times.substeps,
             "bound": _LIMIT,
         },
-        [numbers, start, memory, before, after, load, rows.delay.astype("l"), None],
+        [numbers, start, memory, before, after, load, rows.delay.astype("l"), noise],
         [motion, commands, final, ended, np.empty(2 * (samples + 1))],
     )
     final[ended > 0] = 0.0
     tracks = (commands[:, 0], commands[:, 1], commands[:, 2], commands[:, 3])
-    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T, ended)
+    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T[:5], ended)
 
 
 def _by_numpy(rows: _Setup) -> _Record:
@@ -239,7 +277,10 @@ def _by_numpy(rows: _Setup) -> _Record:
     for k in range(samples):
         wanted = rows.after if k >= step_at else rows.before
         force, moment, feed = rows.load if k >= load_at else (rest, rest, rest)
-        told, memory = sample(np, loops, memory, Measured(*x[:3]), Asked(*wanted, feed))
+        seen = Measured(*x[:3])
+        if rows.noise is not None:
+            seen = seen._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
+        told, memory = sample(np, loops, memory, seen, Asked(*wanted, feed))
         commands[:, k] = told[:4]
         asked[k + 1] = told[4:]
         for node in range(k * substeps, (k + 1) * substeps):
@@ -253,7 +294,7 @@ def _by_numpy(rows: _Setup) -> _Record:
     record[:, -1] = *x[:3], motion.drive_power(np, x)
     speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
     u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))
-    final = np.array(x)
+    final = np.array(x[:5])
     final[:, ended > 0] = 0.0
     return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, ended)
 
@@ -300,18 +341,20 @@ def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
     )
 
 
-def _joined(parts: list[Runs]) -> Runs:
-    """The runs of all parts, one after another."""
-    first = parts[0]
-    joined = {name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in _PER_ROW}
+def _joined(parts: list[Runs], order: NDArray[np.intp]) -> Runs:
+    """The runs of all parts; row i is row ``order[i]`` of them one after another."""
+
+    def together(part: list[Any], name: str) -> Vector:
+        return np.concatenate([getattr(p, name) for p in part], axis=-1)[..., order]
+
+    joined: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}
     traces = [p.trace for p in parts if p.trace is not None]
-    together = {name: np.concatenate([getattr(t, name) for t in traces], axis=1) for name in _PER_SAMPLE if traces}
     return Runs(
         quality={
-            loop: Quality(**{f: np.concatenate([getattr(p.quality[loop], f) for p in parts]) for f in vars(q)})
-            for loop, q in first.quality.items()
+            loop: Quality(**{name: together([p.quality[loop] for p in parts], name) for name in vars(q)})
+            for loop, q in parts[0].quality.items()
         },
-        trace=Trace(traces[0].time, **together) if traces else None,
+        trace=Trace(traces[0].time, **{name: together(traces, name) for name in _PER_SAMPLE}) if traces else None,
         **joined,
     )
 

@@ -28,7 +28,7 @@ STATES = ("speed", "yaw_rate", "course", "left_force", "right_force")
 _ROLLING_SPEED = 0.05  # m/s, at which tanh makes rolling resistance full
 _LEAST_POWER_SPEED = 0.5  # m/s, below which power limits no force further
 _CREEP = 0.02  # m/s, keeps Nikitin's law finite at standstill
-_STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
+STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
 _NIKITIN = (0.925, 0.15)
 
 
@@ -92,6 +92,7 @@ class Plant:
     shift: Vector  # share of the weight that a side slope moves from the left to the right track
     side_moment: Vector  # N m about the vertical axis, of the weight on a side slope
     stiction: Vector  # N m, Coulomb part of the resistance to turning
+    shear_modulus: Vector  # m, of the ground under tracks that slip; 0 where they do not
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -125,8 +126,9 @@ def plant(
     shift: ArrayLike = 0.0,
     side_moment: ArrayLike = 0.0,
     stiction: ArrayLike = 0.0,
+    shear_modulus: ArrayLike = 0.0,
 ) -> Plant:
-    """The plant of these numbers, broadcast to one length; the last three are those of a level plant without them."""
+    """The plant of these numbers, broadcast to one length; without the last four it is that of level 1."""
     mass = np.asarray(mass, float)
     rows = np.broadcast_arrays(
         *(
@@ -134,7 +136,7 @@ def plant(
             for value in (
                 mass * GRAVITY, mass * np.asarray(rotating_mass_factor, float), yaw_inertia, track_distance,
                 contact_length, greatest_force, power, lag, air_drag, rolling, turning, adhesion, shift, side_moment,
-                stiction,
+                stiction, shear_modulus,
             )
         )
     )  # fmt: skip
@@ -167,7 +169,8 @@ def missing_force(p: Plant, speed: Vector, grade: Vector) -> Vector:
     The least of adhesion, greatest force and power decides.
     """
     speed = np.abs(speed)
-    need = p.weight * (p.rolling + grade) + p.air_drag * speed**2
+    apart = 2.0 * p.greatest_force * np.abs(trim_difference(p, speed))
+    need = p.weight * (p.rolling + grade) + p.air_drag * speed**2 + apart
     drive = np.minimum(p.greatest_force, p.power / np.maximum(speed, _LEAST_POWER_SPEED))
     return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
@@ -203,7 +206,7 @@ def yaw_damping(p: Plant, speed: Vector) -> Vector:
 
 
 class Motion(NamedTuple):
-    """The equations of motion on firm ground, with the constants that they need of one vehicle or of many."""
+    """The equations of motion with tracks that do not slip, and the constants of one vehicle or of many in them."""
 
     power: Any
     air_drag: Any
@@ -265,7 +268,7 @@ class Motion(NamedTuple):
         turning = self.turning * r / (self.turning_speed * m.fabs(r) + _NIKITIN[1] * m.fabs(v) + _CREEP)
         moment = turning + self.shift * rolling - self.side_moment
         if self.stiction is not None:
-            moment = moment + self.stiction * m.tanh(r * (1.0 / _STICTION_RATE))
+            moment = moment + self.stiction * m.tanh(r * (1.0 / STICTION_RATE))
         return force, moment
 
     def ground_forces(self, m: Any, x: State) -> tuple[Any, Any]:

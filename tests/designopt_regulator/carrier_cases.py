@@ -57,13 +57,13 @@ def turn(speeds, angle=TURN, moment=6000.0, **times):
     return Manoeuvre(v, v, angle * one, moment * one, 0.0 * one, **times)
 
 
-def course_runs(designs, scenarios=COURSE, *, substeps=20, manoeuvre=None, **options):
-    """The course study: one row for each pair of the two sequences."""
+def course_runs(designs, scenarios=COURSE, *, substeps=20, manoeuvre=None, changes=None, **options):
+    """The course study: one row for each pair of the two sequences; `changes` are those of the vehicles."""
     n = len(scenarios)
     regulators = rows(n, {name: [d[name] for d in designs] for name in designs[0]})
     manoeuvre = manoeuvre or turn([speed for _, speed in scenarios])
     delay = np.full(n, 4 * substeps)
-    ground = vehicles([terrain for terrain, _ in scenarios])
+    ground = vehicles([terrain for terrain, _ in scenarios], **(changes or {}))
     return simulate(ground, rows(n, HOLDS_SPEED), regulators, manoeuvre, delay, substeps=substeps, **options)
 
 
