@@ -90,11 +90,12 @@ def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
     refused = status == "invalid"
     status[excess > 0.0] = "invalid"
     reason[excess > 0.0] = "relation"
-    rows_ = np.flatnonzero((status != "").all(axis=1))
-    taken = {name: values[rows_] for name, values in figures.items()}
-    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", excess[rows_], refused[rows_])
     points = {name: np.array(journal.points(number), np.int64) for number, name in journal.stages().items()}
     stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
     for name, asked in reversed(points.items()):
         stage[asked[asked < n]] = name
+    # Where a program begins is a design that no stage asked for.
+    rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
+    taken = {name: values[rows_] for name, values in figures.items()}
+    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", excess[rows_], refused[rows_])
     return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

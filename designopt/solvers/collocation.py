@@ -91,11 +91,15 @@ class Collocation:
     margin: Annotated[
         float,
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
-    ] = 1e-6
+    ] = 1e-4
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for what cannot be stated as a program."""
-        self._points(problem)
+        study, _ = self._points(problem)
+        known = study.variables
+        if unknown := [name for name in self.scales if name not in known]:
+            text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
+            raise InvalidSetting(f"scales.{unknown[0]}", text)
         try:
             self.options()
         except ValueError as error:

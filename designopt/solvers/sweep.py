@@ -27,7 +27,9 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
         if name not in free:
             near = closest(name, free)
             hint = f"; did you mean '{near}'?" if near else ""
-            raise InvalidSetting("sweep", f"there is no free parameter '{name}'{hint} (there are {', '.join(free)})")
+            raise InvalidSetting(
+                f"sweep.{name}", f"there is no free parameter '{name}'{hint} (there are {', '.join(free)})"
+            )
     found = {}
     for name, p in free.items():
         if name in sweep:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Ways of putting scenarios together that have a smooth program.
 OVER = ("nominal", "mean", "worst")
+#: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
+INSIDE = 1e-7
 #: The parameter that is the worst of all scenarios, and is minimised.
 WORST = "worst_of_scenarios"
 
@@ -46,6 +48,16 @@ class StudyTrajectory:
     released: tuple[str, ...]
     held: tuple[str, ...]
     relations: Mapping[str, Expression]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of all variables that have a scale."""
+        names = []
+        for phase in self.base.phases:
+            form = phase.system.residual_form
+            unknowns = form.unknowns if form else ()
+            names += [*phase.system.states, *unknowns, *phase.system.controls, *phase.system.algebraic]
+        return tuple(dict.fromkeys(v.name for v in (*names, *self.base.variables)))
 
     @cached_property
     def _column(self) -> dict[str, int]:
@@ -198,7 +210,7 @@ class _Merged:
             for where, value in self._values(c):
                 constraints[f"{c.name}{where}"] = _limited(c, value, margin)
         for relation in self.problem.space.relations:
-            constraints[str(relation)] = _related(self.problem, relation, margin)
+            constraints[str(relation)] = _related(self.problem, relation)
         boxes = self._boxes()
         guess: dict[str, float] = {}
         for part in self.parts:
@@ -273,7 +285,7 @@ def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
     return Rows(lambda e: value(e) / size, low, high)
 
 
-def _related(problem: Problem, relation: Expression, margin: float) -> Any:
+def _related(problem: Problem, relation: Expression) -> Any:
     """A relation between parameters as a constraint, relative to the size of its sides in the middle of the space."""
     from designopt.collocation.problem import Constraint as Rows
 
@@ -292,8 +304,8 @@ def _related(problem: Problem, relation: Expression, margin: float) -> Any:
         return (left - right) / size
 
     if relation.root.kind in ("<", "<="):
-        return Rows(value, high=-margin)
-    return Rows(value, low=margin)
+        return Rows(value, high=-INSIDE)
+    return Rows(value, low=INSIDE)
 
 
 # ------------------------------------------------------------------------------------------------------------ checks

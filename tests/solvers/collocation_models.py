@@ -1,0 +1,94 @@
+"""Models with equations for the tests of the solver collocation. Loaded as a plugin file, as a user's own would be."""
+
+from typing import Annotated, TypedDict
+
+from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.dynamics.system import System, Variable
+from designopt.plugin import InvalidDesign, Quantity, model
+
+
+class Bar(TypedDict, total=False):
+    damping: Annotated[float, Quantity("N s/m", "of the damper", gt=0)]
+    stiffness: Annotated[float, Quantity("N/m", "of the spring", gt=0)]
+
+
+class Load(TypedDict, total=False):
+    mass: Annotated[float, Quantity("kg", "", gt=0)]
+    start: Annotated[float, Quantity("m", "")]
+
+
+class Decay(TypedDict):
+    error: Annotated[float, Quantity("m^2 s", "integral of the squared position")]
+    loss: Annotated[float, Quantity("m^2/s", "integral of the squared speed")]
+    peak: Annotated[float, Quantity("m", "largest position")]
+
+
+@model("damped_start", version=1)
+class DampedStart:
+    """A mass on a spring and a damper, let go at rest: m x'' = -k x - c x'. Evaluated by its closed form.
+
+    The integrals to infinity are int x^2 = (c^2 + k m) x0^2/(2 c k) and int x'^2 = k x0^2/(2 c), by d/dt of the energy.
+    """
+
+    duration: float = 60.0
+    bias: float = 1.0
+    least: float = 0.0
+
+    def evaluate(self, design: Bar, scenario: Load) -> Decay:
+        c, k = design["damping"], design.get("stiffness", 1.0)
+        m, start = scenario.get("mass", 1.0), scenario.get("start", 1.0)
+        if c < self.least:
+            raise InvalidDesign("the damper is too weak")
+        return {
+            "error": self.bias * (c**2 + k * m) * start**2 / (2.0 * c * k),
+            "loss": k * start**2 / (2.0 * c),
+            "peak": abs(start),
+        }
+
+    def trajectory_problem(self, scenario):
+        import casadi as ca
+
+        x, v, c, k, m = (ca.SX.sym(n) for n in ("x", "v", "c", "k", "m"))
+        system = System.from_expressions(
+            "damped_start",
+            states=[(Variable("position", "m"), x, v), (Variable("speed", "m/s"), v, -(k * x + c * v) / m)],
+            parameters=[(Variable("damping", "N s/m", 0.0), c), (Variable("stiffness", "N/m", 0.0), k)],
+            data=[(Variable("mass", "kg"), m)],
+        )
+        phase = Phase(
+            system,
+            tf=self.duration,
+            name="decay",
+            initial={"position": scenario.get("start", 1.0), "speed": 0.0},
+            integrals={"error": Integral(lambda s: s["position"] ** 2), "loss": Integral(lambda s: s["speed"] ** 2)},
+            data={"mass": scenario.get("mass", 1.0)},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["error"],
+            parameters={"stiffness": 1.0},
+            guess={"damping": 2.0},
+            figures={"error": lambda e: e.integral["error"], "loss": lambda e: e.integral["loss"]},
+        )
+
+
+@model("two_units", version=1)
+class TwoUnits(DampedStart):
+    """Its trajectory problem has the damping in another unit than its designs."""
+
+    def evaluate(self, design: Bar, scenario: Load) -> Decay:
+        return super().evaluate(design, scenario)
+
+    def trajectory_problem(self, scenario):
+        import dataclasses
+
+        made = super().trajectory_problem(scenario)
+        (phase,) = made.phases
+        parameters = (Variable("damping", "kN s/m"), phase.system.parameters[1])
+        system = dataclasses.replace(phase.system, parameters=parameters)
+        return dataclasses.replace(made, phases=[dataclasses.replace(phase, system=system)])
+
+
+@model("no_equations", version=1)
+def no_equations(design: Bar, scenario: Load) -> Decay:
+    return {"error": design["damping"], "loss": 0.0, "peak": 0.0}

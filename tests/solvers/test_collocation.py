@@ -1,0 +1,445 @@
+"""The solver collocation: a study's parameters and the motion in one program. The optima of the damped start are known:
+int x^2 dt = (c^2 + k m) x0^2/(2 c k), least at c = sqrt(k m)."""
+
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, minimize_scalar
+
+from designopt import define
+from designopt.api import Study
+from designopt.plugin import load_file
+from designopt.problem import Problem
+from designopt.run.journal import Journal
+from designopt.run.result import Result
+from designopt.solvers.trajectories import symbolic
+from designopt.study.errors import StudyError
+from designopt.study.expression import Expression
+from designopt.study.load import load_text
+
+MODELS = Path(__file__).with_name("collocation_models.py")
+#: Of radau 5 with 100 intervals on 60 s, where a tail of the motion of 1e-6 is left.
+ACCURACY = 5e-6
+
+
+@pytest.fixture(autouse=True)
+def _models():
+    load_file(str(MODELS), MODELS.read_bytes())
+
+
+def error(c, k=1.0, m=1.0, start=1.0):
+    return (c**2 + k * m) * start**2 / (2.0 * c * k)
+
+
+def study(**sections):
+    load_file(str(MODELS), MODELS.read_bytes())
+    own = sections.pop("solver", {})
+    solver = {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, **(own or {})}
+    return define(
+        **({} if own is None else {"solver": solver}),
+        **{
+            "study": "damped",
+            "model": {"use": "damped_start"},
+            "space": {"damping": [0.2, 5.0]},
+            "objectives": [{"name": "decay", "minimize": "error"}],
+            "execution": {"executor": "serial"},
+            **sections,
+        },
+    )
+
+
+def best(result):
+    row = result.front()[0]
+    return result.problem.space.values(result.outcomes.X[row]), float(result.outcomes.objectives[row, 0])
+
+
+def told(result, kind):
+    return [event["text"] for event in result.events if event["kind"] == kind]
+
+
+def dump(result):
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.dump()
+    finally:
+        journal.close()
+
+
+# -------------------------------------------------------------------------------------------------- one program
+
+
+def test_the_optimal_damper_is_found_and_evaluated_by_the_model_itself(tmp_path):
+    result = study().run(tmp_path / "s")
+    (record,) = result.programs()
+    values, decay = best(result)
+    assert values["damping"] == pytest.approx(1.0, rel=ACCURACY)
+    assert record.figures["program(objective)"] == pytest.approx(1.0, rel=ACCURACY)
+    assert decay == error(values["damping"])  # by the model's closed form, not by the program
+    assert (record.stage, record.status, record.start) == ("collocation", "solved", {"damping": 2.0})
+    assert record.optimum == values
+    assert record.figures["loss"] == pytest.approx(0.5, rel=ACCURACY)
+    assert record.figures["program(error_estimate)"] < 1e-4
+    assert record.solution.phase.values["position"][0] == 1.0
+    assert told(result, "solver_ended") == ["stage 'collocation': 1 program: 1 solved"]
+    assert told(result, "objective_differs") == []
+
+
+def test_units_and_logarithms_of_a_study_are_its_own_affair(tmp_path):
+    space = {"damping": {"low": 200, "high": 1500, "unit": "N s/km", "scale": "log"}, "stiffness": "0.04 N/cm"}
+    objective = {"name": "decay", "minimize": "error", "unit": "mm^2 s"}
+    result = study(space=space, objectives=[objective]).run(tmp_path / "s")
+    values, decay = best(result)  # c is at its upper bound of 1.5 N s/m, below sqrt(4)
+    assert values["damping"] == pytest.approx(1500.0, rel=1e-5)
+    assert decay == pytest.approx(1e6 * error(1.5, k=4.0), rel=1e-5)
+    (record,) = result.programs()
+    assert record.figures["program(objective)"] == pytest.approx(decay, rel=ACCURACY)
+    assert record.solution.parameters == {"damping": pytest.approx(1.5, rel=1e-5), "stiffness": 4.0}
+
+
+def test_a_search_before_gives_the_first_guess(tmp_path):
+    stages = [
+        {"name": "look", "solver": {"use": "full_factorial", "levels": 4}},
+        {"name": "program", "solver": {"use": "collocation"}, "start_from": {"stage": "look"}},
+    ]
+    result = study(solver=None, stages=stages).run(tmp_path / "s")
+    assert result.programs()[0].start == {"damping": pytest.approx(1.8)}  # the best of 0.2, 1.8, 3.4, 5
+
+
+def test_limits_of_the_study_hold_in_the_program_and_by_the_model(tmp_path):
+    # k/(2 c) <= 0.2 m^2/s asks for c >= 2.5
+    limits = [{"name": "heat", "of": "loss", "max": 0.2}, {"name": "least", "of": "error", "min": 0.1}]
+    result = study(constraints=limits).run(tmp_path / "s")
+    values, decay = best(result)
+    assert values["damping"] == pytest.approx(2.5, rel=2e-4)  # limits are tightened by 1e-4
+    assert decay == pytest.approx(error(2.5), rel=2e-4)
+    assert result.outcomes.feasible.all()
+    assert result.programs()[0].solution.multipliers["heat"] < 0.0  # a looser limit makes the cost smaller
+
+
+def test_what_a_figure_has_to_equal_is_met(tmp_path):
+    result = study(constraints=[{"name": "heat", "of": "loss", "equals": 0.125}]).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert record.optimum["damping"] == pytest.approx(4.0, rel=ACCURACY)
+
+
+def test_relations_between_parameters_are_constraints_of_the_program(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": [0.5, 4.0]}
+    relations = ["stiffness <= 2 [N/m] + 0.5 [1/s] * damping", "damping <= 0.6 [s] * stiffness"]
+    result = study(space=space, relations=relations).run(tmp_path / "s")
+    values, decay = best(result)
+    found = minimize(
+        lambda v: error(v[0], v[1]), [1.0, 2.0], bounds=[(0.2, 5.0), (0.5, 4.0)], method="SLSQP", tol=1e-12,
+        constraints=[{"type": "ineq", "fun": lambda v: 2.0 + 0.5 * v[0] - v[1]},
+                     {"type": "ineq", "fun": lambda v: 0.6 * v[1] - v[0]}],
+    )  # fmt: skip
+    assert list(values.values()) == pytest.approx(found.x.tolist(), rel=1e-4)
+    assert decay == pytest.approx(found.fun, rel=1e-5)
+    assert not result.outcomes.invalid.any()
+
+
+def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_path):
+    limits = [{"name": "impossible", "of": "error", "max": 0.5}]  # the least is 1
+    result = study(constraints=limits).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert (record.ok, record.status) == (False, "locally_infeasible")
+    assert "integral 'error' of decay: off by 0.5" in record.message
+    assert record.solution.phase.values["position"][0] == pytest.approx(1.0)
+    assert len(result.outcomes) == 0
+    assert told(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
+
+
+def test_a_model_that_evaluates_the_optimum_otherwise_is_told(tmp_path):
+    result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
+    (text,) = told(result, "objective_differs")
+    assert "'decay' of the optimum otherwise than the program, at most 1.01 instead of 1" in text
+    result = study(
+        model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
+    ).run(tmp_path / "t")
+    (text,) = told(result, "limits_differ")
+    assert "passes limits that the program keeps, by up to 0.005 of their size" in text
+
+
+# ---------------------------------------------------------------------------------------------------- scenarios
+
+LOADS = [{"name": "light", "mass": 1.0, "start": 1.0}, {"name": "heavy", "mass": 4.0, "start": 0.75}]
+
+
+def of_loads(c):
+    return np.array([error(c, m=load["mass"], start=load["start"]) for load in LOADS])
+
+
+@pytest.mark.parametrize("over", ["mean", "worst", "nominal"])
+def test_scenarios_share_their_parameters_in_one_program(tmp_path, over):
+    objective = {"name": "decay", "minimize": "error", "over": over}
+    result = study(scenarios=LOADS, objectives=[objective]).run(tmp_path / "s")
+    taken = {"mean": np.mean, "worst": np.max, "nominal": lambda values: values[0]}[over]
+    # The worst has its optimum in a kink, where both scenarios are equally bad: c^2 = 20/7.
+    found = minimize_scalar(lambda c: taken(of_loads(c)), bounds=(0.2, 5.0), options={"xatol": 1e-10})
+    values, decay = best(result)
+    assert values["damping"] == pytest.approx(found.x, rel=2e-5)
+    assert decay == pytest.approx(found.fun, rel=ACCURACY)
+    (record,) = result.programs()
+    assert record.figures["program(objective)"] == pytest.approx(found.fun, rel=ACCURACY)
+    assert record.figures["heavy: error"] == pytest.approx(of_loads(found.x)[1], rel=2e-5)
+    assert list(record.solution.phases) == ["light: decay", "heavy: decay"]
+
+
+@pytest.mark.parametrize(("over", "damping"), [("worst", 2.5), ("mean", 2.5 * (1.0 + 0.75**2) / 2.0)])
+def test_limits_over_scenarios(tmp_path, over, damping):
+    limit = {"name": "heat", "of": "loss", "max": 0.2, "over": over}  # x0^2/(2 c) <= 0.2
+    objective = {"name": "decay", "minimize": "error", "over": "nominal"}
+    result = study(scenarios=LOADS, objectives=[objective], constraints=[limit]).run(tmp_path / "s")
+    assert best(result)[0]["damping"] == pytest.approx(damping, rel=2e-4)
+    assert result.outcomes.feasible.all()
+
+
+def test_what_is_maximised_in_the_worst_scenario(tmp_path):
+    objective = {"name": "decay", "maximize": "1/error", "over": "worst"}
+    result = study(scenarios=LOADS, objectives=[objective]).run(tmp_path / "s")
+    values, _ = best(result)
+    assert values["damping"] == pytest.approx(math.sqrt(20.0 / 7.0), rel=2e-5)
+    assert result.programs()[0].figures["program(objective)"] == pytest.approx(
+        1 / of_loads(values["damping"]).max(), rel=1e-5
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- sweeps
+
+
+def test_a_sweep_holds_a_parameter_and_solves_one_program_for_each_level(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": {"low": 0.5, "high": 4, "unit": "N/m", "scale": "log"}}
+    result = study(space=space, solver={"sweep": {"stiffness": 4}}).run(tmp_path / "s")
+    records = result.programs()
+    assert [record.start["stiffness"] for record in records] == pytest.approx([0.5, 1.0, 2.0, 4.0])
+    for record in records:
+        k = record.start["stiffness"]
+        assert record.optimum["damping"] == pytest.approx(math.sqrt(k), rel=2e-5)
+        assert record.figures["program(objective)"] == pytest.approx(1.0 / math.sqrt(k), rel=2e-5)
+    assert len(result.outcomes) == 4
+    assert sum("full" in record.solution.warm_path for record in records) == 3  # all but the first of the chain
+
+
+def test_levels_are_in_the_study_s_unit_or_their_own(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]}
+    result = study(space=space, solver={"sweep": {"stiffness": [4, "0.01 N/cm"]}}).run(tmp_path / "s")
+    assert sorted(record.start["stiffness"] for record in result.programs()) == [1.0, 4.0]
+
+
+def test_whole_numbers_and_choices_are_swept_over_all_their_values(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": {"values": [1, 2, 4]}}
+    result = study(space=space).run(tmp_path / "s")
+    assert sorted(record.start["stiffness"] for record in result.programs()) == [1, 2, 4]
+    assert best(result)[0] == {"damping": pytest.approx(2.0, rel=2e-5), "stiffness": 4}
+
+
+def test_a_parameter_whose_condition_does_not_hold_has_the_model_s_own_value(tmp_path):
+    space = {
+        "damping": {"values": [1.0, 2.0]},
+        "stiffness": {"low": 0.5, "high": 8.0, "unit": "N/m", "when": {"damping": 2.0}},
+    }
+    result = study(space=space).run(tmp_path / "s")
+    fixed, free = sorted(result.programs(), key=lambda record: record.start["damping"])
+    assert fixed.start == {"damping": 1.0}
+    assert fixed.solution.parameters["stiffness"] == 1.0
+    assert free.optimum == {"damping": 2.0, "stiffness": pytest.approx(8.0, rel=1e-6)}  # the stiffer, the better
+
+
+def test_combinations_that_break_a_relation_between_held_parameters_are_left_out(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": {"values": [1, 2, 4]}}
+    result = study(space=space, relations=["stiffness <= 3"]).run(tmp_path / "s")
+    assert sorted(record.start["stiffness"] for record in result.programs()) == [1, 2]
+
+
+def test_other_guesses_and_cold_solves_are_programs_of_their_own(tmp_path):
+    space = {"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]}
+    solver = {"sweep": {"stiffness": 3}, "starts": 3, "verify": 2}
+    result = study(space=space, solver=solver).run(tmp_path / "s")
+    records = result.programs()
+    assert len(records) == 3 * 3 + 2
+    assert all(record.ok for record in records)
+    assert len({record.start["damping"] for record in records}) == 3
+    assert len(result.outcomes) == 3  # one design for each point
+    assert told(result, "programs_differ") == []  # there is one optimum
+    again = study(space=space, solver=solver).run(tmp_path / "t")
+    assert dump(again) == dump(result)
+
+
+def test_a_refined_mesh_is_as_fine_as_it_was_asked_for(tmp_path):
+    solver = {"intervals": 10, "refine": {"tolerance": 1e-6, "method": "hp"}}
+    result = study(solver=solver).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert record.figures["program(error_estimate)"] <= 1e-6
+    assert len(record.solution.rounds) > 1
+    assert best(result)[0]["damping"] == pytest.approx(1.0, rel=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------- runs, workers
+
+SWEPT = {
+    "space": {"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]},
+    "solver": {"sweep": {"stiffness": 5}, "chain": 3, "intervals": 30},
+    "scenarios": LOADS,
+}
+
+
+def test_the_journal_is_the_same_from_one_process_and_from_two_workers(tmp_path):
+    serial = study(**SWEPT).run(tmp_path / "serial")
+    parallel = study(**SWEPT, execution={"executor": "dask", "workers": 2}).run(tmp_path / "dask")
+    assert dump(parallel) == dump(serial)
+    assert parallel.sessions[0]["executor"] == "dask"
+    assert parallel.programs()[-1].solution.success
+
+
+@pytest.mark.slow
+def test_a_run_killed_on_the_way_and_resumed_equals_the_uninterrupted_one(tmp_path):
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        f"from test_collocation import SWEPT, study\nstudy(**SWEPT).run({str(tmp_path / 'killed')!r})\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        end = time.monotonic() + 60.0
+        while recorded(tmp_path / "killed") < 3:
+            assert time.monotonic() < end
+            assert process.poll() is None
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
+    resumed = study(**SWEPT).run(tmp_path / "killed", resume=True)
+    assert dump(resumed) == dump(study(**SWEPT).run(tmp_path / "whole"))
+
+
+def recorded(store):
+    from designopt.run.errors import StoreError
+
+    try:
+        return len(Result.open(store).programs())
+    except StoreError:
+        return 0
+
+
+# ------------------------------------------------------------------------------------------------------ refusals
+
+TEXT = """\
+study: damped
+model: {use: damped_start}
+space:
+  damping: {low: 0.2, high: 5, unit: N s/m}
+objectives:
+  - {name: decay, minimize: error}
+solver: {use: collocation}
+"""
+
+
+def refused(text):
+    with pytest.raises(StudyError) as caught:
+        load_text(text, "damped.yaml", problem_of=Problem.of)
+    (issue,) = caught.value.issues
+    return f"{issue.line}:{issue.column}: {issue.message}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "damped_start",
+            "no_equations",
+            "7:15: model_not_symbolic: model 'no_equations' states no equations that a program could take in (it has no"
+            " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
+        ),
+        (
+            "minimize: error}",
+            "minimize: error}\n  - {name: heat, minimize: loss}",
+            "8:15: collocation minimises one objective, not 2; make limits of the others under 'constraints', or take a"
+            " solver for fronts (nsga2)",
+        ),
+        (
+            "minimize: error",
+            "minimize: 'error + 1 [m s]*peak'",
+            "7:15: objective 'decay' uses 'peak', which is no figure of the trajectory problem (it has error, loss);"
+            " use a solver that evaluates designs",
+        ),
+        (
+            "damped_start",
+            "two_units",
+            "7:15: 'damping' is in 'N s/m' in the model and in 'kN s/m' in its trajectory problem; the two have to be"
+            " the same",
+        ),
+        (
+            "unit: N s/m}",
+            "unit: N s/m}\n  stiffness: {values: [1, 2]}\nrelations: [stiffness > 3]",
+            "9:15: no combination of the held parameters fulfils the relations",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {dumping: 3}}",
+            "7:45: there is no free parameter 'dumping'; did you mean 'damping'? (there are damping)",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: [1, 7]}}",
+            "7:45: 7 is outside the range 0.2 to 5",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: 1}}",
+            "7:45: at least 2 levels are needed, not 1; for one give it a fixed value",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: 20000}}",
+            "7:35: the values of damping make 20000 programs, 10000 are possible; give fewer levels",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, scales: {spin: 1}}",
+            "7:43: the trajectory problem has no such variable; there are position, speed, damping, stiffness",
+        ),
+        (
+            "solver: {use: collocation}",
+            "solver: {use: collocation, sweep: {damping: 4}}\nbudget: {evaluations: 3}",
+            "8:23: solver 'collocation' needs at least 4 evaluations, is 3",
+        ),
+    ],
+)
+def test_what_cannot_be_a_program_is_refused_where_it_stands(old, new, message):
+    assert old in TEXT
+    assert refused(TEXT.replace(old, new)) == message
+
+
+def test_an_aggregation_without_a_smooth_program_is_refused():
+    given = TEXT.replace("minimize: error", "minimize: error, over: {use: cvar, level: 0.5}")
+    given += "scenarios: [{name: a, mass: 1}, {name: b, mass: 2}]\n"
+    assert refused(given) == (
+        "7:15: objective 'decay' is taken over scenarios by 'cvar'; collocation knows nominal, mean, worst"
+    )
+
+
+def test_expressions_mean_the_same_to_casadi():
+    import casadi as ca
+
+    text = "abs(a - 2*b)/sqrt(b) + min(a, b, 1)**2 - max(a, b)*exp(-a) + log(b) + b**0.5"
+    expression = Expression.parse(text)
+    a, b = ca.SX.sym("a"), ca.SX.sym("b")
+    function = ca.Function("f", [a, b], [symbolic(expression.root, {"a": a, "b": b})])
+    for values in ({"a": 0.3, "b": 1.7}, {"a": 2.0, "b": 0.4}):
+        assert float(function(*values.values())) == pytest.approx(float(expression.evaluate(values)), rel=1e-14)
+
+
+def test_python_and_files_make_the_same_study():
+    by_file = load_text(TEXT, "damped.yaml", problem_of=Problem.of)
+    by_hand = define(
+        study="damped",
+        model={"use": "damped_start"},
+        space={"damping": {"low": 0.2, "high": 5, "unit": "N s/m"}},
+        objectives=[{"name": "decay", "minimize": "error"}],
+        solver={"use": "collocation"},
+    )
+    assert isinstance(by_hand, Study)
+    assert Problem.of(by_file).digest == by_hand.problem.digest
