@@ -79,12 +79,10 @@ class StudyPrograms:
         from designopt.collocation.refine import refine
         from designopt.collocation.solve import checked
 
-        if not found.success:
-            return found
-        program = Program(problem, self._options, statement=self._program.statement)
-        if self._options.refine is not None:
-            found = refine(program, found, self._options.refine)
-        return checked(program, found) if found.success else found
+        if found.success and self._options.refine is not None:
+            own = Program(problem, self._options, statement=self._program.statement)
+            found = refine(own, found, self._options.refine)
+        return checked(self._program, found) if found.success else found
 
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
         from designopt.collocation.saving import to_arrays

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, Plugin, Use, find
-from designopt.problem import Outcomes, Problem, StageEnded, derivative_name, evaluation_seed
+from designopt.problem import (
+    Outcomes,
+    Problem,
+    Programs,
+    Solved,
+    SolvedPrograms,
+    StageEnded,
+    derivative_name,
+    evaluation_seed,
+)
 from designopt.space import Matrix, Space
 from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
@@ -59,12 +68,15 @@ class InProcess:
     Counts designs as a stage does: `budget` designs (None: any number), those that break a relation or are refused by
     the model for free; the batch that exceeds it is evaluated as far as it goes and ends with `StageEnded`. A model's
     `Diverged` makes a design fail, its `InvalidDesign` makes it invalid; any other exception passes, so that a test
-    shows it. Objective plugins are not computed. `batches` holds everything that was asked.
+    shows it. Objective plugins are not computed. `batches` holds everything that was asked, `notes` what the solver had
+    to tell. Programs are those of the `solver`, and cost no budget.
     """
 
-    def __init__(self, problem: Problem, budget: int | None = None) -> None:
+    def __init__(self, problem: Problem, budget: int | None = None, *, solver: Any = None) -> None:
         self.problem = problem
         self.budget = budget
+        self.solver = solver
+        self.notes: list[tuple[str, str]] = []
         self.batches: list[Matrix] = []
         self.ended = False
         self._model = prepared(problem.model)
@@ -108,6 +120,24 @@ class InProcess:
                 tell(outcomes)
             else:
                 return
+
+    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+        """Solve programs of the solver, chain by chain."""
+        self._check_open()
+        programs: Programs = self.solver.program(self.problem)
+        solved: list[Solved] = []
+        last, state = None, None
+        for x, chain, seed in zip(X, chains, seeds, strict=True):
+            state, last = (state if chain == last else None), chain
+            solved.append(programs.solve(np.array(x, dtype=float), int(seed), state))
+            state = solved[-1].state if solved[-1].ok else state
+        names = dict.fromkeys(name for one in solved for name in one.figures)
+        figures = {name: np.array([one.figures.get(name, np.nan) for one in solved]) for name in names}
+        return SolvedPrograms(np.array([one.ok for one in solved]), figures, tuple(one.reason for one in solved))
+
+    def note(self, kind: str, text: str) -> None:
+        """Remember what the solver tells."""
+        self.notes.append((kind, text))
 
     def _pay(self, designs: NDArray[np.bool_], back: bool = False) -> None:
         if self.budget is not None:

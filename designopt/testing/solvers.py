@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Plugin, Use
-from designopt.problem import Outcomes, Problem, StageEnded
+from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.space import Matrix, Space
 from designopt.testing.evaluation import InProcess, no_outcomes
 from designopt.testing.problems import conformance_problems
@@ -127,9 +127,10 @@ class _Stopped(Exception):
 
 def _check_endings(name: str, use: Use, problem: Problem) -> None:
     for ending, batches in itertools.product((StageEnded, _Stopped), (0, 2)):
-        evaluate = _Watched(name, InProcess(problem), 10_000, ending=ending, batches=batches)
+        solver = use.build()
+        evaluate = _Watched(name, InProcess(problem, solver=solver), 10_000, ending=ending, batches=batches)
         try:
-            use.build().solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
+            solver.solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
         except ending:
             continue
         if evaluate.raised:
@@ -140,7 +141,7 @@ def _asked(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
 ) -> tuple[Matrix, bool]:
     """What `solver` asks for, and whether the budget was what ended it."""
-    inner = (_Backwards if backwards else InProcess)(problem, budget)
+    inner = (_Backwards if backwards else InProcess)(problem, budget, solver=solver)
     evaluate = _Watched(name, inner, budget)
     try:
         told = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
@@ -205,6 +206,13 @@ class _Watched:
             return X
 
         self._inner.ahead(asked, lambda outcomes: tell(self._given_out(outcomes)), look_ahead)
+
+    def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
+        self._look_at(X)
+        return self._inner.programs(X, chains, seeds)
+
+    def note(self, kind: str, text: str) -> None:
+        self._inner.note(kind, text)
 
     def _look_at(self, X: Matrix) -> None:
         if self._ending and self._left == 0:

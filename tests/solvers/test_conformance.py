@@ -1,8 +1,12 @@
 """Every installed solver keeps the rules of solvers; the tables below say with which settings it is tried."""
 
+from pathlib import Path
+
 import pytest
 
-from designopt.plugin import find, installed
+from designopt.plugin import find, installed, load_file
+from designopt.problem import Problem
+from designopt.study.load import study_from_data
 from designopt.testing import check_solver
 
 #: Settings with which a solver works on a few dozens of designs. A solver that works without any need not be here;
@@ -10,6 +14,7 @@ from designopt.testing import check_solver
 SETTINGS = {
     "age_moea": [{"population": 8}],
     "cma_es": [{}, {"population": 8, "restarts": 1}],
+    "collocation": [{"intervals": 8}, {"intervals": 8, "starts": 2, "chain": 2, "verify": 1}],
     "de": [{"population": 10}, {"population": 8, "base": "rand", "differences": 2, "exchange": "exp", "jitter": True}],
     "differential_evolution": [{"population": 8}, {"strategy": "rand1exp", "polish": True}],
     "dual_annealing": [{}, {"polish": True}],
@@ -39,6 +44,34 @@ BUDGETS = {"tpe": 6}
 #: Optional packages without which a solver cannot be tried.
 EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}
 
+MODELS = Path(__file__).with_name("collocation_models.py")
+
+
+def of_equations():
+    """Problems of a model that states its equations: of one program, and of a sweep with a limit and two scenarios."""
+    load_file(str(MODELS), MODELS.read_bytes())
+    damping = {"low": 0.2, "high": 5.0, "unit": "N s/m", "scale": "log"}
+    objective = {"name": "decay", "minimize": "error"}
+    rest = {
+        "study": "damped",
+        "model": {"use": "damped_start"},
+        "objectives": [objective],
+        "solver": {"use": "random", "samples": 1},
+    }
+    sections = [
+        {"space": {"damping": damping}},
+        {
+            "space": {"damping": damping, "stiffness": {"values": [1, 2, 4]}},
+            "constraints": [{"name": "heat", "of": "loss", "max": 0.6}],
+            "scenarios": [{"name": "light", "mass": 1.0}, {"name": "heavy", "mass": 2.0}],
+        },
+    ]
+    return [Problem.of(study_from_data({**rest, **given})) for given in sections]
+
+
+#: Problems for solvers that need more of a model than that it evaluates designs.
+PROBLEMS = {"collocation": of_equations}
+
 CASES = [(listed.name, settings) for listed in installed("solver") for settings in SETTINGS.get(listed.name, [{}])]
 
 
@@ -46,9 +79,10 @@ CASES = [(listed.name, settings) for listed in installed("solver") for settings 
 def test_every_installed_solver_keeps_the_rules(name, settings):
     if name in EXTRAS:
         pytest.importorskip(EXTRAS[name])
-    check_solver(find("solver", name).target, settings, budget=BUDGETS.get(name, 24))
+    problems = PROBLEMS.get(name, lambda: None)()
+    check_solver(find("solver", name).target, settings, problems=problems, budget=BUDGETS.get(name, 24))
 
 
 def test_the_table_names_solvers_that_exist():
     names = {listed.name for listed in installed("solver")}
-    assert {*SETTINGS, *BUDGETS, *EXTRAS} <= names
+    assert {*SETTINGS, *BUDGETS, *EXTRAS, *PROBLEMS} <= names
