@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,12 @@ class Constraints:
     high: Vector
     scale: Vector
 
-    @property
+    @cached_property
+    def relative(self) -> Vector:
+        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
+        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
+
+    @cached_property
     def missed(self) -> Vector:
         """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
         below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
@@ -132,38 +138,39 @@ def explained(solution: Solution) -> Explanation:
 def groups(found: Constraints, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[Group]:
     """Violations by constraint, the worst first. What is not a number counts as infinitely bad."""
     made = []
-    courses = list(phases.values())
-    missed = found.missed
-    relative = np.nan_to_num(np.abs(missed) / found.scale, nan=math.inf)
-    for block, unit in zip(found.blocks, found.units, strict=True):
-        rows = block.rows
-        for k, name in enumerate(block.names):
-            own = rows[:, k]
+    relative = found.relative
+    for block in found.blocks:
+        for k in range(len(block.names)):
+            own = block.rows[:, k]
             bad = np.flatnonzero(relative[own] > kept)
-            if not len(bad):
-                continue
-            worst = int(bad[relative[own[bad]].argmax()])
-            row = int(own[worst])
-            phase = courses[block.phase] if block.phase >= 0 else None
-            slot = int(block.slots[worst])
-            timed = phase is not None and block.kind != "integral"
-            told = f"{WORDS[block.kind]} '{name}'"
-            violation = Violation(
-                name=told,
-                kind=block.kind,
-                phase=phase.name if phase else "",
-                time=float(phase.times[slot]) if phase and timed else math.nan,
-                interval=interval(phase, slot) if phase and timed else (math.nan, math.nan),
-                value=float(found.values[row]),
-                low=float(found.low[row]),
-                high=float(found.high[row]),
-                missed=float(missed[row]),
-                relative=float(relative[row]),
-                unit=unit or _unit(block, name, phase),
-                at={n: float(values[slot]) for n, values in phase.values.items()} if phase and timed else {},
-            )
-            made.append(Group(told, block.kind, violation.phase, len(bad), len(own), violation))
+            if len(bad):
+                worst = violation_at(found, phases, int(own[bad[relative[own[bad]].argmax()]]))
+                made.append(Group(worst.name, block.kind, worst.phase, len(bad), len(own), worst))
     return sorted(made, key=lambda group: -group.worst.relative)
+
+
+def violation_at(found: Constraints, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
+    """What is to be said of one row."""
+    number = next(i for i, b in enumerate(found.blocks) if b.first <= row < b.first + b.rows.size)
+    block = found.blocks[number]
+    place, k = divmod(row - block.first, len(block.names))
+    name, slot = block.names[k], int(block.slots[place])
+    phase = list(phases.values())[block.phase] if block.phase >= 0 else None
+    course = phase if block.kind != "integral" else None
+    return Violation(
+        name=f"{WORDS[block.kind]} '{name}'",
+        kind=block.kind,
+        phase=phase.name if phase else "",
+        time=float(course.times[slot]) if course else math.nan,
+        interval=interval(course, slot) if course else (math.nan, math.nan),
+        value=float(found.values[row]),
+        low=float(found.low[row]),
+        high=float(found.high[row]),
+        missed=float(found.missed[row]),
+        relative=float(found.relative[row]),
+        unit=found.units[number] or _unit(block, name, phase),
+        at={n: float(values[slot]) for n, values in course.values.items()} if course else {},
+    )
 
 
 def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
@@ -173,9 +180,20 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
     return float(begin), float(end)
 
 
-def worst_rows(found: Constraints, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[str]:
-    """The worst violations, one of each constraint, as text."""
-    return [str(group.worst) for group in groups(found, phases)[:count]]
+def worst_violations(found: Constraints, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[Violation]:
+    """The worst violations: the worst of each constraint first, then others, `count` in all."""
+    chosen = [group.worst for group in groups(found, phases)[:count]]
+    known = {(v.name, v.phase, v.time) for v in chosen}
+    relative = found.relative
+    for row in np.argsort(-relative)[: 2 * count].tolist():
+        violation = violation_at(found, phases, row)
+        if (
+            len(chosen) < count
+            and relative[row] > KEPT
+            and (violation.name, violation.phase, violation.time) not in known
+        ):
+            chosen.append(violation)
+    return chosen
 
 
 def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:

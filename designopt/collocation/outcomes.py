@@ -9,14 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation.boxes import Boxes
-from designopt.collocation.explain import worst_rows
+from designopt.collocation.explain import KEPT, worst_violations
 from designopt.collocation.options import Options
 from designopt.collocation.problem import TrajectoryProblem, ends
-from designopt.collocation.solution import Solution
+from designopt.collocation.solution import AT_BOUND, Solution
 from designopt.collocation.status import Status
 
 #: A variable that has grown to so many times its scale runs away.
 RUNAWAY = 1e3
+#: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
+OFTEN = 0.2
 
 
 def told(solution: Solution, options: Options, more: str = "") -> Solution:
@@ -99,10 +101,10 @@ def _progress(solution: Solution, options: Options) -> str:
 
 
 def _worst(solution: Solution) -> str:
-    rows = worst_rows(solution.constraints, solution.phases)
-    if not rows:
-        return "No constraint is violated by more than 1e-06 of its scale."
-    return f"Worst constraints: {'; '.join(rows)}."
+    found = worst_violations(solution.constraints, solution.phases)
+    if not found:
+        return f"No constraint is violated by more than {KEPT:g} of its scale."
+    return f"Worst constraints: {'; '.join(map(str, found))}."
 
 
 def _saturated(solution: Solution) -> Iterator[str]:
@@ -111,8 +113,16 @@ def _saturated(solution: Solution) -> Iterator[str]:
         for phase in solution.phases.values()
         for name, shares in phase.saturation.items()
         for share, value in zip(shares, phase.bounds[name], strict=True)
-        if share >= 0.2
+        if share >= OFTEN
     ]
+    for phase in solution.phases.values():
+        weights = phase.mesh.weights[phase.mesh.first :]
+        for name, values in phase.path.items():
+            for limit in {limit for limit in phase.path_limits[name] if math.isfinite(limit)}:
+                share = float(weights @ (np.abs(values - limit) <= AT_BOUND * max(1.0, abs(limit))))
+                if share >= OFTEN:
+                    text = f"path constraint '{name}' of {phase.name} is at {limit:.4g}"
+                    found.append(f"{text} for {100.0 * share:.0f} % of the time")
     if found:
         yield f"On bounds: {'; '.join(found)}."
 

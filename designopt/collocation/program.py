@@ -46,6 +46,10 @@ WARM = {
     "mu_init": 1e-5,
 }
 
+#: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
+#: more progress at 1e11 to 1e18 and ends at the limit of iterations.
+RUNAWAY = 1e10
+
 
 class Program:
     """The program of `problem` on `meshes` (one per phase; else uniform ones of the options).
@@ -115,6 +119,7 @@ class Program:
                 "acceptable_tol": options.acceptable_tolerance,
                 "max_iter": options.max_iterations,
                 "mumps_permuting_scaling": 0,
+                "diverging_iterates_tol": RUNAWAY,
                 **(WARM if warm else {}),
             }
             if options.time_limit is not None:
@@ -235,7 +240,14 @@ class Program:
         x, of_rows, of_bounds, rows = (np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g"))
         if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
             rows = self._rows(x, given)
+        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
+            status = Status.STALLED
         return _End(Iterate(x, of_rows, of_bounds), rows, status, stats, seconds)
+
+    def _feasible(self, rows: Vector, given: Boxes) -> bool:
+        scale = self.transcription.row_scale
+        missed = np.maximum(given.row_low / scale - rows, rows - given.row_high / scale)
+        return float(missed.max(initial=0.0)) <= max(self.options.tolerance, 1e-10)
 
     def _rows(self, x: Vector, given: Boxes) -> Vector:
         """The scaled constraints (m,) at scaled variables."""

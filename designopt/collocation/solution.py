@@ -89,6 +89,10 @@ class PhaseSolution:
         intervals, places = self.mesh.interval_of(fractions)
         found = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
+        # the last iterate of a failed solve may have states whose rates are not finite
+        courses = {
+            n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
+        }
         for scheme, some in self.mesh.groups:
             rows = np.flatnonzero(np.isin(intervals, some))
             if not len(rows):
@@ -100,7 +104,7 @@ class PhaseSolution:
             h = (duration * self.mesh.widths[k])[:, None]
             for name, values in self.values.items():
                 if self.kinds[name] == "state":
-                    rates = self.rates[name][slots]
+                    rates = courses[name][slots]
                     found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
                 else:
                     found[name][rows] = (of_controls * values[slots]).sum(axis=1)
