@@ -128,7 +128,8 @@ def test_controls_are_kept_within_their_bounds() -> None:
     bent = replace(found.phase, values={**found.phase.values, "u": np.array([0.0, 1.0, 1.0])})
     assert bent.at(np.array([0.75]))["u"] == pytest.approx(1.125)
     simulated = resimulate(problem.phases[0], bent, {})
-    assert simulated.states["x"][-1] == pytest.approx(7.0 / 24.0 + 0.5, abs=1e-8)
+    # a kink inside a step costs accuracy; without the bound it would be 5/6
+    assert simulated.states["x"][-1] == pytest.approx(7.0 / 24.0 + 0.5, abs=1e-6)
 
 
 def test_intervals_of_different_degrees_are_simulated_with_their_own_controls() -> None:
