@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -28,7 +29,11 @@ FORMAT, VERSION = "designopt trajectory", 1
 
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Round, StartRecord)}
-_BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+#: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
+_BROKEN = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError, OverflowError, MemoryError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def to_arrays(solution: Solution) -> Arrays:
