@@ -22,22 +22,15 @@ OFTEN = 0.2
 
 
 def told(solution: Solution, options: Options, more: str = "") -> Solution:
-    """`solution` with the message that its status asks for; `more` is what only the program knows.
-
-    To be asked again when error estimates have been added to it.
-    """
+    """`solution` with the message that its status asks for; `more` is what only the program knows."""
     facts = [*_facts(solution, options), *([more] if more else [])]
     return replace(solution, message=" ".join([solution.status.value, *facts]))
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:
     status = solution.status
-    if status.success:
-        yield from _trust(solution)
     if status is Status.ACCEPTABLE:
         yield _missed(solution, options)
-    if status in (Status.MESH_UNRESOLVED, Status.REFINEMENT_STALLED):
-        yield from _unresolved(solution, options)
     if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
         yield _progress(solution, options)
     if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
@@ -48,14 +41,6 @@ def _facts(solution: Solution, options: Options) -> Iterator[str]:
         yield _conditioning(solution)
     if status is Status.DIVERGING:
         yield from _growing(solution)
-
-
-def _trust(solution: Solution) -> Iterator[str]:
-    if not math.isnan(solution.error_estimate):
-        yield f"Error estimate {solution.error_estimate:.2g}."
-    errors = [phase.resimulation_error for phase in solution.phases.values()]
-    if errors and not all(map(math.isnan, errors)):
-        yield f"Re-simulation error {np.nanmax(errors):.2g}."
 
 
 def _residuals(solution: Solution) -> dict[str, float]:
@@ -78,18 +63,6 @@ def _missed(solution: Solution, options: Options) -> str:
     if not missed:  # the solver judges them with factors of its own
         missed = [f"{name} {found[name]:.2g}" for name in [max(found, key=lambda n: np.nan_to_num(found[n]))]]
     return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
-
-
-def _unresolved(solution: Solution, options: Options) -> Iterator[str]:
-    tolerance = options.refine.tolerance if options.refine else math.nan
-    for phase in solution.phases.values():
-        bad = np.flatnonzero(phase.error > tolerance)
-        if not len(bad):
-            continue
-        order = bad[np.argsort(-phase.error[bad])][:5]
-        times = phase.t0 + phase.mesh.nodes * (phase.tf - phase.t0)
-        spans = ", ".join(f"{times[k]:.4g} to {times[k + 1]:.4g} s ({phase.error[k]:.2g})" for k in order)
-        yield f"{len(bad)} of {len(phase.mesh)} intervals of {phase.name} are above {tolerance:g}, the worst: {spans}."
 
 
 def _progress(solution: Solution, options: Options) -> str:

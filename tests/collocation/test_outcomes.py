@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from designopt import collocation
 from designopt.collocation import (
     Constraint,
     Guess,
@@ -31,7 +32,6 @@ from designopt.collocation import (
     TrajectoryProblem,
     sampled,
 )
-from designopt.collocation.outcomes import told
 from designopt.dynamics.system import System, Variable
 
 
@@ -78,12 +78,11 @@ def solve(problem, guess=None, **options):
 
 
 def test_solved_says_how_far_the_result_can_be_trusted():
-    found = solve(problems.block_move(), intervals=10)
+    found = collocation.solve(problems.block_move(), Options(intervals=10))
+
     assert found.status is Status.SOLVED
     assert found.success
-
-    checked = replace(found, error_estimate=1e-5, phases={"motion": replace(found.phase, resimulation_error=2e-6)})
-    assert told(checked, Options()).message.endswith("Error estimate 1e-05. Re-simulation error 2e-06.")
+    assert re.search(r"Error estimate \S+; re-simulation of the controls differs by \d", found.message)
 
 
 def test_acceptable_names_the_residual_that_missed():
@@ -93,17 +92,6 @@ def test_acceptable_names_the_residual_that_missed():
     assert found.success
     assert "Above the tolerance of 1e-17: " in found.message
     assert "dual infeasibility" in found.message
-
-
-def test_an_unresolved_mesh_names_its_worst_intervals():
-    found = solve(problems.block_move(), intervals=4)
-    error = np.array([1e-9, 3e-3, 1e-9, 2e-2])
-    refined = replace(found, status=Status.MESH_UNRESOLVED, phases={"motion": replace(found.phase, error=error)})
-    from designopt.collocation import Refinement
-
-    message = told(refined, Options(refine=Refinement(tolerance=1e-5))).message
-
-    assert "2 of 4 intervals of motion are above 1e-05, the worst: 0.75 to 1 s (0.02), 0.25 to 0.5 s (0.003)" in message
 
 
 # --- not solved
