@@ -57,7 +57,7 @@ def trajectories(result: Result) -> Section | None:
         "Trajectories",
         introduction="The motions that the programs found, by the polynomials of their schemes. Limits are dashed.",
         figures=tuple(figures),
-        tables=(_activity(shown),),
+        tables=_activity(shown),
         notes=(f"Of {len(result.programs())} programs the first {len(shown)} with a result are drawn.",)
         if len(shown) < len(result.programs())
         else (),
@@ -181,7 +181,7 @@ def _costates(phase: PhaseSolution) -> dict[str, Any]:
     return stacked(rows, "time [s]")
 
 
-def _activity(shown: Sequence[ProgramRecord]) -> Table:
+def _activity(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
     """The share of the time that each limited variable and path constraint spends on its limits."""
     rows = []
     for i, record in enumerate(shown):
@@ -189,12 +189,13 @@ def _activity(shown: Sequence[ProgramRecord]) -> Table:
             continue
         for name, phase, low, high in activity(record.solution):
             rows.append((i + 1, phase, name, f"{low:.1%}", f"{high:.1%}"))
-    return Table(
+    table = Table(
         "Activity of limits",
         ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),
         tuple(rows),
         note="A variable is at a limit within 1e-4 of the range between its limits, or of its size.",
     )
+    return (table,) if rows else ()
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:

@@ -49,6 +49,7 @@ class SwingUpOutputs(TypedDict):
     """Of the optimal swing-up of one machine."""
 
     effort: Annotated[float, Q("N^2 s", "integral of the squared force")]
+    cost: Annotated[float, Q("N^2 s", "effort + time_weight duration")]
     peak_force: Annotated[float, Q("N", "largest size of the force at the collocation points")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
     resimulation_error: Annotated[float, Q("", "of a simulation with the same force, relative to the states")]
@@ -75,6 +76,8 @@ class CartPole:
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "hermite_simpson"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 50
+    time_weight: Annotated[float, Q("N^2", "of the duration in the cost", ge=0)] = 20.0
+    starts: Annotated[int, Q("", "guesses to start from; the best swing-up counts", ge=1, le=100)] = 1
 
     @cached_property
     def _system(self) -> System:
@@ -84,11 +87,12 @@ class CartPole:
         self, design: Machine, scenario: Task, arrays: Set[str] = frozenset()
     ) -> tuple[SwingUpOutputs, dict[str, Vector]]:
         """Solve for the motion of this machine."""
-        options = Options(scheme=self.scheme, intervals=self.intervals)
+        options = Options(scheme=self.scheme, intervals=self.intervals, starts=self.starts)
         solution = solve_design(self.trajectory_problem(scenario), design, options)
         motion = solution.phase
         outputs = SwingUpOutputs(
             effort=solution.figures["effort"],
+            cost=solution.figures["cost"],
             peak_force=float(np.abs(motion.values["force"]).max()),
             error_estimate=solution.error_estimate,
             resimulation_error=motion.resimulation_error,
@@ -114,7 +118,10 @@ class CartPole:
             cost=lambda e: e.integral["effort"],
             constraints={"duration": Constraint(lambda e: e.duration - e["duration"], 0.0, 0.0, "s")},
             guess={"pole_length": 0.5, "duration": 2.0},
-            figures={"effort": lambda e: e.integral["effort"]},
+            figures={
+                "effort": lambda e: e.integral["effort"],
+                "cost": lambda e: e.integral["effort"] + self.time_weight * e.duration,
+            },
         )
 
 
