@@ -81,7 +81,7 @@ def test_every_example_of_a_section_is_a_valid_one(block: str, base: Path) -> No
             pytest.importorskip(EXTRAS[solver])
     rest = {name: value for name, value in REST.items() if name != "stages" or "solver" not in given}
     definition = define(base=base, **{**rest, **given}).definition
-    assert definition.model.plugin.name == "four_bar_knee"
+    assert definition.model.plugin.name == {**rest, **given}["model"]["use"]
 
 
 @pytest.mark.parametrize("block", [*shown("yaml", PAGE), *shown("yaml", SOLVERS)])

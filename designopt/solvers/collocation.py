@@ -248,8 +248,8 @@ def _compared(problem: Problem, outcomes: Outcomes, objectives: Matrix) -> list[
         worst = int(apart.argmax())
         text = (
             f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} otherwise than"
-            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or the"
-            " program has a freedom of the motion that the model's evaluation does not leave it"
+            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or one of the"
+            " two ended in another local optimum, or the model's motions minimise something else than the study"
         )
         found.append(("objective_differs", text))
     if (broken := known & (outcomes.violation > 0.0)).any():
