@@ -11,6 +11,7 @@ from designopt_motion.biped_equations import ANGLES, SPEEDS, TORQUES
 
 from designopt.collocation import Options, Solution, solve
 from designopt.plugin import Diverged
+from designopt.testing import check_model
 
 #: Nothing is published. Hermite-Simpson with 200 intervals gives 376.574743, Radau of degree 5 with 50 376.574758;
 #: with other meshes it moves by 2e-6, as the times do at which the foot and the knee touch their limits.
@@ -108,7 +109,18 @@ def test_torques_keep_their_limits(biped: Biped) -> None:
     assert limited.objective > EFFORT
 
 
-def test_a_step_that_no_motor_can_make_is_a_failed_evaluation(biped: Biped) -> None:
+def test_the_step_is_confirmed_by_a_simulation(biped: Biped) -> None:
+    """Both are 3e-6 on 40 Radau intervals."""
+    outputs, _ = biped.evaluate({}, {})
+    assert outputs["error_estimate"] < 1e-5
+    assert outputs["resimulation_error"] < 1e-5
+
+
+def test_it_keeps_the_rules_for_models() -> None:
+    check_model(Biped, designs=[{"step_length": 0.45, "hip_stiffness": 20.0}], scenarios=[{"clearance": 0.01}])
+
+
+def test_a_step_that_no_motor_can_make_is_a_failed_evaluation() -> None:
     with pytest.raises(Diverged) as failed:
-        biped.evaluate({"step_length": 0.9, "step_time": 0.3}, {"greatest_torque": 5.0})
+        Biped(intervals=8).evaluate({"step_length": 0.9, "step_time": 0.3}, {"greatest_torque": 5.0})
     assert failed.value.reason

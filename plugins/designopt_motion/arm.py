@@ -1,0 +1,219 @@
+"""The model ``reach_arm6``: an arm with six muscles reaches from rest to rest with the least excitation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Options,
+    Phase,
+    Refinement,
+    Solution,
+    TrajectoryProblem,
+    solve_design,
+)
+from designopt.collocation.problem import Symbols
+from designopt.dynamics.system import System
+from designopt.plugin import Array, InvalidDesign, model
+from designopt.plugin import Quantity as Q
+from designopt_motion import arm_equations as equations
+from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEEDS, FIBRES, LEAST
+
+Vector = NDArray[np.float64]
+
+
+class Support(TypedDict, total=False):
+    """What is designed: the movement's pace, and a spring worn at the elbow; what is left out is as in the text."""
+
+    duration: Annotated[float, Q("s", "of the movement", ge=0.2, le=1.0)]
+    elbow_stiffness: Annotated[float, Q("N m/rad", "of the spring at the elbow", ge=0, le=50)]
+    elbow_rest: Annotated[float, Q("rad", "flexion of the elbow at which the spring is relaxed", ge=0, le=2.6)]
+
+
+class Reach(TypedDict, total=False):
+    """Places of the hand from the shoulder, x sideways and y forward; what is left out is as in the model's text."""
+
+    start_x: Annotated[float, Q("m", "where the hand starts")]
+    start_y: Annotated[float, Q("m", "where the hand starts")]
+    target_x: Annotated[float, Q("m", "where the hand ends")]
+    target_y: Annotated[float, Q("m", "where the hand ends")]
+    load: Annotated[float, Q("kg", "held in the hand", ge=0)]
+
+
+class ReachOutputs(TypedDict):
+    """Of the optimal movement of one design."""
+
+    effort: Annotated[float, Q("s", "integral of the sum of squared excitations")]
+    work: Annotated[float, Q("J", "integral of the size of the muscles' power at the joints, rounded near zero")]
+    peak_torque: Annotated[float, Q("N m", "largest size of the muscles' torque at shoulder or elbow")]
+    peak_excitation: Annotated[float, Q("", "largest of any muscle")]
+    peak_speed: Annotated[float, Q("m/s", "of the hand")]
+    detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]
+    shortest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold from 0.2 on")]
+    longest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold up to 1.8")]
+    fastest_fibre: Annotated[float, Q("", "largest size of the speed by the greatest one; the curves hold up to 1")]
+    spread: Annotated[float, Q("", "of the effort over all starts that were solved, relative to the least")]
+    error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
+    resimulation_error: Annotated[float, Q("", "of a simulation with the same excitations, relative to the states")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the movement"),
+    "angles": Array(("time", "joint"), "rad", "of shoulder and elbow"),
+    "path": Array(("time", "point", "axis"), "m", "of elbow and hand from the shoulder"),
+    "excitations": Array(("time", "muscle"), "", "flexor and extensor of shoulder, of elbow, and of both"),
+    "activations": Array(("time", "muscle"), "", "in the order of the excitations"),
+    "torques": Array(("time", "joint"), "N m", "of the muscles at shoulder and elbow, and of the spring at the elbow"),
+}
+
+_DESIGN = {"duration": 0.6, "elbow_stiffness": 0.0, "elbow_rest": 1.5}
+_CONDITIONS = {"start_x": 0.0, "start_y": 0.35, "target_x": 0.15, "target_y": 0.5, "load": 0.0}
+#: The size of a power is rounded below so many watts.
+_ROUNDED = 0.1
+_SAMPLES = 121
+
+
+@model("reach_arm6", version=1, arrays=ARRAYS)
+class ReachArm:
+    """Reaching of a planar two-segment arm with three antagonist pairs of muscles at the least integral of squared
+    excitation.
+
+    Muscles on rigid tendons with constant moment arms pull at shoulder, elbow and both; force depends on length and
+    speed as in De Groote et al. (2016), activation follows excitation in 15 ms and falls in 60 ms. Segments and moment
+    arms of Selen et al. (2009), muscles of Holzbaur et al. (2005). The plane is horizontal, the muscles are relaxed at
+    the start. Unless design and scenario say otherwise: in 0.6 s from (0, 0.35) to (0.15, 0.5) m with an empty hand
+    and without a spring.
+
+    Activation rises faster than it falls, so that pulses of excitation hold an activation at less effort than a steady
+    excitation does. Movements that ask for much excitation have therefore many local optima, with more and shorter
+    pulses on finer meshes; `starts` and `spread` tell how far they differ. A `sharpness` of 0.1, as published, makes
+    both rates nearly equal and the optimum smooth. One evaluation solves one trajectory problem.
+    """
+
+    scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
+    intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 30
+    starts: Annotated[int, Q("", "guesses from which the movement is searched; the best counts", ge=1, le=1000)] = 1
+    seed: Annotated[int, Q("", "of the guesses after the first", ge=0)] = 0
+    refine_to: Annotated[
+        float | None, Q("", "error estimate to which the mesh is refined; not given: the mesh stays", gt=0)
+    ] = None
+    sharpness: Annotated[float, Q("", "of the switch between 15 ms and 60 ms; see the text", gt=0)] = 10.0
+
+    @cached_property
+    def _system(self) -> System:
+        return equations.system(self.sharpness)
+
+    def _options(self) -> Options:
+        refine = None if self.refine_to is None else Refinement(tolerance=self.refine_to)
+        return Options(scheme=self.scheme, intervals=self.intervals, starts=self.starts, seed=self.seed, refine=refine)
+
+    def evaluate(
+        self, design: Support, scenario: Reach, arrays: Set[str] = frozenset()
+    ) -> tuple[ReachOutputs, dict[str, Vector]]:
+        """Solve for the movement of this design."""
+        solution = solve_design(self.trajectory_problem(scenario), design, self._options())
+        made, fibres, speeds = _sampled(self._system, solution, _conditions(scenario)["load"])
+        hand = made["path"][:, 1]
+        outputs = ReachOutputs(
+            effort=solution.figures["effort"],
+            work=solution.figures["work"],
+            peak_torque=float(np.abs(made["torques"][:, :2]).max()),
+            peak_excitation=float(made["excitations"].max()),
+            peak_speed=float(np.linalg.norm(np.gradient(hand, made["time"], axis=0), axis=1).max()),
+            detour=_detour(hand),
+            shortest_fibre=float(fibres.min()),
+            longest_fibre=float(fibres.max()),
+            fastest_fibre=float(np.abs(speeds).max()),
+            spread=_spread(solution),
+            error_estimate=solution.error_estimate,
+            resimulation_error=solution.phase.resimulation_error,
+        )
+        return outputs, {name: made[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The movement as a program. Raises `InvalidDesign` for places that the hand does not reach."""
+        given = _conditions(scenario)
+        try:
+            start = equations.angles_at(given["start_x"], given["start_y"])
+            target = equations.angles_at(given["target_x"], given["target_y"])
+        except ValueError as error:
+            raise InvalidDesign(str(error)) from None
+        still = {"shoulder_speed": 0.0, "elbow_speed": 0.0}
+        phase = Phase(
+            self._system,
+            tf=(0.2, 1.0),
+            name="reach",
+            initial={"shoulder": start[0], "elbow": start[1], **still, **dict.fromkeys(ACTIVATIONS, LEAST)},
+            final={"shoulder": target[0], "elbow": target[1], **still},
+            integrals={
+                "effort": Integral(lambda v: sum(v[n] ** 2 for n in EXCITATIONS), unit="s"),
+                "work": Integral(_power, unit="J"),
+            },
+            data={"load": given["load"]},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            constraints={"duration": Constraint(lambda e: e.duration - e["duration"], 0.0, 0.0, "s")},
+            parameters=_DESIGN,
+            guess=_DESIGN,
+            figures={name: (lambda e, name=name: e.integral[name]) for name in ("effort", "work")},
+        )
+
+
+def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
+    return {**_CONDITIONS, **{name: float(value) for name, value in scenario.items()}}
+
+
+def _spread(solution: Solution) -> float:
+    efforts = [start.objective for start in solution.starts if start.status.success]
+    return max(efforts) / min(efforts) - 1.0 if efforts else 0.0
+
+
+def _power(v: Symbols) -> Any:
+    import casadi as ca
+
+    powers = (v["shoulder_torque"] * v["shoulder_speed"], v["elbow_torque"] * v["elbow_speed"])
+    return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
+
+
+def _detour(hand: Vector) -> float:
+    """Largest distance of the path `hand` (n, 2) from the line between its ends."""
+    way = hand[-1] - hand[0]
+    length = float(np.linalg.norm(way))
+    off = hand - hand[0]
+    if length == 0.0:
+        return float(np.linalg.norm(off, axis=1).max())
+    return float(np.abs(off[:, 0] * way[1] - off[:, 1] * way[0]).max()) / length
+
+
+def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Vector], Vector, Vector]:
+    """All of `ARRAYS` at equal distances of time, lengths and speeds of the fibres."""
+    import casadi as ca
+
+    motion = solution.phase
+    time = np.linspace(motion.t0, motion.tf, _SAMPLES)
+    values = motion.interpolate(time)
+    x, u = (np.array([values[v.name] for v in table]) for table in (system.states, system.controls))
+    p = np.array([solution.parameters[v.name] for v in system.parameters])
+    columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[load]])]
+    y = np.asarray(system.output.map(_SAMPLES)(x, u, *columns, time[None, :]), float)
+    of = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
+    q = ca.SX.sym("q", 2)
+    places = ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))])
+    made = {
+        "time": time,
+        "angles": x[:2].T,
+        "path": np.asarray(places.map(_SAMPLES)(x[:2]), float).T.reshape(_SAMPLES, 2, 2),
+        "excitations": u.T,
+        "activations": np.column_stack([values[n] for n in ACTIVATIONS]),
+        "torques": np.column_stack([of[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),
+    }
+    return made, np.array([of[n] for n in FIBRES]), np.array([of[n] for n in FIBRE_SPEEDS])

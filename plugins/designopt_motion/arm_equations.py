@@ -1,0 +1,172 @@
+"""A planar arm of two segments with six muscles, in a horizontal plane.
+
+Angles are counter-clockwise: of the upper arm from the sideways axis x, of the forearm from the upper arm (flexion of
+the elbow is positive). y points forward. Muscles shorten as the joints turn in the direction of their moment arms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.dynamics.system import System, Variable
+from designopt_motion.muscle import FASTEST, activation_rate, force_of_length, force_of_speed
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Mass (kg), length (m), distance of the centre of mass from the upper joint (m), inertia about it (kg m^2)."""
+
+    mass: float
+    length: float
+    centre: float
+    inertia: float
+
+
+@dataclass(frozen=True)
+class Muscle:
+    """Moment arms about shoulder and elbow (m, flexion positive), isometric force (N), optimal fibre length (m)."""
+
+    name: str
+    shoulder_arm: float
+    elbow_arm: float
+    force: float
+    length: float
+
+
+#: Masses and lengths: Selen, Franklin, Wolpert, J. Neurosci. 29 (2009) 12606, table 1. Centres of mass and moments of
+#: inertia: Shadmehr, Mussa-Ivaldi, J. Neurosci. 14 (1994) 3208, for segments of the same masses.
+UPPER_ARM = Segment(1.93, 0.31, 0.165, 0.0141)
+FOREARM = Segment(1.52, 0.34, 0.19, 0.0188)
+#: Moment arms: Selen et al. (2009), table 1. Forces and lengths: Holzbaur, Murray, Delp, Ann. Biomed. Eng. 33 (2005)
+#: 829, of anterior and posterior deltoid, brachialis, lateral head of triceps, long heads of biceps and triceps.
+MUSCLES = (
+    Muscle("shoulder_flexor", 0.0536, 0.0, 1142.6, 0.0976),
+    Muscle("shoulder_extensor", -0.0536, 0.0, 259.9, 0.1367),
+    Muscle("elbow_flexor", 0.0, 0.0316, 987.3, 0.0858),
+    Muscle("elbow_extensor", 0.0, -0.0267, 624.3, 0.1138),
+    Muscle("biarticular_flexor", 0.0386, 0.0427, 624.3, 0.1157),
+    Muscle("biarticular_extensor", -0.0388, -0.0300, 798.5, 0.1340),
+)
+#: All fibres have their optimal length with the upper arm half forward and the elbow at a right angle (rad).
+POSTURE = (math.pi / 4, math.pi / 2)
+#: Ranges of the joints (rad).
+SHOULDER, ELBOW = (-0.5, 2.5), (0.0, 2.6)
+#: Excitations and activations are within these.
+LEAST, MOST = 0.01, 1.0
+
+ACTIVATIONS = tuple(f"{m.name}_activation" for m in MUSCLES)
+EXCITATIONS = tuple(f"{m.name}_excitation" for m in MUSCLES)
+FIBRES = tuple(f"{m.name}_length" for m in MUSCLES)
+FIBRE_SPEEDS = tuple(f"{m.name}_speed" for m in MUSCLES)
+
+
+def joints(shoulder: Any, elbow: Any) -> tuple[Any, Any]:
+    """Places (2, 1) of the elbow and of the hand."""
+    import casadi as ca
+
+    def along(angle: Any) -> Any:
+        return ca.vertcat(ca.cos(angle), ca.sin(angle))
+
+    at_elbow = UPPER_ARM.length * along(shoulder)
+    return at_elbow, at_elbow + FOREARM.length * along(shoulder + elbow)
+
+
+def angles_at(x: float, y: float) -> tuple[float, float]:
+    """Angles of shoulder and elbow (rad) with the hand at (x, y) m. Raises `ValueError` where it does not reach."""
+    a, b = UPPER_ARM.length, FOREARM.length
+    cosine = (x * x + y * y - a * a - b * b) / (2.0 * a * b)
+    if not -1.0 < cosine < 1.0:
+        raise ValueError(
+            f"the hand does not reach ({x:g}, {y:g}) m: the distance from the shoulder is between"
+            f" {abs(a - b):g} and {a + b:g} m"
+        )
+    elbow = math.acos(cosine)
+    shoulder = math.atan2(y, x) - math.atan2(b * math.sin(elbow), a + b * cosine)
+    for name, angle, (low, high) in (("shoulder", shoulder, SHOULDER), ("elbow", elbow, ELBOW)):
+        if not low <= angle <= high:
+            raise ValueError(f"with the hand at ({x:g}, {y:g}) m the {name} is at {angle:.2f} rad, not {low} to {high}")
+    return shoulder, elbow
+
+
+def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
+    """Of both segments and of a `load` (kg) in the hand (J)."""
+    import casadi as ca
+
+    at_elbow, hand = joints(q[0], q[1])
+    part = UPPER_ARM.centre / UPPER_ARM.length
+    at_centre = at_elbow + (hand - at_elbow) * (FOREARM.centre / FOREARM.length)
+    energy: Any = 0.5 * UPPER_ARM.inertia * w[0] ** 2 + 0.5 * FOREARM.inertia * (w[0] + w[1]) ** 2
+    masses = ((UPPER_ARM.mass, at_elbow * part), (FOREARM.mass, at_centre), (load, hand))
+    for mass, place in masses:
+        v = ca.jtimes(place, q, w)
+        energy += 0.5 * mass * ca.dot(v, v)
+    return energy
+
+
+def fibre(muscle: Muscle, q: Any, w: Any) -> tuple[Any, Any]:
+    """Length in optimal lengths, and speed relative to the greatest one, of a fibre on a rigid tendon."""
+    turned = muscle.shoulder_arm * (q[0] - POSTURE[0]) + muscle.elbow_arm * (q[1] - POSTURE[1])
+    turning = muscle.shoulder_arm * w[0] + muscle.elbow_arm * w[1]
+    return 1.0 - turned / muscle.length, -turning / (muscle.length * FASTEST)
+
+
+def system(sharpness: float = 10.0) -> System:
+    """Two angles, their rates and six activations; the accelerations are unknowns, from Lagrange's equations.
+
+    `sharpness` is that of `activation_rate`.
+
+    Outputs: torques of the muscles and of the spring, lengths and speeds of the fibres.
+    """
+    import casadi as ca
+
+    q, w, s = (ca.SX.sym(n, 2) for n in ("q", "w", "s"))
+    a, e = ca.SX.sym("a", len(MUSCLES)), ca.SX.sym("e", len(MUSCLES))
+    stiffness, rest, duration = (ca.SX.sym(n) for n in ("elbow_stiffness", "elbow_rest", "duration"))
+    load = ca.SX.sym("load")
+    shoulder: Any = 0.0
+    elbow: Any = 0.0
+    fibres = [fibre(muscle, q, w) for muscle in MUSCLES]
+    for i, (muscle, (length, speed)) in enumerate(zip(MUSCLES, fibres, strict=True)):
+        force = muscle.force * a[i] * force_of_length(length) * force_of_speed(speed)
+        shoulder += muscle.shoulder_arm * force
+        elbow += muscle.elbow_arm * force
+    rates = [activation_rate(e[i], a[i], sharpness=sharpness) for i in range(len(MUSCLES))]
+    spring = -stiffness * (q[1] - rest)
+    energy = kinetic_energy(q, w, load)
+    momentum = ca.gradient(energy, w)
+    residual = ca.cse(
+        ca.jtimes(momentum, q, w)
+        + ca.jtimes(momentum, w, s)
+        - ca.gradient(energy, q)
+        - ca.vertcat(shoulder, elbow + spring)
+    )
+    return System.from_expressions(
+        "arm",
+        states=[
+            (Variable("shoulder", "rad", *SHOULDER), q[0], w[0]),
+            (Variable("elbow", "rad", *ELBOW), q[1], w[1]),
+            (Variable("shoulder_speed", "rad/s", -20.0, 20.0), w[0], s[0]),
+            (Variable("elbow_speed", "rad/s", -20.0, 20.0), w[1], s[1]),
+            *((Variable(n, "", LEAST, MOST), a[i], rates[i]) for i, n in enumerate(ACTIVATIONS)),
+        ],
+        unknowns=[
+            (Variable("shoulder_acceleration", "rad/s^2"), s[0], residual[0]),
+            (Variable("elbow_acceleration", "rad/s^2"), s[1], residual[1]),
+        ],
+        controls=[(Variable(n, "", LEAST, MOST), e[i]) for i, n in enumerate(EXCITATIONS)],
+        parameters=[
+            (Variable("elbow_stiffness", "N m/rad", 0.0, 50.0), stiffness),
+            (Variable("elbow_rest", "rad", *ELBOW), rest),
+            (Variable("duration", "s", 0.2, 1.0), duration),
+        ],
+        data=[(Variable("load", "kg"), load)],
+        outputs=[
+            (Variable("shoulder_torque", "N m"), shoulder),
+            (Variable("elbow_torque", "N m"), elbow),
+            (Variable("spring_torque", "N m"), spring),
+            *((Variable(n, ""), length) for n, (length, _) in zip(FIBRES, fibres, strict=True)),
+            *((Variable(n, ""), speed) for n, (_, speed) in zip(FIBRE_SPEEDS, fibres, strict=True)),
+        ],
+    )
