@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.equations import Equations, Indices, explicit_rates
+from designopt.collocation.integrate import integrate
 from designopt.collocation.problem import Phase
 from designopt.collocation.solution import PhaseSolution
 
@@ -28,6 +29,8 @@ Steps = tuple[Indices, Vector, Vector]
 TOLERANCE = 1e-9
 #: A segment that takes more explicit steps than this is stiff.
 MOST_STEPS = 300
+#: And with more implicit ones it is given up.
+MOST_IMPLICIT = 1000
 #: So many steps of one run are taken in one call.
 AT_ONCE = 32
 #: A simulation that goes beyond so many times the range of the solution has left it for good.
@@ -240,8 +243,6 @@ class _Segments:
 
     def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
         """The end of one segment from states `x` at the place `tau` of it, by an implicit method."""
-        from scipy.integrate import solve_ivp
-
         equations, mesh = self.equations, self.equations.found.mesh
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
 
@@ -252,6 +253,5 @@ class _Segments:
             rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
             return np.asarray(h * np.asarray(rates, float).ravel())
 
-        with np.errstate(all="ignore"):
-            run = solve_ivp(rhs, (tau, 1.0), x, "LSODA", rtol=TOLERANCE, atol=TOLERANCE * self.size)
-        return np.asarray(run.y[:, -1] if run.success else np.full(len(x), math.inf))
+        end = integrate(rhs, tau, x, np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]
+        return np.where(np.isfinite(end), end, math.inf)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.equations import data_at, explicit_rates
 from designopt.collocation.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.integrate import integrate
 from designopt.collocation.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.dynamics.system import Variable
 
@@ -14,6 +15,10 @@ Vector = NDArray[np.float64]
 
 #: The guess is known at so many points, and has this relative accuracy.
 POINTS, TOLERANCE = 201, 1e-6
+#: It is given up after so many steps.
+MOST_STEPS = 5000
+#: A motion that goes beyond so many times 1 + its first states has no bounds.
+FARTHEST = 1e6
 
 
 def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
@@ -22,7 +27,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     Fixed initial states are kept; those that neither the problem nor the guess tells are those at the end of the phase
     before, where that phase has them. Final states and bounds may be missed.
 
-    Raises `ProblemError` (bad_guess) where the motion leaves all finite values.
+    Raises `ProblemError` (bad_guess) where the motion has no bounds.
     """
     guess = guess or Guess()
     parameters = {}
@@ -56,8 +61,6 @@ def _simulated(
     phase: Phase, first: dict[str, float], course: Sampled, parameters: dict[str, float]
 ) -> dict[str, Vector]:
     """The states (n,) at the fractions of `course`, from the `first` ones, with its controls."""
-    from scipy.integrate import solve_ivp
-
     system = phase.system
     rates = explicit_rates(system)
     duration = course.tf - course.t0
@@ -73,12 +76,11 @@ def _simulated(
         found = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
         return np.asarray(found, float).ravel() * duration
 
-    with np.errstate(all="ignore"):
-        run = solve_ivp(
-            rhs, (0.0, 1.0), list(first.values()), "LSODA", t_eval=course.fractions, rtol=TOLERANCE, atol=TOLERANCE
-        )
-    if not run.success or not np.isfinite(run.y).all():
-        at = course.t0 + duration * (float(run.t[-1]) if len(run.t) else 0.0)
-        text = f"the guessed controls lead beyond all finite states after {at:.6g} s; guess others, or a course"
+    begin = np.array(list(first.values()))
+    states = integrate(rhs, 0.0, begin, course.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)
+    if np.isnan(states).any():
+        lost = int(np.isnan(states).any(axis=0).argmax())
+        at = course.t0 + duration * course.fractions[max(lost - 1, 0)]
+        text = f"the guessed controls lead beyond all bounds after {at:.6g} s; guess others, or a course of the states"
         raise ProblemError("bad_guess", f"{phase.name}: rollout", text)
-    return dict(zip(first, run.y, strict=True))
+    return dict(zip(first, states, strict=True))

@@ -1,0 +1,237 @@
+"""Where the search begins. Specification: direct_collocation, section 6."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import benchmark_problems
+import casadi as ca
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from designopt.collocation import (
+    Guess,
+    Integral,
+    Options,
+    Phase,
+    ProblemError,
+    Program,
+    Sampled,
+    TrajectoryProblem,
+    sampled,
+    solve,
+)
+from designopt.collocation.boxes import boxes
+from designopt.collocation.guess import initial_point
+from designopt.collocation.rollout import rollout
+from designopt.dynamics.system import System, Variable
+
+
+def begin(problem: TrajectoryProblem, guess: Guess | None = None, **options: object) -> dict[str, NDArray[np.float64]]:
+    """First values by name: states at all points, others at the collocation points, parameters, t0 and tf."""
+    program = Program(problem, Options(**{"intervals": 8, **options}), guess)  # type: ignore[arg-type]
+    made = program.transcription
+    given = boxes(program.statement, problem, made.layout, made.blocks)
+    x = initial_point(program.statement, problem, made.layout, given, guess or Guess())
+    place, point = made.layout.phases[0], program.statement.points[0]
+    found = {
+        name: x[place.states[:, j]] if j < point.nx else x[place.point[:, j]] for j, name in enumerate(point.names)
+    }
+    found |= {name: x[index] for name, index in made.layout.parameters.items()}
+    found |= {name: x[index] for name, index in (("t0", place.t0), ("tf", place.tf)) if index >= 0}
+    return found
+
+
+def dae(lowest: float = -math.inf) -> TrajectoryProblem:
+    """z is determined by z + z^3 = x."""
+    x, z, u = (ca.SX.sym(n) for n in "xzu")
+    system = System.from_expressions(
+        "dae",
+        states=[(Variable("x", ""), x, -z + u)],
+        controls=[(Variable("u", ""), u)],
+        algebraic=[(Variable("z", "", lowest), z, z + z**3 - x)],
+    )
+    effort = {"effort": Integral(lambda v: v["u"] ** 2)}
+    phase = Phase(system, tf=2.0, initial={"x": 2.0}, final={"x": 10.0}, integrals=effort)
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+
+
+def test_nothing_given_is_a_line_between_fixed_ends_the_middle_of_bounds_and_no_control() -> None:
+    first = begin(benchmark_problems.cart_pole())
+    assert first["x"] == pytest.approx(np.linspace(0.0, 1.0, 17))
+    assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
+    assert first["u"] == pytest.approx(0.0)
+    free = begin(benchmark_problems.double_integrator())
+    assert free["tf"] == pytest.approx(5.25)  # the middle of 0.5 and 10
+    assert begin(benchmark_problems.damped_start())["c"] == pytest.approx(5.025)
+
+
+def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
+    guess = Guess({"motion": sampled([0.0, 1.0, 2.0], {"x": [0.0, 1.8, 1.0], "u": [0.0, 40.0, 0.0]})})
+    first = begin(benchmark_problems.cart_pole(), guess)
+    assert first["x"][:9] == pytest.approx(np.linspace(0.0, 1.8, 9))
+    assert first["u"][4:13].max() == 20.0  # within the bounds
+    assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
+
+
+def test_unknown_rates_are_the_slopes_of_the_guessed_states() -> None:
+    times = np.linspace(0.0, 2.0, 201)
+    guess = Guess({"motion": sampled(times, {"v": times**2, "omega": np.sin(times)})})
+    first = begin(benchmark_problems.cart_pole(), guess, form="residual", intervals=50)
+    t = np.linspace(0.0, 2.0, 101)
+    assert first["a"][1:-1] == pytest.approx(2.0 * t[1:-1], abs=1e-2)
+    assert first["alpha"][1:-1] == pytest.approx(np.cos(t[1:-1]), abs=1e-2)
+
+
+def test_unknown_rates_that_are_given_are_kept() -> None:
+    times = np.linspace(0.0, 2.0, 201)
+    guess = Guess({"motion": sampled(times, {"v": times**2, "a": np.full(201, 7.0)})})
+    assert begin(benchmark_problems.cart_pole(), guess, form="residual")["a"] == pytest.approx(7.0)
+
+
+def test_algebraic_variables_solve_their_equations_along_the_guess() -> None:
+    first = begin(dae(), scheme="hermite_simpson")
+    assert first["x"] == pytest.approx(np.linspace(2.0, 10.0, 17))
+    assert first["z"] + first["z"] ** 3 == pytest.approx(first["x"])
+    assert first["z"][[0, -1]] == pytest.approx([1.0, 2.0])
+
+
+def test_algebraic_variables_that_are_given_are_kept_and_those_of_no_solution_are_those_of_the_default() -> None:
+    guess = Guess({"motion": sampled([0.0, 2.0], {"z": [5.0, 5.0]})})
+    assert begin(dae(), guess)["z"] == pytest.approx(5.0)
+    x, z = ca.SX.sym("x"), ca.SX.sym("z")
+    never = System.from_expressions(
+        "never", states=[(Variable("x", ""), x, z)], algebraic=[(Variable("z", ""), z, z**2 + 1.0 + x**2)]
+    )
+    problem = TrajectoryProblem([Phase(never, tf=1.0, initial={"x": 0.0})], cost=lambda e: e.final["x"])
+    assert begin(problem)["z"] == pytest.approx(0.0)
+
+
+def test_consistent_first_values_save_iterations() -> None:
+    """z at its solution against z = 0, which Newton's method of the solver has to find as well."""
+    zero = Guess({"motion": sampled([0.0, 2.0], {"z": [0.0, 0.0]})})
+    ours, theirs = (solve(dae(), Options(intervals=20), guess) for guess in (None, zero))
+    assert ours.success
+    assert ours.iterations < theirs.iterations
+
+
+def test_a_result_is_a_guess_on_any_mesh_and_in_any_form() -> None:
+    problem = benchmark_problems.cart_pole()
+    found = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
+    for options in (Options(intervals=60), Options(scheme="radau", intervals=33, form="explicit")):
+        again = solve(problem, replace(options, check=False), found.to_guess())
+        assert again.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
+        assert again.objective == pytest.approx(found.objective, rel=1e-4)
+
+
+def test_parameters_of_a_guess_are_kept_within_their_boxes() -> None:
+    problem = benchmark_problems.damped_start()
+    assert begin(problem, Guess(parameters={"c": 3.0}))["c"] == 3.0
+    assert begin(problem, Guess(parameters={"c": 99.0}))["c"] == 10.0
+
+
+class Crooked:
+    """A course that gives a number for an array."""
+
+    t0, tf = 0.0, 2.0
+
+    def at(self, fractions: NDArray[np.float64]) -> Mapping[str, NDArray[np.float64]]:
+        return {"x": np.zeros(3)}
+
+
+@pytest.mark.parametrize(
+    ("guess", "where", "said"),
+    [
+        (Guess({"flight": sampled([0.0, 1.0], {})}), "flight", "there is no such phase; there are motion"),
+        (Guess(parameters={"stiffness": 1.0}), "parameters.stiffness", "there is no such parameter; there are none"),
+        (
+            Guess({"motion": sampled([0.0, 1.0], {"speed": [0.0, 1.0]})}),
+            "motion: speed",
+            "there is no such variable; there are x, angle, v, omega, u, a, alpha",
+        ),
+        (Guess({"motion": Crooked()}), "motion: x", r"has the shape \(3,\)"),
+        (Guess({"motion": Sampled(np.array([0.0, 1.0]), {"x": np.array([0.0, np.nan])}, 0.0, 1.0)}), "motion: x", "is"),
+        (Guess({"motion": Sampled(np.array([0.0, 1.0]), {}, 1.0, 1.0)}), "motion", r"runs from 1\.0 to 1\.0"),
+    ],
+)
+def test_a_bad_guess_is_refused_with_the_name_of_what_is_wrong(guess: Guess, where: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said) as refused:
+        solve(benchmark_problems.cart_pole(), Options(intervals=5), guess)
+    assert refused.value.status == "bad_guess"
+    assert refused.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "where"),
+    [
+        ([0.0, 0.0], [1.0, 2.0], "times"),
+        ([0.0], [1.0], "times"),
+        ([0.0, 1.0], [1.0, math.inf], "x"),
+        ([0.0, 1.0], [1.0, 2.0, 3.0], "x"),
+    ],
+)
+def test_arrays_that_make_no_sense_are_refused(times: list[float], values: list[float], where: str) -> None:
+    with pytest.raises(ProblemError) as refused:
+        sampled(times, {"x": values})
+    assert (refused.value.status, refused.value.where) == ("bad_guess", where)
+
+
+def test_a_rollout_is_the_motion_that_the_guessed_controls_cause() -> None:
+    """From x = 0 at rest with u = 3 over 1 s: x = 1.5 t^2."""
+    problem = benchmark_problems.block_move()
+    rolled = rollout(problem, Guess({"motion": sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 9.0]})}))
+    s = np.linspace(0.0, 1.0, 11)
+    course = rolled.phases["motion"].at(s)
+    assert course["x"] == pytest.approx(1.5 * s**2, abs=1e-4)
+    assert course["v"] == pytest.approx(3.0 * s, abs=1e-4)
+    assert course["u"] == pytest.approx(3.0)
+
+
+def test_a_rollout_uses_the_guessed_parameters_and_times() -> None:
+    rolled = rollout(benchmark_problems.quarter_car(), Guess(parameters={"c": 800.0}))
+    assert rolled.parameters == {"k": 20000.0, "c": 800.0}
+    assert np.abs(rolled.phases["motion"].at(np.linspace(0.0, 1.0, 201))["xu"]).max() > 0.05  # the bump was felt
+    assert rolled.phases["motion"].tf == 3.0
+
+
+def test_the_option_rollout_begins_there() -> None:
+    """A pulse of the road that the default, no motion at all, does not know."""
+    problem = benchmark_problems.quarter_car()
+    options = Options(scheme="radau", degree=5, intervals=50, check=False)
+    rolled, default = solve(problem, replace(options, rollout=True)), solve(problem, options)
+    assert rolled.objective == pytest.approx(default.objective, rel=1e-7)
+    assert rolled.history["primal"][0] < 0.1 * default.history["primal"][0]
+
+
+def test_a_rollout_solves_for_algebraic_variables() -> None:
+    """With u = 0 the motion is x' = -z: from z = 1 it is z' = -z / (1 + 3 z^2), or ln z + 3 z^2 / 2 = 3 / 2 - t."""
+    course = rollout(dae()).phases["motion"].at(np.array([0.0, 0.5, 1.0]))
+    z = np.array([np.roots([1.0, 0.0, 1.0, -x]) for x in course["x"]])
+    real = np.array([next(r.real for r in roots if abs(r.imag) < 1e-9) for roots in z])
+    assert np.log(real) + 1.5 * real**2 == pytest.approx(1.5 - np.array([0.0, 1.0, 2.0]), abs=1e-4)
+
+
+def test_phases_of_a_rollout_follow_each_other() -> None:
+    single = benchmark_problems.block_move().phases[0]
+    first = replace(single, name="first", final={})
+    second = replace(single, name="second", t0=None, tf=2.0, initial={})
+    problem = TrajectoryProblem([first, second], cost=lambda e: e.phase["first"].integral["effort"])
+    push = Guess({"first": sampled([0.0, 1.0], {"u": [2.0, 2.0]})})
+    rolled = rollout(problem, push)
+    assert rolled.phases["second"].at(np.array([0.0]))["v"] == pytest.approx([2.0], abs=1e-4)
+    assert rolled.phases["second"].at(np.array([1.0]))["x"] == pytest.approx([3.0], abs=1e-3)  # 1 + 2 * 1 s
+
+
+def test_a_rollout_that_escapes_is_refused() -> None:
+    """x' = x^2 from 2 is infinite after 0.5 s."""
+    x, u = ca.SX.sym("x"), ca.SX.sym("u")
+    system = System.from_expressions(
+        "escaping", states=[(Variable("x", ""), x, x**2 + u)], controls=[(Variable("u", ""), u)]
+    )
+    phase = Phase(system, tf=2.0, initial={"x": 2.0}, final={"x": 0.0})
+    problem = TrajectoryProblem([phase], cost=lambda e: e.final["x"])
+    with pytest.raises(ProblemError, match="the guessed controls lead beyond all bounds after 0"):
+        rollout(problem)
