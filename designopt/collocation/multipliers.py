@@ -18,9 +18,8 @@ Automatica 46 (2010) 1843); of Hermite-Simpson the cubic through the costates of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,31 +175,3 @@ def _duration(made: Transcription, i: int, x: Vector, constants: Vector) -> floa
     t0 = x[place.t0] if place.t0 >= 0 else fixed.pop(0)
     tf = x[place.tf] if place.tf >= 0 else fixed.pop(0)
     return float(tf - t0)
-
-
-class Deferred(Mapping[str, float]):
-    """Numbers by name that are computed when they are first asked for."""
-
-    def __init__(self, compute: Callable[[], Mapping[str, float]]) -> None:
-        self._compute: Callable[[], Mapping[str, float]] | None = compute
-        self._known: Mapping[str, float] = {}
-
-    def _all(self) -> Mapping[str, float]:
-        if self._compute is not None:
-            self._known, self._compute = self._compute(), None
-        return self._known
-
-    def __getitem__(self, name: str) -> float:
-        return self._all()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __repr__(self) -> str:
-        return repr(dict(self._all()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self._all()),)

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
+from designopt.collocation.deferred import Deferred
 from designopt.collocation.explain import Constraints
 from designopt.collocation.layout import Layout
-from designopt.collocation.multipliers import Deferred, Multipliers, costates, multipliers
 from designopt.collocation.points import column
+from designopt.collocation.prices import PhaseValues, Prices, path_blocks
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.scheme import lagrange
-from designopt.collocation.sensitivity import data_sensitivity
 from designopt.collocation.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.status import Status
-from designopt.collocation.transcription import Block, Statement, Transcription
+from designopt.collocation.transcription import Statement, Transcription
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class PhaseValues:
-    """What the functions of a phase's points give: rates and integrands times the duration, path constraints."""
-
-    constants: Vector
-    signals: Vector
-    t0: float
-    tf: float
-    rates: Vector
-    path: Vector
-    integrals: Vector
 
 
 class Reader:
@@ -105,14 +91,14 @@ def read_solution(
     statement = reader.statement
     x = made.shift + made.scale * iterate.x
     values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
-    found = multipliers(made, given, iterate.x, iterate.of_rows, iterate.of_bounds)
+    prices = Prices(problem, made, given, x, iterate, values)
     phases = {
-        phase.name: _phase(i, problem, made, given, x, of_phase, found)
+        phase.name: _phase(i, problem, made, given, x, of_phase, prices)
         for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
     }
     objective, figures = reader.figures(values, x)
     parameters = made.layout.parameters
-    shadow = -found.of_bounds
+    constraints = _constraints(problem, made, given, rows)
     return Solution(
         status=status,
         message=status.value,
@@ -123,15 +109,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers={name: float(shadow[k]) for name, k in parameters.items()},
-        violation=(constraints := _constraints(problem, made, given, rows)).violation,
+        parameter_multipliers=Deferred(prices.of_parameters),
+        violation=constraints.violation,
         iterations=int(stats.get("iter_count", 0)),
         history=_history(stats, made.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=_prices(problem, made, found),
-        data_sensitivity=Deferred(lambda: data_sensitivity(problem, made, found, x, given.parameters)),
+        multipliers=Deferred(prices.of_limits),
+        data_sensitivity=Deferred(prices.of_data),
         scales=scales_by_name(statement, made),
     )
 
@@ -143,7 +129,7 @@ def _phase(
     given: Boxes,
     x: Vector,
     of_points: PhaseValues,
-    found: Multipliers,
+    prices: Prices,
 ) -> PhaseSolution:
     phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
     mesh, system = place.mesh, phase.system
@@ -159,34 +145,23 @@ def _phase(
     all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
     duration = of_points.tf - of_points.t0
     rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / duration
-    shadow = -found.of_bounds
-    per_second = mesh.weights * duration
-    values, bounds, ends, end_prices, prices = {}, {}, {}, {}, {}
+    bounds, ends = {}, {}
     for j, name in enumerate(point.names):
-        values[name] = all_points[:, j]
+        inner = place.point[0, j]
         if j < point.nx:
             states = place.states[:, j]
             inner = states[1 if mesh.slots > 2 else 0]
-            a, b = states[0], states[-1]
-            limits = [(float(given.low[k]), float(given.high[k])) for k in (a, b)]
-            ends[name] = (limits[0], limits[1])
-            end_prices[name] = (float(shadow[a]), float(shadow[b]))
-            prices[name] = np.concatenate([[0.0], shadow[states[1:-1]] / per_second[1:-1], [0.0]])
-        else:
-            inner = place.point[0, j]
-            own = shadow[place.point[:, j]] / per_second[mesh.first :]
-            prices[name] = np.concatenate([own[: mesh.first], own])
+            a, b = ((float(given.low[k]), float(given.high[k])) for k in (states[0], states[-1]))
+            ends[name] = (a, b)
         bounds[name] = (float(given.low[inner]), float(given.high[inner]))
-    of_states = costates(made.statement, made, i, found, x, (of_points.constants, of_points.signals))
-    names = [name for block in _path_blocks(made, i) for name in block.names]
-    path_prices = [-found.of_rows[block.rows] / per_second[mesh.first :, None] for block in _path_blocks(made, i)]
+    names = [name for block in path_blocks(made, i) for name in block.names]
     return PhaseSolution(
         name=phase.name,
         mesh=mesh,
         t0=of_points.t0,
         tf=of_points.tf,
         times=of_points.t0 + mesh.fractions * duration,
-        values=values,
+        values={name: all_points[:, j] for j, name in enumerate(point.names)},
         rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
         kinds={v.name: kind for kind, table in tables for v in table},
         units={v.name: v.unit for _, table in tables for v in table},
@@ -195,15 +170,11 @@ def _phase(
         path=dict(zip(names, of_points.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
         integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
-        costates={v.name: of_states[:, j] for j, v in enumerate(system.states)},
-        end_multipliers=end_prices,
-        bound_multipliers=prices,
-        path_multipliers=dict(zip(names, np.hstack(path_prices).T, strict=True)) if names else {},
+        costates=Deferred(lambda: prices.of_states(i)),
+        end_multipliers=Deferred(lambda: prices.of_ends(i)),
+        bound_multipliers=Deferred(lambda: prices.of_bounds(i)),
+        path_multipliers=Deferred(lambda: prices.of_path(i)),
     )
-
-
-def _path_blocks(made: Transcription, i: int) -> list[Block]:
-    return [block for block in made.blocks if block.kind == "path" and block.phase == i]
 
 
 def _stem(name: str) -> str:
@@ -220,22 +191,6 @@ def _constraints(problem: TrajectoryProblem, made: Transcription, given: Boxes, 
         )
         units.append(stated[_stem(block.names[0])].unit if stated else "")
     return Constraints(made.blocks, tuple(units), rows * made.row_scale, given.row_low, given.row_high, made.row_scale)
-
-
-def _prices(problem: TrajectoryProblem, made: Transcription, found: Multipliers) -> dict[str, float]:
-    """d objective / d limit of constraints between ends, integrals and free times."""
-    prices: dict[str, float] = {}
-    for block in made.blocks:
-        if block.kind == "ends":
-            prices.update(zip(block.names, (-found.of_rows[block.rows[0]]).tolist(), strict=True))
-    for (i, j), k in made.layout.integrals.items():
-        phase = problem.phases[i]
-        prices[f"{phase.name}.{list(phase.integrals)[j]}"] = float(-found.of_bounds[k])
-    for phase, place in zip(problem.phases, made.layout.phases, strict=True):
-        for name, k in (("t0", place.t0), ("tf", place.tf)):
-            if k >= 0 and not (name == "t0" and phase.t0 is None):
-                prices[f"{phase.name}.{name}"] = float(-found.of_bounds[k])
-    return prices
 
 
 def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float]:
