@@ -82,9 +82,9 @@ class StudyTrajectory:
             guess[name] = value
         idle = {name for name, j in self._column.items() if not active[j]}
         constraints = dict(self.base.constraints)
-        for text, relation in self.relations.items():
+        for name, relation in self.relations.items():
             if relation.names & idle:
-                constraints[text] = replace(constraints[text], low=-math.inf, high=math.inf)
+                constraints[name] = replace(constraints[name], low=-math.inf, high=math.inf)
         return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
 
     def _own_number(self, name: str) -> float:
@@ -135,7 +135,7 @@ def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float =
     base = merged.trajectory(objective, margin)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
     rest = [p.name for p in problem.space.free if p.name not in reals]
-    relations = {str(r): r for r in problem.space.relations}
+    relations = {_relation_name(r): r for r in problem.space.relations}
     return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations)
 
 
@@ -204,13 +204,16 @@ class _Merged:
                 constraints[self._named(scenario, name)] = replace(rows, value=self._in(s, rows.value))
             figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
         cost, extra, below = self._goal(objective)
-        constraints.update(below)
-        terms = {f"{objective.name}{where}": value for where, value in self._values(objective)}
+        terms = {
+            _other(f"{objective.name}{where}", "objective", figures): value for where, value in self._values(objective)
+        }
         for c in self.problem.constraints:
             for where, value in self._values(c):
-                constraints[f"{c.name}{where}"] = _limited(c, value, margin)
+                constraints[_other(f"{c.name}{where}", "limit", constraints)] = _limited(c, value, margin)
+        for name, rows in below.items():
+            constraints[_other(name, "objective", constraints)] = rows
         for relation in self.problem.space.relations:
-            constraints[str(relation)] = _related(self.problem, relation)
+            constraints[_relation_name(relation)] = _related(self.problem, relation)
         boxes = self._boxes()
         guess: dict[str, float] = {}
         for part in self.parts:
@@ -241,6 +244,15 @@ class _Merged:
             given = [float(in_model_unit(p, end)) for end in ends]
             boxes[p.name] = given[0] if p.kind == "fixed" else (min(given), max(given))
         return boxes
+
+
+def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
+    """The study's `name`, told apart from those that the model's trajectory problem has `taken`."""
+    return f"{what} {name}" if name in taken else name
+
+
+def _relation_name(relation: Expression) -> str:
+    return f"relation {relation}"
 
 
 def symbolic(term: Term, values: Mapping[str, Any]) -> Any:

@@ -2,9 +2,9 @@
 
 from typing import Annotated, TypedDict
 
-from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
-from designopt.plugin import InvalidDesign, Quantity, model
+from designopt.plugin import Quantity, model
 
 
 class Bar(TypedDict, total=False):
@@ -32,13 +32,11 @@ class DampedStart:
 
     duration: float = 60.0
     bias: float = 1.0
-    least: float = 0.0
+    released: float | None = None
 
     def evaluate(self, design: Bar, scenario: Load) -> Decay:
         c, k = design["damping"], design.get("stiffness", 1.0)
         m, start = scenario.get("mass", 1.0), scenario.get("start", 1.0)
-        if c < self.least:
-            raise InvalidDesign("the damper is too weak")
         return {
             "error": self.bias * (c**2 + k * m) * start**2 / (2.0 * c * k),
             "loss": k * start**2 / (2.0 * c),
@@ -66,6 +64,7 @@ class DampedStart:
         return TrajectoryProblem(
             [phase],
             cost=lambda e: e.integral["error"],
+            constraints={} if self.released is None else {"released": Constraint(lambda e: e.t0, high=self.released)},
             parameters={"stiffness": 1.0},
             guess={"damping": 2.0},
             figures={"error": lambda e: e.integral["error"], "loss": lambda e: e.integral["loss"]},

@@ -121,6 +121,18 @@ def test_limits_of_the_study_hold_in_the_program_and_by_the_model(tmp_path):
     assert result.programs()[0].solution.multipliers["heat"] < 0.0  # a looser limit makes the cost smaller
 
 
+def test_names_of_a_study_need_not_differ_from_those_of_the_model(tmp_path):
+    objectives = [{"name": "error", "minimize": "2*error"}]
+    limits = [{"name": "released", "of": "loss", "max": 0.2}, {"name": "heat", "of": "loss", "max": 0.4}]
+    model = {"use": "damped_start", "released": 5.0}  # its trajectory problem has a constraint of this name
+    result = study(model=model, objectives=objectives, constraints=limits).run(tmp_path / "s")
+    (record,) = result.programs()
+    assert record.optimum["damping"] == pytest.approx(2.5, rel=2e-4)
+    assert record.figures["error"] == pytest.approx(error(2.5), rel=2e-4)
+    assert record.solution.terms == {"objective error": pytest.approx(2.0 * error(2.5), rel=2e-4)}
+    assert list(record.solution.multipliers)[:3] == ["released", "limit released", "heat"]
+
+
 def test_what_a_figure_has_to_equal_is_met(tmp_path):
     result = study(constraints=[{"name": "heat", "of": "loss", "equals": 0.125}]).run(tmp_path / "s")
     (record,) = result.programs()
