@@ -28,7 +28,8 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
     one degree finer than the scheme; the error is the largest difference from the interpolated states, relative to 1 +
     the largest absolute value of that state on the interval. It is about one interval, not about what comes before. It
     can be trusted when it is small (below about 1e-3); larger ones, and those where a control switches or a bound
-    becomes active inside an interval, are optimistic, by a factor of ten and more.
+    becomes active inside an interval, are optimistic, by a factor of ten and more. It is infinite where the equations
+    are not finite between the points.
     """
     equations = Equations(phase, found, parameters)
     mesh = found.mesh
@@ -38,10 +39,11 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
         x = equations.states(some, np.concatenate([[0.0], tau]))
         rates = equations.rates(x[:, 1:], some, tau)
         h = equations.duration * mesh.widths[some, None, None]
-        integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
-        difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
+        with np.errstate(all="ignore"):
+            integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
+            difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
         errors[some] = difference.max(axis=1)
-    return errors
+    return np.where(np.isnan(errors), np.inf, errors)
 
 
 def control_degree(scheme: Scheme) -> int:

@@ -14,7 +14,7 @@ from designopt.collocation.boxes import Boxes
 from designopt.collocation.first_values import algebraic_values, unknown_rates
 from designopt.collocation.layout import Layout
 from designopt.collocation.problem import Phase, ProblemError, TrajectoryProblem, ends
-from designopt.collocation.transcription import Statement
+from designopt.collocation.statement import Statement
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -31,6 +31,8 @@ PROGRESS = 0.8
 PATIENCE = 2
 #: No interval is divided into more parts at once.
 MOST_PARTS = 5
+#: Errors beyond so many times the tolerance count as this.
+LARGEST = 1e9
 
 
 def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
@@ -117,7 +119,7 @@ def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tu
     """Degree and number of the parts of an interval."""
     if error <= refinement.tolerance:
         return degree, 1
-    more = math.ceil(math.log(error / refinement.tolerance) / math.log(max(degree, 2)))
+    more = math.ceil(math.log(min(error / refinement.tolerance, LARGEST)) / math.log(max(degree, 2)))
     if degree + more <= refinement.greatest_degree:
         return degree + more, 1
     return least, min(max(math.ceil((degree + more) / least), 2), MOST_PARTS)
@@ -127,7 +129,7 @@ def _parts(ratio: float, order: int) -> int:
     """Into how many parts an interval is divided whose error is `ratio` times the tolerance."""
     if ratio <= 1.0:
         return 1
-    return int(np.clip(math.ceil(min(ratio, 1e9) ** (1.0 / order)), 2, MOST_PARTS))
+    return int(np.clip(math.ceil(min(ratio, LARGEST) ** (1.0 / order)), 2, MOST_PARTS))
 
 
 def _order(scheme: Scheme) -> int:

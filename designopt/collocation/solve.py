@@ -14,6 +14,7 @@ from designopt.collocation.refine import refine, with_errors
 from designopt.collocation.resimulate import resimulate
 from designopt.collocation.rollout import rollout
 from designopt.collocation.solution import PhaseSolution, Solution
+from designopt.collocation.statement import Statement
 from designopt.collocation.violation import violation_between_points
 
 
@@ -30,20 +31,20 @@ def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Gue
     if found.success and options.refine is not None:
         found = refine(program, found, options.refine)
     if found.success and options.check:
-        found = checked(program, found)
+        found = checked(problem, program.statement, found)
     return found
 
 
-def checked(program: Program, found: Solution) -> Solution:
-    """The solution of the program's problem with all that tells how far it can be trusted, in its message too.
+def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -> Solution:
+    """The solution of `problem` with all that tells how far it can be trusted, in its message too.
 
     The error estimate of each interval, new simulations with its controls, violations between the points: see
     `interval_errors`, `Resimulation` and `violation_between_points`.
     """
     begin = time.perf_counter()
-    found = with_errors(program.problem, found)
+    found = with_errors(problem, found)
     phases: dict[str, PhaseSolution] = {}
-    for phase, point in zip(program.problem.phases, program.statement.points, strict=True):
+    for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = found.phases[phase.name]
         again = resimulate(phase, solved, found.parameters)
         phases[phase.name] = replace(

@@ -24,7 +24,8 @@ def violation_between_points(
     """How far the interpolated states leave their bounds and the path constraints their limits, on a ten times finer
     grid than that of the collocation points: the largest of all, relative to 1 + the largest absolute value.
 
-    Controls are kept within their bounds. A solved problem keeps all limits at the points themselves.
+    Infinite where a path constraint is not a number. Controls are kept within their bounds. A solved problem keeps all
+    limits at the points themselves.
     """
     equations = Equations(phase, found, parameters)
     states = [v.name for v in phase.system.states]
@@ -49,7 +50,8 @@ def violation_between_points(
 def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
     low, high = np.array(limits).T
     beyond = np.maximum(np.maximum(low - values, values - high), 0.0).max(axis=0)
-    return float((beyond / (1.0 + np.abs(values).max(axis=0))).max(initial=0.0))
+    shares = beyond / (1.0 + np.abs(values).max(axis=0))
+    return float(np.where(np.isnan(shares), np.inf, shares).max(initial=0.0))
 
 
 def _path(point: Point, equations: Equations, w: Vector, fractions: Vector) -> Vector:
