@@ -41,8 +41,8 @@ def nodes(expression: Any) -> list[Any]:
 
 
 def operation(node: Any) -> str:
-    """What a part does, as CasADi calls it; empty for symbols and constants."""
-    return operation_names()[node.op()] if node.n_dep() else ""
+    """What a part does, as CasADi calls it; empty for symbols, constants and what a call of a function gives."""
+    return operation_names().get(node.op(), "") if node.n_dep() else ""
 
 
 def quoted(node: Any) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from designopt.collocation.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.points import Point
 from designopt.collocation.transcription import Statement
@@ -77,7 +79,25 @@ def _suspicious(statement: Statement, i: int) -> bool:
     if not all(function.is_a("SXFunction") for function in functions):  # compiled ones do not tell
         point = statement.points[i]
         functions = [ca.Function("all", point.arguments, [point.equations(range(len(point.integrands)))[0]])]
-    return any(names[f.instruction_id(k)] in WORDS for f in functions for k in range(f.n_instructions()))
+    kinds = {names[f.instruction_id(k)] for f in functions for k in range(f.n_instructions())}
+    return bool(kinds & {*WORDS, "call"})
+
+
+def _rough_table(function: Any) -> bool:
+    """Whether a function is a table that is linear between its points, or a spline of a degree below three."""
+    import casadi as ca
+
+    if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
+        return False
+    x = ca.SX.sym("x", function.numel_in(0))
+    places = np.random.default_rng(0).random((x.numel(), 5))
+    for i in range(x.numel()):
+        third = function(x)
+        for _ in range(3):  # of a cubic spline it is not zero
+            third = ca.jacobian(third, x[i])
+        if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(places), float).any():
+            return True
+    return False
 
 
 def _kinks(expression: Any, variables: Any) -> list[str]:
@@ -86,6 +106,8 @@ def _kinks(expression: Any, variables: Any) -> list[str]:
     found: dict[str, str] = {}
     for node in nodes(expression):
         word = WORDS.get(operation(node), "")
+        if operation(node) == "call" and _rough_table(node.which_function()):
+            word = "a table without continuous second derivatives"
         if word and word not in found and ca.depends_on(node, variables):
             found[word] = quoted(node)
     return [f"{word} ({text})" if text else word for word, text in found.items()]
