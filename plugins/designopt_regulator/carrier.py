@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
@@ -108,12 +108,12 @@ class TrackedCarrier:
             ("course_kind", "course", self.course_kind), ("step", "course", self.step),
             ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
         ):  # fmt: skip
-            if value is not None and loop not in self._tuned:
+            if value is not None and loop not in self.tuned:
                 raise InvalidSetting(name, f"is of no use with loop: {self.loop}; leave it out")
         for name, loop, fixed in (
             ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
         ):  # fmt: skip
-            if fixed is not None and loop in self._tuned:
+            if fixed is not None and loop in self.tuned:
                 raise InvalidSetting(name, f"the design is of this regulator with loop: {self.loop}; leave it out")
         for name, step in (("step", self.step), ("speed_step", self.speed_step)):
             if step == 0.0:
@@ -140,6 +140,18 @@ class TrackedCarrier:
                 what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
+    def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:
+        """What the regulators that are tuned have against the names in a study's space; any values will do for that."""
+        try:
+            self.settings_of(dict.fromkeys(parameters, 1.0))
+        except InvalidDesign as error:
+            yield _mistake(error)
+
+    def check_scenario(self, scenario: RefinedConditions) -> Iterator[InvalidSetting]:
+        """Why the model refuses a scenario: a speed that the vehicle cannot hold, a delay between steps."""
+        if isinstance(scene := self.scene_in(scenario), InvalidDesign):
+            yield _mistake(scene)
+
     def evaluate(self, design: RefinedDesign, scenario: RefinedConditions, arrays: Set[str]) -> Answer:
         """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
         (answer,) = self.batch([design], [scenario], arrays)
@@ -156,10 +168,10 @@ class TrackedCarrier:
         rows: list[tuple[_Scene, _Settings]] = []
         for design, scenario in zip(designs, scenarios, strict=True):
             if id(scenario) not in scenes:  # many designs share few scenarios
-                scenes[id(scenario)] = self._scene(cast(Mapping[str, Any], scenario))
+                scenes[id(scenario)] = self.scene_in(cast(Mapping[str, Any], scenario))
             scene = scenes[id(scenario)]
             try:
-                settings = self._settings(cast(Mapping[str, float], design))
+                settings = self.settings_of(cast(Mapping[str, float], design))
             except InvalidDesign as error:
                 answers.append(error)
                 continue
@@ -174,15 +186,17 @@ class TrackedCarrier:
     # ------------------------------------------------------------------------------------------------- one row
 
     @property
-    def _tuned(self) -> tuple[Loop, ...]:
+    def tuned(self) -> tuple[Loop, ...]:
+        """The loops whose regulators the design is of."""
         return ("course", "speed") if self.loop == "both" else (self.loop,)
 
-    def _scene(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
+    def scene_in(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
+        """A scenario in numbers, or why the model refuses it."""
         try:
             numbers, delay_steps = self._vehicle(scenario)
             speed = scenario["speed"]
             step = _DEFAULT_SPEED_STEP if self.speed_step is None else self.speed_step
-            target = speed + (step if "speed" in self._tuned else 0.0)
+            target = speed + (step if "speed" in self.tuned else 0.0)
             samples = round(self.horizon / self.sample_time)
             scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps, noise(scenario, samples))
             _check_speeds(scene, scenario["terrain"])
@@ -191,13 +205,13 @@ class TrackedCarrier:
             return error
         return scene
 
-    def _settings(self, design: Mapping[str, float]) -> _Settings:
+    def settings_of(self, design: Mapping[str, float]) -> _Settings:
         """The settings of both regulators for a design."""
         endings = ("", "_v") if self.loop == "both" else ("",)
         known = {name + ending for name in _NAMES for ending in endings}
-        if "course" in self._tuned:
+        if "course" in self.tuned:
             known |= {"rate_gain", "greatest_rate"}
-        if "speed" in self._tuned:
+        if "speed" in self.tuned:
             known |= {"grade_share"}
         if foreign := [name for name in design if name not in known]:
             raise InvalidDesign(f"{foreign[0]}: is of no regulator that is tuned with loop: {self.loop}")
@@ -261,7 +275,7 @@ class TrackedCarrier:
         return steps
 
     def _regulator(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
-        if loop not in self._tuned:
+        if loop not in self.tuned:
             fixed = self.course_regulator or HOLDS_COURSE if loop == "course" else self.speed_regulator or HOLDS_SPEED
             given = {name: getattr(fixed, name) for name in _NAMES}
             return {**_OFF, **{name: value for name, value in given.items() if value is not None}}
@@ -288,10 +302,10 @@ class TrackedCarrier:
     def _answers(self, rows: Sequence[tuple[_Scene, _Settings]], arrays: Set[str]) -> list[Answer | Exception]:
         n, scenes = len(rows), [scene for scene, _ in rows]
         p = plant(**{name: [scene.plant[name] for scene in scenes] for name in scenes[0].plant})
-        regulators = {loop: self._pid([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
+        regulators = {loop: self.pid_of([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
         speed = np.array([scene.speed for scene in scenes])
         target = np.array([scene.target_speed for scene in scenes])
-        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self._tuned else 0.0
+        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self.tuned else 0.0
         grade = np.array([scene.grade for scene in scenes])
         share = np.array([settings["speed"]["grade_share"] for _, settings in rows])
         inner = RateLoop(*(np.array([settings["course"][name] for _, settings in rows]) for name in _RATE_LOOP))
@@ -310,13 +324,13 @@ class TrackedCarrier:
         delay_steps = np.array([scene.delay_steps for scene in scenes])
         simulated = partial(
             simulate, p, regulators["speed"], regulators["course"], delay_steps=delay_steps, substeps=self.substeps,
-            schedule=self.gain_schedule, rate_loop=inner, watched=self._tuned,
+            schedule=self.gain_schedule, rate_loop=inner, watched=self.tuned,
         )  # fmt: skip
         runs = simulated(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
         figures = self._figures(runs, p, regulators, inner, speed, target, delay_steps / self.substeps)
         if manoeuvre.noise is not None:
             quiet = simulated(manoeuvre=replace(manoeuvre, noise=None), trace=True)
-            figures["noise_command"] = noise_command(runs, quiet, self._tuned[0])
+            figures["noise_command"] = noise_command(runs, quiet, self.tuned[0])
         names, columns = list(figures), [values.tolist() for values in figures.values()]
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
@@ -333,7 +347,8 @@ class TrackedCarrier:
             answers.append((cast(RefinedOutputs, outputs), self._arrays(runs, i, arrays)))
         return answers
 
-    def _pid(self, rows: Sequence[Mapping[str, float]]) -> PID:
+    def pid_of(self, rows: Sequence[Mapping[str, float]]) -> PID:
+        """The regulators of settings of one loop."""
         return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
 
     def _figures(
@@ -342,8 +357,8 @@ class TrackedCarrier:
     ) -> dict[str, Vector]:  # fmt: skip
         """All outputs by name (n,), `rise` inf where there is none."""
         found: dict[str, Vector] = {}
-        first = self._tuned[0]
-        for loop in self._tuned:
+        first = self.tuned[0]
+        for loop in self.tuned:
             quality = runs.quality[loop]
             at = speed if loop == "course" else target
             linear = self._measures(loop, p, regulators[loop], inner, at, delay)
@@ -379,6 +394,12 @@ class TrackedCarrier:
             for name in ARRAYS
             if name in wanted
         }
+
+
+def _mistake(error: InvalidDesign) -> InvalidSetting:
+    """A refusal that begins with the name of a value."""
+    name, _, message = str(error).partition(": ")
+    return InvalidSetting(name, message)
 
 
 def _check_speeds(scene: _Scene, terrain: str) -> None:

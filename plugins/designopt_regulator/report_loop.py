@@ -21,6 +21,7 @@ from designopt.report.section import Figure, Section, Table
 from designopt.run.result import Result
 from designopt_regulator import vehicle
 from designopt_regulator.carrier import TrackedCarrier
+from designopt_regulator.carrier_cascade import cascade_measures
 from designopt_regulator.continuous import Loop
 from designopt_regulator.linear_loop import LinearLoop
 from designopt_regulator.loop import frequency_response, measures
@@ -68,18 +69,18 @@ def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str,
 
 
 def _names(model: Regulated) -> tuple[str, ...]:
-    return model._tuned if isinstance(model, TrackedCarrier) else ("loop",)
+    return model.tuned if isinstance(model, TrackedCarrier) else ("loop",)
 
 
 def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
-    scene, settings = model._scene(scenario), model._settings(design)
+    scene, settings = model.scene_in(scenario), model.settings_of(design)
     if isinstance(scene, InvalidDesign):
         raise scene
     p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
     delay = scene.delay_steps / model.substeps
     seen: dict[str, SeenLoop] = {}
-    for loop in model._tuned:
-        regulator = model._pid([settings[loop]])
+    for loop in model.tuned:
+        regulator, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
             plant = vehicle.speed_loop(p, np.array([scene.target_speed]))
         else:
@@ -87,7 +88,9 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
             if model.gain_schedule is not None:
                 factor = model.gain_schedule.factor(np.array([scene.speed]))
                 regulator = replace(regulator, kp=regulator.kp * factor)
-        seen[loop] = _sampled(*plant, delay, regulator)
+            if inner := settings[loop]["rate_gain"]:
+                regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["greatest_rate"])
+        seen[loop] = _sampled(*plant, delay, regulator, inner)
     return seen
 
 
@@ -106,9 +109,19 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
     return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])))
 
 
-def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID) -> SeenLoop:
+def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
+    """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
     T = regulator.sample_time
-    found = measures(A, B, C, delay, regulator, T)
+    if inner:
+        found = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
+    else:
+        found = measures(A, B, C, delay, regulator, T)
+    rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
+
+    def response(w: Vector) -> NDArray[np.complex128]:
+        L = frequency_response(A, B, C, delay, regulator, T, w)[0]
+        return np.asarray(L + frequency_response(A, B, rate, delay, gain, T, w)[0]) if inner else L
+
     radius = float(found.spectral_radius[0])
     if not found.stable[0]:
         return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
@@ -117,7 +130,7 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID) -> S
     return SeenLoop(
         "",
         margins,
-        lambda w: frequency_response(A, B, C, delay, regulator, T, w)[0],
+        response,
         (min(0.01, 1e-4 * highest), highest),
         radius,
         float(found.noise_gain[0]),
