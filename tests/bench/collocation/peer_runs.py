@@ -48,7 +48,7 @@ class PeerRun:
 
     def __str__(self) -> str:
         return (
-            f"{self.peer + ' ' + self.variant:<26}N={self.intervals:<4}{self.objective:>14.8f}{self.iterations:>5} it."
+            f"{self.peer + ' ' + self.variant:<29}N={self.intervals:<4}{self.objective:>14.8f}{self.iterations:>5} it."
             f"  build {self.build_seconds:7.3f}  first {self.first_seconds:7.3f}"
             f"  repeat {self.repeat_seconds:7.4f} s ({self.repeat_cpu_seconds:.4f} s of the processor)"
         )

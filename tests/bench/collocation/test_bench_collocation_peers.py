@@ -28,6 +28,7 @@ AT_50 = [
     ("rockit", "radau_3", CONVERGED, 3e-5),
     ("rockit", "radau_4", CONVERGED, 3e-5),
     ("rockit", "rk4", CONVERGED, 3e-4),
+    ("rockit", "legendre_3_quadratic", CONVERGED, 1e-6),
 ]
 
 

@@ -1,8 +1,9 @@
 """The cart-pole by rockit: ``python rockit_cart_pole.py N REPEATS [VARIANT]``.
 
-The control is linear in each interval; CasADi's functions are expanded to scalar operations, which is the fastest of
-rockit's ways. Variants: Gauss-Legendre collocation of degree 2 (order 4), Radau collocation of degree 3 (order 5) and
-4 (rockit's default degree, order 7), multiple shooting with one step of the fourth-order Runge-Kutta method.
+CasADi's functions are expanded to scalar operations, which is the fastest of rockit's ways. Variants: Gauss-Legendre
+collocation of degree 2 (order 4), Radau collocation of degree 3 (order 5) and 4 (rockit's default degree, order 7),
+multiple shooting with one step of the fourth-order Runge-Kutta method, all with a control linear in the interval; and
+Gauss-Legendre collocation of degree 3 (order 6) with a quadratic control, accurate on coarse meshes.
 """
 
 import time
@@ -18,15 +19,16 @@ METHODS = {
     "radau_3": lambda n: rockit.DirectCollocation(N=n, degree=3),
     "radau_4": lambda n: rockit.DirectCollocation(N=n, degree=4),
     "rk4": lambda n: rockit.MultipleShooting(N=n, intg="rk"),
+    "legendre_3_quadratic": lambda n: rockit.DirectCollocation(N=n, degree=3, scheme="legendre"),
 }
-ORDERS = {"legendre_2": 4, "radau_3": 5, "radau_4": 7, "rk4": 4}
+ORDERS = {"legendre_2": 4, "radau_3": 5, "radau_4": 7, "rk4": 4, "legendre_3_quadratic": 6}
 OPTIONS = {"expand": True, "print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes", "ipopt.tol": 1e-8}
 
 
 def problem(intervals: int, variant: str) -> rockit.Ocp:
     ocp = rockit.Ocp(T=DURATION)
     x = {name: ocp.state() for name in START}
-    u = ocp.control(order=1)
+    u = ocp.control(order=2 if variant.endswith("quadratic") else 1)
     cart, pole = accelerations(x["q2"], x["v2"], u, casadi.sin, casadi.cos)
     for name, rate in {"q1": x["v1"], "q2": x["v2"], "v1": cart, "v2": pole}.items():
         ocp.set_der(x[name], rate)
@@ -53,7 +55,7 @@ if __name__ == "__main__":
         peer="rockit",
         version=version("rockit-meco"),
         variant=variant,
-        scheme="control linear in the interval; transcribed in the first solve",
+        scheme="control of the interval linear or quadratic; transcribed in the first solve",
         order=ORDERS[variant],
         intervals=intervals,
         guess=GUESS,
