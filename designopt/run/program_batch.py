@@ -24,7 +24,8 @@ ARRAYS = ("programs",)
 class ProgramBatch:
     """Programs on their way. `number` is the stage's place (from 0) in the study.
 
-    What is known is not sent again; of a chain that is known in part the rest is, in its order.
+    What is known is not sent again; of a chain that is known in part the rest is, in its order. A chain in which a
+    solution was lost is sent again as a whole.
     """
 
     def __init__(
@@ -45,8 +46,12 @@ class ProgramBatch:
         ledger.add_slots(len(new))
         self._keys = keys
         self.slots = np.array([ledger.slot_of[key] for key in keys], np.int64)
-        todo = {key: i for i, key in reversed(list(enumerate(keys))) if ledger.status[ledger.slot_of[key]] == PENDING}
-        rows = sorted(todo.values())
+        lost = self._lost()
+        again = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
+        status = ledger.status[self.slots]
+        kept = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may again
+        wanted = [s == PENDING or (bool(k) and c in again) for s, k, c in zip(status, kept, chains, strict=True)]
+        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if wanted[i]}.values())
         self.waiting = len(rows)
         self._whole = Work(
             slots=self.slots[rows],
@@ -58,6 +63,16 @@ class ProgramBatch:
             seeds=tuple(int(seeds[i]) for i in rows),
         )
         self._chains = [chains[i] for i in rows]
+
+    def _lost(self) -> NDArray[np.bool_]:
+        """Which of the known programs have lost the file with their solution: their chains are solved again."""
+        files = self._dispatcher.store.array_files()
+        known = self._dispatcher.ledger.status[self.slots] != PENDING
+        found = np.zeros(len(known), bool)
+        for i in np.flatnonzero(known).tolist():
+            row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
+            found[i] = row is not None and row[0] is not None and row[0] not in files
+        return found
 
     def work(self) -> Iterator[Work]:
         """The chains that have something to be solved."""

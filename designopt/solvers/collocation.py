@@ -93,6 +93,8 @@ class Collocation:
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
     ] = 1e-4
 
+    _known: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)
+
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for what cannot be stated as a program."""
         study, _ = self._points(problem)
@@ -140,10 +142,12 @@ class Collocation:
         return StudyPrograms(study, self.options(), len(points) * self.starts)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
-        """The question, and the points of the sweep (n, d) along their path."""
-        study = study_trajectory(problem, tuple(self.sweep), self.margin)
-        held = sweep.levels(problem, self.sweep)
-        return study, sweep.points(problem, held, study.first(), study.released)
+        """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
+        if self._known is None or self._known[0] is not problem:
+            study = study_trajectory(problem, tuple(self.sweep), self.margin)
+            held = sweep.levels(problem, self.sweep)
+            self._known = problem, study, sweep.points(problem, held, study.first(), study.released)
+        return self._known[1], self._known[2].copy()
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Have all programs solved, then evaluate the best design of each point. Returns how the programs ended."""

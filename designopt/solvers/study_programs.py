@@ -82,7 +82,7 @@ class StudyPrograms:
         if found.success and self._options.refine is not None:
             own = Program(problem, self._options, statement=self._program.statement)
             found = refine(own, found, self._options.refine)
-        return checked(self._program, found) if found.success else found
+        return checked(problem, self._program.statement, found) if found.success else found
 
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
         from designopt.collocation.saving import to_arrays

@@ -48,6 +48,7 @@ class StudyTrajectory:
     released: tuple[str, ...]
     held: tuple[str, ...]
     relations: Mapping[str, Expression]
+    inactive: Mapping[str, float]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ class StudyTrajectory:
         boxes, guess = dict(self.base.parameters), dict(self.base.guess)
         for name, j in self._column.items():
             if not active[j]:
-                boxes[name] = self._own_number(name)
+                boxes[name] = self.inactive[name]
                 continue
             value = float(in_model_unit(self._parameter[name], shown_value(self._parameter[name], float(x[j]))))
             if name in self.held:
@@ -86,14 +87,6 @@ class StudyTrajectory:
             if relation.names & idle:
                 constraints[name] = replace(constraints[name], low=-math.inf, high=math.inf)
         return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
-
-    def _own_number(self, name: str) -> float:
-        return self._inactive[name]
-
-    @cached_property
-    def _inactive(self) -> dict[str, float]:
-        own = _of_scenario(self.problem, self.problem.scenarios[0]).parameters
-        return {p.name: float(own[p.name]) for p in self.problem.space.conditional}  # type: ignore[arg-type]
 
     def first(self) -> Matrix:
         """The design (d,) at which programs begin: the model's guess, else the middle of the space."""
@@ -121,8 +114,11 @@ def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float =
     state, and says what to do instead.
     """
     _check_symbolic(problem)
+    from designopt.collocation.problem import ends
+
     objective = _single(problem)
-    parts = [_of_scenario(problem, scenario) for scenario in problem.scenarios]
+    model = problem.model.build()
+    parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
     _check_parameters(problem, parts[0])
     for relation in problem.space.relations:
         if relation.root.kind == "==":
@@ -136,7 +132,8 @@ def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float =
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
     rest = [p.name for p in problem.space.free if p.name not in reals]
     relations = {_relation_name(r): r for r in problem.space.relations}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations)
+    inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive)
 
 
 class _Merged:
@@ -323,11 +320,11 @@ def _related(problem: Problem, relation: Expression) -> Any:
 # ------------------------------------------------------------------------------------------------------------ checks
 
 
-def _of_scenario(problem: Problem, scenario: Scenario) -> TrajectoryProblem:
+def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
     from designopt.collocation.problem import ProblemError
 
     try:
-        made: TrajectoryProblem = problem.model.build().trajectory_problem(dict(scenario.values))
+        made: TrajectoryProblem = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:
         raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
     return made

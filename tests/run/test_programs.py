@@ -153,17 +153,19 @@ def test_validation_scenarios_that_come_later_change_no_program(tmp_path):
     assert optima(result) == expected()
 
 
-def test_arrays_of_the_front_are_kept_beside_those_of_programs(tmp_path):
-    given = study(execution={"arrays": {}})
-    result = run_study(given, tmp_path / "s")
-    files = sorted((tmp_path / "s" / "arrays").glob("*/*"))
-    assert len(files) == len(VALUES)
-    again = run_study(given, tmp_path / "s", resume=True)
-    assert sorted((tmp_path / "s" / "arrays").glob("*/*")) == files
-    files[0].unlink()
+def test_a_solution_that_was_lost_is_computed_again_with_its_chain(tmp_path):
+    log = tmp_path / "log"
+    result = run_study(study(log=str(log)), tmp_path / "s")
+    before, records = dump(result), result.programs()
+    (tmp_path / "s" / records[4].reference).unlink()
     with pytest.raises(StoreError, match="is missing"):
-        _ = [record.arrays for record in again.programs()]
-    assert result.counts == again.counts
+        _ = records[4].arrays
+    log.unlink()
+    again = run_study(study(log=str(log)), tmp_path / "s", resume=True)
+    assert log.read_text().split() == ["-1", "0", "-0.5", "0", "-0.25", "0"]
+    assert dump(again) == before
+    assert again.programs()[4].arrays["course"].tolist() == [expected()[4]] * 3
+    assert [e for e in again.events if e["kind"] == "nondeterministic_model"] == []
 
 
 def test_a_run_killed_on_the_way_and_resumed_equals_the_uninterrupted_one(tmp_path):
