@@ -47,7 +47,7 @@ def operation(node: Any) -> str:
 
 def quoted(node: Any) -> str:
     """A part as text, empty if it is long."""
-    text = str(node)
+    text = str(node).replace("{0}", "")  # what CasADi adds to calls of tables
     return text if len(text) <= QUOTED and "@" not in text else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,10 @@ from designopt.collocation.explain import Constraints, Explanation, explained
 from designopt.collocation.guess import Guess
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.status import Status
+
+if TYPE_CHECKING:
+    from designopt.collocation.problem import TrajectoryProblem
+    from designopt.collocation.resimulate import Resimulation
 
 Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
@@ -226,6 +230,16 @@ class Solution:
     def dJ_dq(self) -> Mapping[str, float]:
         """`data_sensitivity` under the name of the literature."""
         return self.data_sensitivity
+
+    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+        """Values by name at `times` (n,) of the only phase. Raises `ValueError` for other times, or several phases."""
+        return self.phase.interpolate(times)
+
+    def resimulate(self, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+        """The motions of `problem`, by phase, that the controls of this result cause, and how far they are from it."""
+        from designopt.collocation.resimulate import resimulate
+
+        return {phase.name: resimulate(phase, self.phases[phase.name], self.parameters) for phase in problem.phases}
 
     def explain(self) -> Explanation:
         """What is violated at the last iterate: which constraint, where, by how much, with the values there."""

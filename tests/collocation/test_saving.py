@@ -126,14 +126,18 @@ def test_meshes_of_unequal_intervals_and_degrees_are_kept(tmp_path):
     assert_equal(found, Solution.load(tmp_path / "result.npz"))
 
 
-def test_a_loaded_result_interpolates_explains_and_is_a_guess(tmp_path):
+def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path):
     found = SOLUTIONS["hermite_simpson"]()
     found.save(tmp_path / "result.npz")
     loaded = Solution.load(tmp_path / "result.npz")
 
     times = np.linspace(0.0, 2.0, 77)
     for name, course in found.phase.interpolate(times).items():
-        assert loaded.phase.interpolate(times)[name] == pytest.approx(course, abs=0.0)
+        assert loaded.interpolate(times)[name] == pytest.approx(course, abs=0.0)
+    assert (
+        loaded.resimulate(problems.cart_pole())["motion"].error
+        == found.resimulate(problems.cart_pole())["motion"].error
+    )
     assert str(loaded.explain()) == str(found.explain())
     assert loaded.phase.saturation == found.phase.saturation
     program = Program(problems.cart_pole(), Options(intervals=10))
