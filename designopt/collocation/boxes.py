@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.check import known
 from designopt.collocation.layout import Layout
 from designopt.collocation.problem import Box, Phase, ProblemError, Signal, TrajectoryProblem, ends
 from designopt.collocation.transcription import Block, Statement
@@ -31,13 +32,19 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
 
     Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
     """
+    _check_same(statement.problem, problem)
     low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
     parameters = []
     for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
         point = statement.points[i]
         system = phase.system
         unknowns = point.form.unknowns if point.form else ()
-        _check_names(phase, point.names)
+        for side, boxes_given, names in (
+            ("bounds", phase.bounds, point.names),
+            ("initial", phase.initial, point.names[: point.nx]),
+            ("final", phase.final, point.names[: point.nx]),
+        ):
+            known(f"{phase.name}: {side}", boxes_given, names, "variable" if side == "bounds" else "state")
         for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
             box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
             where = place.states[:, j] if j < point.nx else place.point[:, j]
@@ -47,7 +54,9 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
                     a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
                     a, b = max(a, box[0]), min(b, box[1])
                     if a > b:
-                        text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state"
+                        text = (
+                            f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state: change one"
+                        )
                         raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
                     low[place.states[slot, j]], high[place.states[slot, j]] = a, b
         fixed = []
@@ -55,23 +64,26 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
             if given_time is None:
                 continue
             a, b = _box(f"{phase.name}: {name}", given_time)
-            if not (math.isfinite(a) or index >= 0):
-                raise ProblemError("bad_bounds", f"{phase.name}: {name}", "is not finite")
             if index >= 0:
                 low[index], high[index] = a, b
+            elif a < b:
+                text = "was one number when the program was built: give one, or build it anew"
+                raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)
+            elif not math.isfinite(a):
+                raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
             else:
                 fixed.append(a)
-        if place.t0 < 0 and place.tf < 0 and not fixed[0] < fixed[1]:
-            raise ProblemError("bad_bounds", f"{phase.name}: tf", f"{fixed[1]:g} is not after t0 = {fixed[0]:g}")
+        begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
+        if not begin[0] < ends(phase.tf)[1]:
+            text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase takes some time"
+            raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
         fractions = place.mesh.fractions[place.mesh.first :]
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
     variables = {v.name: v for v in problem.variables}
-    if unknown := sorted(set(problem.parameters) - set(variables)):
-        text = f"no system has this parameter; there are {', '.join(variables) or 'none'}"
-        raise ProblemError("bad_bounds", f"parameters.{unknown[0]}", text)
+    known("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
         box_given = problem.parameters.get(name, (variables[name].low, variables[name].high))
         low[index], high[index] = _box(f"parameters.{name}", box_given)
@@ -99,38 +111,41 @@ def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[
 def _box(where: str, given: Box) -> tuple[float, float]:
     low, high = ends(given)
     if math.isnan(low) or math.isnan(high):
-        raise ProblemError("bad_bounds", where, "is not a number")
+        raise ProblemError("bad_bounds", where, f"is {given}: give numbers, infinite ones where there is no limit")
     if low > high or low == math.inf or high == -math.inf:
-        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}")
+        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: exchange or widen them")
     return low, high
 
 
-def _check_names(phase: Phase, names: list[str]) -> None:
-    states = [v.name for v in phase.system.states]
-    for side, given, known in (
-        ("bounds", phase.bounds, names),
-        ("initial", phase.initial, states),
-        ("final", phase.final, states),
-    ):
-        if unknown := sorted(set(given) - set(known)):
-            text = f"there is no such variable; there are {', '.join(known)}"
-            raise ProblemError("bad_bounds", f"{phase.name}: {side}.{unknown[0]}", text)
+def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
+    """A variant has the phases, constraints and integrals of the problem that the program was built for."""
+    pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
+    pairs.append(("constraints", list(stated.constraints), list(problem.constraints)))
+    for a, b in zip(stated.phases, problem.phases, strict=False):
+        pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
+        pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
+        pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
+    for where, before, now in pairs:
+        if before != now:
+            text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
+            raise ProblemError("bad_statement", where, f"{text}: build it anew")
 
 
 def _number(phase: Phase, name: str) -> float:
-    value = phase.data[name]
+    where = f"{phase.name}: data.{name}"
+    value = phase.data.get(name, math.nan)
     if isinstance(value, Signal):
-        raise ProblemError("bad_bounds", f"{phase.name}: data.{name}", "was a number when the program was built")
+        raise ProblemError("bad_bounds", where, "was a number when the program was built: build it anew")
     if not math.isfinite(value):
-        raise ProblemError("bad_bounds", f"{phase.name}: data.{name}", f"is {value}")
+        raise ProblemError("bad_bounds", where, f"is {value}: give a finite number")
     return float(value)
 
 
 def _sampled(phase: Phase, name: str, fractions: Vector, times: Vector | None) -> Vector:
-    signal = phase.data[name]
+    signal = phase.data.get(name)
     where = f"{phase.name}: data.{name}"
     if not isinstance(signal, Signal):
-        raise ProblemError("bad_bounds", where, "was a signal when the program was built")
+        raise ProblemError("bad_bounds", where, "was a signal when the program was built: build it anew")
     if not signal.of_duration and times is None:
         raise ProblemError("bad_bounds", where, "a phase with free ends needs a signal over its duration, 0 to 1")
     try:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.entries import stretch
 from designopt.collocation.layout import Layout
 from designopt.collocation.points import Point, column, stated
-from designopt.collocation.problem import Ends, PhaseEnds, Symbols, TrajectoryProblem
+from designopt.collocation.problem import Ends, Named, PhaseEnds, Symbols, TrajectoryProblem
 
 if TYPE_CHECKING:
     import casadi as ca
@@ -57,15 +57,18 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
             column(list(x0.values())), column(list(xf.values())), t0, tf, column(list(integral.values())),
             column(list(constant.values())),
         ))  # fmt: skip
-        named[phase.name] = PhaseEnds(Symbols(x0, t0), Symbols(xf, tf), t0, tf, integral, constant)
-    e = Ends(named, parameters)
-    figures = {n: ca.SX(stated(f"terms.{n}", f, e)) for n, f in problem.terms.items()}
-    figures.update({n: ca.SX(stated(f"figures.{n}", f, e)) for n, f in problem.figures.items()})
+        named[phase.name] = PhaseEnds(
+            Symbols(x0, t0, "state"), Symbols(xf, tf, "state"), t0, tf, Named(integral, "integral"),
+            Named(constant, "data entry that is a number"),
+        )  # fmt: skip
+    e = Ends(Named(named, "phase"), Named(parameters, "parameter"))
+    figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
+    figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
     return EndSymbols(
         tuple(phases),
         column(list(parameters.values())),
-        ca.SX(stated("cost", problem.cost, e)),
-        tuple(ca.densify(ca.SX(stated(f"constraints.{n}", c.value, e))) for n, c in problem.constraints.items()),
+        stated("cost", problem.cost, e, scalar=True),
+        tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items()),
         figures,
     )
 

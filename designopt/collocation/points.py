@@ -6,7 +6,7 @@ Derivatives are taken here and nowhere else: the defects of every scheme are lin
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import casadi as ca
 
 Indices = NDArray[np.int64]
+
+#: The way out for models that are known by their numbers only.
+OPAQUE = "state it in expressions of CasADi, tables as its splines, or use a solver that evaluates the model"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ class Point:
         self.signal_names = [n for n in (v.name for v in system.data) if isinstance(phase.data[n], Signal)]
         self.constant_names = [v.name for v in system.data if v.name not in self.signal_names]
 
-        symbols = {n: ca.SX.sym(n) for n in [*self.names, *self.parameter_names]}
+        symbols: dict[str, Any] = {n: ca.SX.sym(n) for n in [*self.names, *self.parameter_names]}
         data = {v.name: ca.SX.sym(v.name) for v in system.data}
         times = [ca.SX.sym("t0"), ca.SX.sym("tf")]
         self.w = ca.vertcat(*(symbols[n] for n in self.names))
@@ -84,20 +87,27 @@ class Point:
         arguments = (x, u, z, p, q, t)
         outputs = {}
         if system.output is not None:
-            y = system.output(*arguments)
+            y = _called(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
+            _check_outputs(phase, outputs, {**symbols, **data})
         self.symbols = Symbols({**symbols, **data, **outputs}, t)
-        rates = system.rhs(*arguments) if form is None else form.rates(x, s, u, z, p, q, t)
-        residuals = ca.SX(0, 1) if form is None else form.residual(x, s, u, z, p, q, t)
-        algebraic = ca.SX(0, 1) if system.algebraic_residual is None else system.algebraic_residual(*arguments)
+        empty = ca.SX(0, 1)
+        if form is None:
+            rates, residuals = _called(phase, "rhs", system.rhs, arguments), empty
+        else:
+            full = (x, s, u, z, p, q, t)
+            rates = _called(phase, "rates", form.rates, full)
+            residuals = _called(phase, "residual", form.residual, full)
+        equations = system.algebraic_residual
+        algebraic = empty if equations is None else _called(phase, "algebraic_residual", equations, arguments)
         self.path_sizes: list[int] = []
         path = []
         for name, constraint in phase.path.items():
-            value = ca.densify(ca.SX(stated(f"path.{name}", constraint.value, self.symbols)))
+            value = stated(f"{phase.name}: path.{name}", constraint.value, self.symbols)
             self.path_sizes.append(value.numel())
             path.append(value)
         self.integrands = [
-            duration * ca.SX(stated(f"integrals.{name}", integral.value, self.symbols))
+            duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
         ]
         self.rates = duration * rates
@@ -159,11 +169,19 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
     rows, which = point.equations(integrals)
     cost = point.running_cost(weights)
     variables = ca.vertcat(point.w, point.theta)
-    jacobian = ca.jacobian(rows, variables)
-    gradient = ca.jacobian(cost, variables)
     multipliers, of_cost = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
     lagrangian = ca.dot(multipliers, rows) + of_cost * cost
-    hessian = ca.triu(ca.hessian(lagrangian, variables)[0])
+    jacobian: Any
+    gradient: Any
+    hessian: Any
+    try:
+        jacobian, gradient = ca.jacobian(rows, variables), ca.jacobian(cost, variables)
+        hessian = ca.triu(ca.hessian(lagrangian, variables)[0])
+    except RuntimeError as error:
+        text = f"it has functions without derivatives ({_last_line(error)}): {OPAQUE}"
+        raise ProblemError(
+            "model_not_symbolic", f"{point.phase.name}: system {point.phase.system.name}", text
+        ) from error
     J, G, H = jacobian.sparsity(), gradient.sparsity(), hessian.sparsity()
 
     def function(name: str, arguments: list[Any], result: Any) -> Any:
@@ -188,12 +206,69 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
     )
 
 
-def stated(where: str, value: Callable[[Any], Any], symbols: Any) -> Any:
-    """What a user's function gives; its mistakes are told with the name of the field."""
+def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
+    """The column (SX) that a user's function gives, one number with `scalar`; mistakes are told with the field."""
+    import casadi as ca
+
     try:
-        return value(symbols)
-    except KeyError as error:
+        found = value(symbols)
+    except ProblemError:
+        raise
+    except (KeyError, AttributeError) as error:
         raise ProblemError("bad_statement", where, str(error.args[0])) from error
+    except Exception as error:
+        text = f"gives no expression ({_last_line(error)}): use operations and functions of CasADi, as ca.sin"
+        raise ProblemError("model_not_symbolic", where, text) from error
+    try:
+        column = ca.densify(ca.SX(found))
+    except NotImplementedError as error:
+        text = f"gives {type(found).__name__}, not an expression: return one"
+        raise ProblemError("bad_statement", where, text) from error
+    if scalar and column.numel() != 1:
+        text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each by itself"
+        raise ProblemError("bad_statement", where, text)
+    if _has_nan(column):
+        text = (
+            "is not a number (NaN) whatever the variables are: functions of Python's math take numbers only, use ca.sin"
+        )
+        raise ProblemError("model_not_symbolic", where, text)
+    if column.size2() != 1 or not column.numel():
+        text = f"gives {column.size1()} x {column.size2()} numbers, not a column: use ca.vertcat(...)"
+        raise ProblemError("bad_statement", where, text)
+    return column
+
+
+def _check_outputs(phase: Phase, outputs: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """An output may repeat a variable, but not mean something else by its name."""
+    import casadi as ca
+
+    for name in outputs:
+        if name in others and not ca.is_equal(outputs[name], others[name], 2):
+            text = f"'{name}' is the name of an output and of another variable: rename one of them"
+            raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
+
+
+def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
+    """An expression of the system. Raises `ProblemError` (model_not_symbolic) for a function that has none."""
+    try:
+        return function(*arguments)
+    except RuntimeError as error:
+        text = f"its function '{label}' has no symbolic form ({_last_line(error)}): {OPAQUE}"
+        raise ProblemError("model_not_symbolic", f"{phase.name}: system {phase.system.name}", text) from error
+
+
+def _has_nan(column: Any) -> bool:
+    """Whether a constant in an expression is NaN, which is what a symbol becomes as a number of Python."""
+    import casadi as ca
+
+    made = ca.Function("stated", ca.symvar(column), [column])
+    constants = (k for k in range(made.n_instructions()) if made.instruction_id(k) == ca.OP_CONST)
+    return any(np.isnan(made.instruction_constant(k)) for k in constants)
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
 
 
 def _nonzeros(matrix: Any) -> Any:

@@ -30,24 +30,32 @@ class ProblemError(ValueError):
         self.where = where
 
 
-class Symbols(Mapping[str, Any]):
-    """Named scalar expressions of a point in time; `time` is its own (s)."""
+class Named(Mapping[str, Any]):
+    """Entries by name; a name that is not there is told together with those that are."""
 
-    def __init__(self, named: Mapping[str, Any], time: Any) -> None:
-        self._named = named
-        self.time = time
+    def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
+        self._named, self._what = named, what
 
     def __getitem__(self, name: str) -> Any:
         try:
             return self._named[name]
         except KeyError:
-            raise KeyError(f"there is no '{name}'; there are {', '.join(self._named)}") from None
+            there = ", ".join(self._named) or "none"
+            raise KeyError(f"there is no {self._what} '{name}'; there are {there}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._named)
 
     def __len__(self) -> int:
         return len(self._named)
+
+
+class Symbols(Named):
+    """Named scalar expressions of a point in time; `time` is its own (s)."""
+
+    def __init__(self, named: Mapping[str, Any], time: Any, what: str = "variable") -> None:
+        super().__init__(named, what)
+        self.time = time
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,10 @@ class Ends:
         return self.parameters[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or len(self.phase) != 1:
-            raise AttributeError(f"several phases: say e.phase[...].{name}")
-        return getattr(next(iter(self.phase.values())), name)
+        phases = self.__dict__.get("phase", {})
+        if name.startswith("_") or len(phases) != 1:
+            raise AttributeError(f"there are several phases: say which, e.phase[...].{name}")
+        return getattr(next(iter(phases.values())), name)
 
 
 @dataclass(frozen=True)
@@ -166,6 +175,10 @@ class Phase:
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
+class Continued(float):
+    """A time that is not given but the number at which the phase before ends."""
+
+
 @dataclass(frozen=True)
 class TrajectoryProblem:
     """Minimise `cost` over the trajectories of all phases and the parameters.
@@ -173,7 +186,8 @@ class TrajectoryProblem:
     `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost that are to be shown, `figures`
     whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
     that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
-    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone.
+    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone. Phases
+    whose ranges of times overlap get a constraint "duration of <name>", which keeps them from running backwards.
     """
 
     phases: Sequence[Phase]
@@ -187,14 +201,23 @@ class TrajectoryProblem:
 
     def __post_init__(self) -> None:
         phases: list[Phase] = []
+        begins: list[tuple[float, float]] = []
         for phase in self.phases:
-            if phase.t0 is None:  # the end of the phase before, which may be a number
+            if phase.t0 is None or isinstance(phase.t0, Continued):
                 if not phases:
-                    raise ProblemError("bad_bounds", f"phase {phase.name}", "there is no phase before it: give t0")
+                    raise ProblemError("bad_bounds", f"{phase.name}: t0", "there is no phase before it: give a number")
                 before = ends(phases[-1].tf)
-                phase = replace(phase, t0=None if before[0] < before[1] else before[0])
+                phase = replace(phase, t0=None if before[0] < before[1] else Continued(before[0]))
             phases.append(phase)
+            begins.append(ends(phases[-2].tf if phase.t0 is None else phase.t0))
         object.__setattr__(self, "phases", tuple(phases))
+        # what might run backwards is kept from it
+        later = {
+            f"duration of {phase.name}": Constraint(_duration(phase.name), 0.0, unit="s")
+            for phase, begin in zip(phases, begins, strict=True)
+            if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
+        }
+        object.__setattr__(self, "constraints", {**self.constraints, **later})
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -214,12 +237,20 @@ def ends(box: Box) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _duration(phase: str) -> Callable[[Ends], Any]:
+    return lambda e: e.phase[phase].duration
+
+
 def periodic(
     names: Sequence[str], *, mirror: Mapping[str, str] | None = None, signs: Mapping[str, float] | None = None,
     offsets: Mapping[str, float] | None = None,
 ) -> Constraint:  # fmt: skip
     """A motion of one phase that begins as it ends: final[name] = sign * initial[mirror of name] + offset."""
     mirror, signs, offsets = mirror or {}, signs or {}, offsets or {}
+    for label, given in (("mirror", mirror), ("signs", signs), ("offsets", offsets)):
+        if unknown := sorted(set(given) - set(names)):
+            text = f"it is not among the periodic states {', '.join(names)}: name it there or leave it out here"
+            raise ProblemError("bad_statement", f"periodic: {label}.{unknown[0]}", text)
 
     def value(e: Ends) -> Any:
         import casadi as ca

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.layout import Layout
+from designopt.collocation.problem import ProblemError
 from designopt.collocation.transcription import Statement
 
 Vector = NDArray[np.float64]
@@ -46,7 +47,8 @@ def scales(
         one = np.array([index])
         _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
     if unknown := sorted(set(given) - named):
-        raise ValueError(f"scales: there is no variable '{unknown[0]}'; there are {', '.join(sorted(named))}")
+        text = f"there is no such variable; there are {', '.join(sorted(named))}"
+        raise ProblemError("bad_bounds", f"scales.{unknown[0]}", text)
     return scale, shift
 
 

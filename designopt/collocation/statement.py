@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from designopt.collocation.check import check
 from designopt.collocation.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.points import Point, PointFunctions, point_functions
 from designopt.collocation.problem import TrajectoryProblem
@@ -21,7 +22,11 @@ class Statement:
 
 
 def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
-    """Form all expressions of `problem` and their derivatives; the residual form where the system has one."""
+    """Form all expressions of `problem` and their derivatives; the residual form where the system has one.
+
+    Raises `ProblemError` for statements that make no sense or have no symbolic form.
+    """
+    check(problem)
     points = tuple(Point(phase, residual=residual) for phase in problem.phases)
     ends = end_symbols(problem, points)
     direct = linear_integrals(problem, ends)

@@ -315,6 +315,21 @@ def test_algebraic_variables_follow_their_equations():
     np.testing.assert_allclose((z + z**3)[1:], u[1:], atol=1e-7)
 
 
+def test_a_table_of_the_model_is_a_spline_with_exact_derivatives():
+    grid = np.linspace(-1.0, 3.0, 81)
+    table = ca.interpolant("pull", "bspline", [grid.tolist()], np.sin(grid).tolist())
+
+    def pulled(force):
+        mass = problems.system("pulled", {"x": lambda s: s["v"], "v": lambda s: s["u"] - force(s["x"])}, ["u"])
+        phase = Phase(mass, tf=1.0, initial=REST, final={"x": 1.0, "v": 0.0}, integrals=EFFORT)
+        return solved(TrajectoryProblem([phase], effort), intervals=20)
+
+    smooth, tabulated = pulled(ca.sin), pulled(table)
+
+    assert tabulated.iterations <= smooth.iterations + 1  # a Hessian without the table would need many more
+    assert tabulated.objective == pytest.approx(smooth.objective, rel=1e-7)  # the error of a cubic spline, (h / 2)^4
+
+
 def test_numbers_change_without_a_new_program():
     at = np.linspace(0.0, 1.0, 12)
     first = tracking(Signal(at, course(at), of_duration=True), (0.5, 5.0))

@@ -1,0 +1,412 @@
+"""Mistakes in a statement are told before anything is solved: what is wrong, where, and how to mend it."""
+
+import math
+from dataclasses import replace
+
+import benchmark_problems as problems
+import casadi as ca
+import numpy as np
+import pytest
+
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Options,
+    Phase,
+    ProblemError,
+    Program,
+    Signal,
+    TrajectoryProblem,
+    periodic,
+)
+from designopt.dynamics.system import System, Variable
+
+BLOCK = problems.block_move()
+PHASE = BLOCK.phases[0]
+
+
+def with_phase(**changes):
+    return replace(BLOCK, phases=[replace(PHASE, **changes)])
+
+
+def refusal(problem, **options):
+    """The status and the text with which `problem` is refused."""
+    with pytest.raises(ProblemError) as raised:
+        Program(problem(), Options(**options))
+    return raised.value.status, str(raised.value)
+
+
+def system(**changes):
+    """x' = u k + d + z with one variable of each kind."""
+    names = {"x": "x", "u": "u", "z": "z", "k": "k", "d": "d", "y": "y", **changes}
+    x, u, z, k, d = (ca.SX.sym(n) for n in "xuzkd")
+    return System.from_expressions(
+        "plant",
+        states=[(Variable(names["x"], "m"), x, u * k + d + z)],
+        controls=[(Variable(names["u"], "N"), u)],
+        algebraic=[(Variable(names["z"], "N"), z, z - x)],
+        parameters=[(Variable(names["k"], "1"), k)],
+        data=[(Variable(names["d"], "N"), d)],
+        outputs=[(Variable(names["y"], "m"), x + u)],
+    )
+
+
+def of(made, **changes):
+    phase = Phase(made, **{"tf": 1.0, "data": {"d": 0.0}, **changes})
+    return TrajectoryProblem([phase], lambda e: e.final[made.states[0].name])
+
+
+NAMES = {
+    "in an integral": (
+        lambda: with_phase(integrals={"effort": Integral(lambda v: v["force"] ** 2)}),
+        "motion: integrals.effort: there is no variable 'force'; there are x, v, u",
+    ),
+    "in a path constraint": (
+        lambda: with_phase(path={"speed": Constraint(lambda v: v["velocity"])}),
+        "motion: path.speed: there is no variable 'velocity'; there are x, v, u",
+    ),
+    "of an integral": (
+        lambda: replace(BLOCK, cost=lambda e: e.integral["work"]),
+        "cost: there is no integral 'work'; there are effort",
+    ),
+    "of a state at an end": (
+        lambda: replace(BLOCK, cost=lambda e: e.final["u"]),
+        "cost: there is no state 'u'; there are x, v",
+    ),
+    "of a parameter": (
+        lambda: replace(BLOCK, constraints={"stiff": Constraint(lambda e: e["k"])}),
+        "constraints.stiff: there is no parameter 'k'; there are none",
+    ),
+    "of a phase": (
+        lambda: replace(BLOCK, cost=lambda e: e.phase["flight"].duration),
+        "cost: there is no phase 'flight'; there are motion",
+    ),
+    "of data": (
+        lambda: replace(BLOCK, figures={"g": lambda e: e.data["g"]}),
+        "figures.g: there is no data entry that is a number 'g'; there are none",
+    ),
+    "of an end": (lambda: replace(BLOCK, terms={"end": lambda e: e.last["x"]}), "terms.end: "),
+    "in bounds": (
+        lambda: with_phase(bounds={"w": (0.0, 1.0)}),
+        "motion: bounds.w: there is no such variable; there are x, v, u",
+    ),
+    "in the initial states": (
+        lambda: with_phase(initial={"u": 0.0}),
+        "motion: initial.u: there is no such state; there are x, v",
+    ),
+    "in the final states": (
+        lambda: with_phase(final={"y": 0.0}),
+        "motion: final.y: there is no such state; there are x, v",
+    ),
+    "in the parameters": (
+        lambda: replace(problems.damped_start(), parameters={"k": 1.0}),
+        "parameters.k: there is no such parameter; there are c",
+    ),
+    "in the data": (
+        lambda: with_phase(data={"g": 9.81}),
+        "motion: data.g: there is no such data entry; there are none",
+    ),
+}
+
+
+@pytest.mark.parametrize(("problem", "message"), NAMES.values(), ids=NAMES)
+def test_an_unknown_name_is_told_with_those_that_are_there(problem, message):
+    status, text = refusal(problem)
+
+    assert status in ("bad_statement", "bad_bounds")
+    assert text.startswith(message)
+
+
+def test_unknown_names_of_scales_are_refused():
+    assert "scales.w: there is no such variable; there are u, v, x" in refusal(lambda: BLOCK, scales={"w": 1.0})[1]
+
+
+def test_ends_of_several_phases_need_the_name_of_the_phase():
+    first, second = replace(PHASE, name="a"), replace(PHASE, name="b")
+
+    _, text = refusal(lambda: replace(BLOCK, phases=[first, second]))
+
+    assert text == "cost: there are several phases: say which, e.phase[...].integral"
+
+
+SHAPES = {
+    "cost": (lambda: replace(BLOCK, cost=lambda e: ca.vertcat(e.tf, e.t0)), "cost: gives 2 x 1 numbers, not one"),
+    "integral": (
+        lambda: with_phase(integrals={"effort": Integral(lambda v: ca.vertcat(v["x"], v["v"]))}),
+        "motion: integrals.effort: gives 2 x 1 numbers, not one",
+    ),
+    "figure": (
+        lambda: replace(BLOCK, figures={"f": lambda e: ca.SX(0, 1)}),
+        "figures.f: gives 0 x 1 numbers, not one",
+    ),
+    "row": (
+        lambda: with_phase(path={"c": Constraint(lambda v: ca.horzcat(v["x"], v["v"]))}),
+        "motion: path.c: gives 1 x 2 numbers, not a column: use ca.vertcat",
+    ),
+    "nothing": (
+        lambda: replace(BLOCK, constraints={"c": Constraint(lambda e: ca.SX(0, 1))}),
+        "constraints.c: gives 0 x 1 numbers, not a column",
+    ),
+    "None": (lambda: replace(BLOCK, cost=lambda e: None), "cost: gives NoneType, not an expression: return one"),
+    "text": (lambda: replace(BLOCK, cost=lambda e: "effort"), "cost: gives str, not an expression"),
+}
+
+
+@pytest.mark.parametrize(("problem", "message"), SHAPES.values(), ids=SHAPES)
+def test_a_function_of_the_wrong_shape_is_refused(problem, message):
+    status, text = refusal(problem)
+
+    assert status == "bad_statement"
+    assert text.startswith(message)
+
+
+PYTHON = {
+    "math": (lambda v: math.sin(v["x"]), "is not a number (NaN) whatever the variables are"),
+    "math within": (lambda v: v["v"] * (1.0 + math.exp(v["x"])), "is not a number (NaN) whatever the variables are"),
+    "if": (lambda v: v["x"] if v["x"] > 0 else 0.0, "gives no expression ("),
+    "complex": (lambda v: v["x"] + 1j, "gives no expression ("),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), PYTHON.values(), ids=PYTHON)
+def test_a_function_that_takes_numbers_only_is_referred_to_casadi(value, message):
+    status, text = refusal(lambda: with_phase(path={"c": Constraint(value)}))
+
+    assert status == "model_not_symbolic"
+    assert text.startswith(f"motion: path.c: {message}")
+    assert "ca.sin" in text
+
+
+class Measured(ca.Callback):
+    """A function of numbers: nothing is known of it but its values."""
+
+    def __init__(self, like):
+        ca.Callback.__init__(self)
+        self.like = like
+        self.construct("rhs", {})
+
+    def get_n_in(self):
+        return self.like.n_in()
+
+    def get_n_out(self):
+        return 1
+
+    def get_sparsity_in(self, i):
+        return self.like.sparsity_in(i)
+
+    def get_sparsity_out(self, i):
+        return self.like.sparsity_out(i)
+
+    def get_name_in(self, i):
+        return self.like.name_in(i)
+
+    def eval(self, arguments):
+        return [self.like(*arguments)]
+
+
+def test_a_system_that_calls_numbers_is_referred_to_solvers_that_evaluate():
+    opaque = Measured(PHASE.system.rhs)
+
+    status, text = refusal(lambda: with_phase(system=replace(PHASE.system, rhs=opaque)))
+
+    assert status == "model_not_symbolic"
+    assert text.startswith("motion: system point_mass: it has functions without derivatives (")
+    assert text.endswith("or use a solver that evaluates the model")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"u": "x"}, "'x' is the name of a state and of a control"),
+        ({"z": "u"}, "'u' is the name of a control and of a algebraic variable"),
+        ({"k": "x"}, "'x' is the name of a state and of a parameter"),
+        ({"d": "k"}, "'k' is the name of a parameter and of a data entry"),
+        ({"y": "x"}, "'x' is the name of an output and of another variable"),
+    ],
+)
+def test_a_name_that_means_two_things_is_refused(changes, message):
+    status, text = refusal(lambda: of(system(**changes), data={changes.get("d", "d"): 0.0}))
+
+    assert status == "bad_statement"
+    assert text == f"motion: system plant: {message}: rename one of them"
+
+
+def test_an_output_may_repeat_a_state():
+    x, u = ca.SX.sym("x"), ca.SX.sym("u")
+    plant = System.from_expressions(
+        "plant", states=[(Variable("x", ""), x, u)], controls=[(Variable("u", ""), u)], outputs=[(Variable("x", ""), x)]
+    )
+    phase = Phase(plant, tf=1.0, initial={"x": 0.0}, path={"c": Constraint(lambda v: v["x"] + v["u"] ** 2, high=1.0)})
+
+    assert Program(TrajectoryProblem([phase], lambda e: -e.final["x"])).solve().success
+
+
+def test_two_phases_of_one_name_are_refused():
+    status, text = refusal(lambda: replace(BLOCK, phases=[PHASE, PHASE]))
+
+    assert (status, text) == ("bad_statement", "phases: two are called 'motion': give each a name of its own")
+
+
+def test_a_problem_without_phases_is_refused():
+    assert refusal(lambda: replace(BLOCK, phases=[])) == ("bad_statement", "phases: there are none: give at least one")
+
+
+def test_the_first_phase_has_a_beginning():
+    status, text = refusal(lambda: with_phase(t0=None))
+
+    assert (status, text) == ("bad_bounds", "motion: t0: there is no phase before it: give a number")
+
+
+def test_a_shared_parameter_has_one_unit_and_one_range():
+    spring = problems.damped_start().phases[0]
+
+    def two(unit, high):
+        parameter = Variable("c", unit, 0.05, high)
+        other = replace(spring.system, parameters=(parameter,))
+        return replace(
+            problems.damped_start(),
+            phases=[replace(spring, name="a"), replace(spring, name="b", system=other)],
+            cost=lambda e: e.phase["a"].integral["square"],
+        )
+
+    assert refusal(lambda: two("N s/m", 10.0))[1] == (
+        "parameters.c: its unit is '' in phase a and 'N s/m' in phase b: a shared parameter has one unit"
+    )
+    assert refusal(lambda: two("", 5.0))[1].startswith("parameters.c: its range is 0.05 to 10 in phase a and 0.05 to 5")
+    assert Program(replace(two("", 5.0), parameters={"c": (0.1, 4.0)}), Options(intervals=5)).problem is not None
+
+
+NUMBERS = {
+    "data that are missing": (lambda: of(system(), data={}), "motion: data.d: has no value: give a number or a Signal"),
+    "data that are no number": (lambda: of(system(), data={"d": "1"}), "motion: data.d: is str, not a number"),
+    "data that are NaN": (lambda: of(system(), data={"d": math.nan}), "motion: data.d: is nan: give a finite number"),
+    "bounds that are NaN": (lambda: with_phase(bounds={"u": (math.nan, 1.0)}), "motion: bounds.u: is (nan, 1.0)"),
+    "bounds the wrong way round": (
+        lambda: with_phase(bounds={"u": (1.0, -1.0)}),
+        "motion: bounds.u: nothing lies between 1 and -1: exchange or widen them",
+    ),
+    "an initial state that is NaN": (lambda: with_phase(initial={"x": math.nan}), "motion: initial.x: is nan"),
+    "an initial state out of bounds": (
+        lambda: with_phase(bounds={"x": (0.0, 1.0)}, initial={"x": 2.0}),
+        "motion: initial.x: 2.0 is outside the bounds 0 to 1 of the state",
+    ),
+    "a time that is NaN": (lambda: with_phase(tf=math.nan), "motion: tf: "),
+    "an end of a free time that is NaN": (lambda: with_phase(tf=(1.0, math.nan)), "motion: tf: is (1.0, nan)"),
+    "an infinite time": (lambda: with_phase(tf=math.inf), "motion: tf: "),
+    "an end before the beginning": (lambda: with_phase(t0=2.0), "motion: tf: 1 is not after t0 = 2"),
+    "a free end before the beginning": (
+        lambda: with_phase(t0=2.0, tf=(0.5, 1.5)),
+        "motion: tf: 1.5 is not after t0 = 2: a phase takes some time",
+    ),
+    "a parameter that is NaN": (
+        lambda: replace(problems.damped_start(), parameters={"c": math.nan}),
+        "parameters.c: is nan",
+    ),
+    "an integral between nothing": (
+        lambda: with_phase(integrals={"effort": Integral(lambda v: v["u"] ** 2, 1.0, 0.0)}),
+        "integrals.effort: nothing lies between 1 and 0",
+    ),
+    "a signal that is too short": (
+        lambda: of(system(), data={"d": Signal(np.linspace(0.0, 0.5, 4), np.zeros(4))}),
+        "motion: data.d: the signal is known from 0 to 0.5, not from 0.00310102 to 1",
+    ),
+    "a signal over time of a phase with a free end": (
+        lambda: of(system(), tf=(0.5, 1.0), data={"d": Signal(np.linspace(0.0, 1.0, 4), np.zeros(4))}),
+        "motion: data.d: a phase with free ends needs a signal over its duration, 0 to 1",
+    ),
+    "a name with a bracket": (
+        lambda: replace(BLOCK, constraints={"c[1]": Constraint(lambda e: e.tf)}),
+        "constraints.c[1]: a name has no bracket '[': rename it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("problem", "message"), NUMBERS.values(), ids=NUMBERS)
+def test_numbers_that_make_no_sense_are_refused(problem, message):
+    status, text = refusal(problem)
+
+    assert status in ("bad_bounds", "bad_statement")
+    assert text.startswith(message)
+
+
+@pytest.mark.parametrize("limits", [(math.nan, 1.0), (2.0, 1.0), (math.inf, math.inf)])
+def test_limits_that_make_no_sense_are_refused_when_the_problem_is_solved(limits):
+    problem = replace(BLOCK, constraints={"c": Constraint(lambda e: e.final["x"], *limits)})
+
+    with pytest.raises(ProblemError, match=r"^constraints\.c: "):
+        Program(problem, Options(intervals=5)).solve()
+
+
+def test_a_signal_with_numbers_that_make_no_sense_is_refused():
+    with pytest.raises(ValueError, match="times of a signal rise"):
+        Signal(np.array([0.0, 0.0]), np.zeros(2))
+    with pytest.raises(ValueError, match="all its numbers are finite"):
+        Signal(np.array([0.0, 1.0]), np.array([0.0, math.nan]))
+    with pytest.raises(ValueError, match="at least two times and as many values"):
+        Signal(np.array([0.0, 1.0]), np.zeros(3))
+
+
+def test_a_periodic_motion_knows_its_states():
+    with pytest.raises(ProblemError, match=r"periodic: offsets\.y: it is not among the periodic states x, v"):
+        periodic(["x", "v"], offsets={"y": 1.0})
+    _, text = refusal(lambda: replace(BLOCK, constraints={"again": periodic(["x", "w"])}))
+    assert text == "constraints.again: there is no state 'w'; there are x, v"
+
+
+VARIANTS = {
+    "phases": (lambda: replace(BLOCK, phases=[replace(PHASE, name="other")]), "phases: other were motion when"),
+    "constraints": (
+        lambda: replace(BLOCK, constraints={"new": Constraint(lambda e: e.tf)}),
+        "constraints: new were none when the program was built: build it anew",
+    ),
+    "path": (lambda: with_phase(path={"new": Constraint(lambda v: v["x"])}), "motion: path: new were none when"),
+    "integrals": (lambda: with_phase(integrals={}), "motion: integrals: none were effort when"),
+    "a time that is free now": (
+        lambda: with_phase(tf=(0.5, 1.5)),
+        "motion: tf: was one number when the program was built: give one, or build it anew",
+    ),
+}
+
+
+@pytest.mark.parametrize(("variant", "message"), VARIANTS.values(), ids=VARIANTS)
+def test_a_variant_differs_in_numbers_alone(variant, message):
+    program = Program(BLOCK, Options(intervals=5))
+
+    with pytest.raises(ProblemError) as raised:
+        program.solve(variant())
+
+    assert str(raised.value).startswith(message)
+
+
+def test_phases_follow_one_another_in_variants_too():
+    mass = problems.point_mass()
+    effort = {"effort": Integral(lambda v: v["u"] ** 2)}
+    first = Phase(mass, name="a", tf=0.5, initial={"x": 0.0, "v": 0.0}, final={"x": 1.0, "v": 0.0}, integrals=effort)
+    second = replace(first, name="b", t0=None, tf=2.0)
+    problem = TrajectoryProblem([first, second], lambda e: sum(p.integral["effort"] for p in e.phase.values()))
+
+    program = Program(problem, Options(intervals=5))
+    later = program.solve(replace(problem, phases=[replace(first, tf=1.0), problem.phases[1]]))
+
+    assert program.solve().phases["b"].t0 == 0.5
+    assert later.phases["b"].t0 == 1.0
+    assert later.objective == pytest.approx(24.0, rel=1e-8)
+
+
+def test_phases_with_overlapping_times_do_not_run_backwards():
+    # a phase that may end before it begins would earn what it ought to pay
+    line = problems.system("line", {"x": lambda s: s["u"]}, ["u"], bounds={"u": (-1.0, 1.0)})
+    problem = TrajectoryProblem(
+        [
+            Phase(line, name="a", tf=(0.5, 2.0), initial={"x": 0.0}),
+            Phase(line, name="b", t0=None, tf=(0.5, 2.0), integrals={"toll": Integral(lambda v: 1.0 + v["x"] ** 2)}),
+        ],
+        lambda e: e.phase["b"].integral["toll"],
+        {"joined": Constraint(lambda e: e.phase["b"].initial["x"] - e.phase["a"].final["x"], 0.0, 0.0)},
+    )
+
+    solution = Program(problem, Options(intervals=5)).solve()
+
+    assert list(problem.constraints) == ["joined", "duration of b"]
+    assert solution.objective == pytest.approx(0.0, abs=1e-6)
+    assert solution.phases["b"].tf >= solution.phases["b"].t0 - 1e-7
