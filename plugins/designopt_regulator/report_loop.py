@@ -34,6 +34,7 @@ Response = Callable[[Vector], NDArray[np.complex128]]
 
 _POINTS = 400  # of a curve
 _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
+_AROUND = 5.0  # the same about the peaks of |S|
 _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
 _FARTHEST = 30.0  # |L| beyond which the Nyquist plot has no points: integrators come from infinity
 #: Figures that say how busy the command is, with noise or without.
@@ -321,15 +322,22 @@ def _line(name: str, x: Vector, y: Vector) -> dict[str, Any]:
 
 
 def _frequencies(loops: Sequence[SeenLoop]) -> Vector:
-    """Frequencies about the crossovers of stable loops, up to half the sampling rate of sampled ones."""
+    """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
     if not loops:
         return np.empty(0)
     low, high = min(one.limits[0] for one in loops), max(one.limits[1] for one in loops)
     crossed = [float(one.margins.crossover[0]) for one in loops if one.margins is not None]
     crossed = [w for w in crossed if w > 0.0]
     if crossed:
-        low, high = max(low, min(crossed) / _BEYOND), min(high, _BEYOND * max(crossed))
+        peaks = [_peak(one, np.geomspace(low, high, _POINTS)) for one in loops]
+        low = max(low, min(min(crossed) / _BEYOND, min(peaks) / _AROUND))
+        high = min(high, max(_BEYOND * max(crossed), _AROUND * max(peaks)))
     return np.geomspace(low, high, _POINTS)
+
+
+def _peak(one: SeenLoop, w: Vector) -> float:
+    """Where |S| is largest: with an inner loop far beyond the crossover."""
+    return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
 
 
 _COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]", "crossover [rad/s]",

@@ -74,6 +74,24 @@ def shown(drawn: Figure, option: int, k: int) -> dict[str, Any]:
     return {**drawn.plot["data"][k], **drawn.variants[(option,)]["data"][str(k)]}
 
 
+def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
+    """The peak of the drawn sensitivity is the model's own ms, with and without the inner loop."""
+    inner = {"rate_gain": "1.5 s", "greatest_rate": "0.3 rad/s"}
+    peaks = []
+    for name, more in (("plain", {}), ("inner", inner)):
+        result = run(tmp_path / name, COURSE, space={**COURSE["space"], **more}, constraints=[])
+        section = loop_sensitivity(result)
+        assert section is not None
+        label, scenario, *_ = section.tables[0].rows[0]
+        row = result.chosen()[label.split(", ")[0]]
+        expected = result.outcomes.figures["ms"][row, 0]
+        assert line(section, label, scenario)[4] == pytest.approx(expected, rel=1e-9)
+        drawn = trace(figure(section, "Sensitivities of the course loop").plot, label)
+        assert drawn["y"].max() == pytest.approx(expected, rel=2e-3)  # 400 points
+        peaks.append(expected)
+    assert abs(peaks[0] - peaks[1]) > 0.01
+
+
 def test_a_free_derivative_that_nothing_holds_back_is_told(tmp_path: Path) -> None:
     """Specification, section 5, rule 5."""
     space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
