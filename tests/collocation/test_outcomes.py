@@ -245,6 +245,22 @@ def test_an_invalid_number_is_found_in_every_kind_of_function(problem, named):
     assert named in found.message
 
 
+def test_an_invalid_number_of_a_later_iterate_is_found_there():
+    # the first step leads from p = 1 to the minimum p = 0 of p^2, where the root has no derivative
+    def cost(v):
+        return v["u"] ** 2 + v["p"] ** 2 + 1e-30 * (v["p"] ** 4) ** 0.25
+
+    body = problems.system("body", {"x": lambda s: s["u"]}, ["u"], [Variable("p", "")])
+    phase = Phase(body, tf=1.0, initial={"x": 0.0}, final={"x": 1.0}, integrals={"cost": Integral(cost)})
+    found = solve(TrajectoryProblem([phase], cost=lambda e: e.integral["cost"], guess={"p": 1.0}), intervals=5)
+
+    assert found.status is Status.INVALID_NUMBER
+    assert found.iterations == 1
+    assert found.parameters == {"p": 0.0}
+    assert "The first derivative of the integrand 'cost' by p of motion is not finite" in found.message
+    assert "p = 0" in found.message
+
+
 def test_the_unknown_rates_of_a_mechanism_are_named_by_their_equation():
     x, v, a, u = (ca.SX.sym(n) for n in ("x", "v", "a", "u"))
     body = System.from_expressions(

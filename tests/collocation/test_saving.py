@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pickle
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -143,6 +144,12 @@ def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path
     program = Program(problems.cart_pole(), Options(intervals=10))
     assert program.solve(guess=loaded.to_guess()).iterations < found.iterations
     assert program.solve(warm="full", previous=loaded).iterations <= 2
+
+
+def test_a_result_may_be_sent_to_another_process():
+    found = SOLUTIONS["parameters"]()
+
+    assert_equal(found, pickle.loads(pickle.dumps(found)))
 
 
 def test_the_header_is_json_and_no_array_holds_objects():
