@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.dormand_prince import stage_places, step_functions
 from designopt.collocation.equations import Equations, Indices, explicit_rates
 from designopt.collocation.integrate import integrate
 from designopt.collocation.problem import Phase
@@ -74,11 +75,8 @@ class _Segments:
     """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors."""
 
     def __init__(self, equations: Equations, size: Vector) -> None:
-        from scipy.integrate import DOP853
-
         self.equations, self.size, self.p = equations, size, equations.p
-        self.method = DOP853
-        self.places = np.concatenate([DOP853.C, [1.0]])
+        self.stages = stage_places()
         system = equations.phase.system
         self.nu = len(system.controls)
         self.names = [v.name for v in (*system.controls, *system.algebraic)]
@@ -86,8 +84,7 @@ class _Segments:
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
         self.rates = explicit_rates(system)
         self.stiff: set[int] = set()
-        self.step = self._step()
-        self.many = self.step.mapaccum(AT_ONCE)
+        self.step, self.many = step_functions(system, AT_ONCE)
         self.courses = self._courses()
 
     def _courses(self) -> NDArray[np.float64]:
@@ -106,29 +103,6 @@ class _Segments:
                 found[some, :count, i] = values[name][slots] @ inverse.T
         return found
 
-    def _step(self) -> Any:
-        """One step of many runs: (x, controls and algebraic variables at the stages, p, data and times at the stages,
-        h) -> end, and two estimates of its error."""
-        import casadi as ca
-
-        system, method = self.equations.phase.system, self.method
-        stages, nx, nv, nq = len(self.places), len(system.states), len(self.names), len(system.data)
-        x, h, p = ca.MX.sym("x", nx), ca.MX.sym("h"), ca.MX.sym("p", len(system.parameters))
-        v, q, t = ca.MX.sym("v", nv * stages), ca.MX.sym("q", nq * stages), ca.MX.sym("t", stages)
-        slopes: list[Any] = []
-        at, end = x, x
-        for i in range(stages):
-            if slopes:
-                row = method.A[i, :i] if i < len(method.B) else method.B
-                at = x + h * ca.mtimes(ca.horzcat(*slopes), ca.DM(row))
-            if i == stages - 1:
-                end = at
-            v_i, q_i = v[i * nv : (i + 1) * nv], q[i * nq : (i + 1) * nq]
-            slopes.append(self.rates(at, v_i[: self.nu], v_i[self.nu :], p, q_i, t[i]))
-        K = ca.horzcat(*slopes)
-        errors = [ca.mtimes(K, ca.DM(weights)) for weights in (method.E5, method.E3)]
-        return ca.Function("step", [x, v, p, q, t, h], [end, *errors])
-
     def others(self, segments: Indices, tau: Matrix) -> NDArray[np.float64]:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
@@ -140,7 +114,7 @@ class _Segments:
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
         """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
         equations, mesh = self.equations, self.equations.found.mesh
-        places = tau[:, None] + delta[:, None] * self.places
+        places = tau[:, None] + delta[:, None] * self.stages
         fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * places
         values = self.others(segments, places).reshape(len(tau), -1)
         data = equations.data(fractions.ravel()).reshape(len(tau), -1)
