@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import benchmark_problems
 import numpy as np
 import pytest
 
-from designopt.collocation import Mesh, Options, ProblemError, Program, Refinement, Status, solve
+from designopt.collocation import Mesh, Options, ProblemError, Program, Refinement, Status, TrajectoryProblem, solve
 from designopt.collocation.refine import finer_mesh, refine, too_coarse, with_errors
 from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
 
@@ -82,6 +84,35 @@ def test_the_hyper_sensitive_problem_is_refined_to_a_millionth_where_it_is_fast(
     assert found.phase.mesh.widths.min() < 1e-3
     # an error of 1e-6 in the states leaves one of the same size in the cost
     assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["split", "hp"])
+def test_a_fine_tolerance_gives_the_analytic_optimum_to_nine_digits(method: str) -> None:
+    """T = 10000 s from ten equal intervals; the cost converges with twice the order of the states."""
+    fine = Refinement(1e-8, method=method, rounds=12)  # type: ignore[arg-type]
+    found = solve(benchmark_problems.hyper_sensitive(), Options(intervals=10, refine=fine))
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
+    assert found.phase.segment_errors.max() < 1e-8
+
+
+def test_every_phase_is_refined_where_it_needs_it_alone() -> None:
+    """A block moves from rest to rest, then a pole swings up on a cart; only the second is not a cubic."""
+    block, pole = benchmark_problems.block_move().phases[0], benchmark_problems.cart_pole().phases[0]
+    phases = [replace(block, name="block"), replace(pole, name="pole", t0=None, tf=3.0)]
+    problem = TrajectoryProblem(
+        phases, cost=lambda e: e.phase["block"].integral["effort"] + e.phase["pole"].integral["effort"]
+    )
+    found = solve(problem, Options(degree=3, intervals=10, refine=Refinement(1e-5)))
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(12.0 + 58.80766746, rel=1e-5)
+    assert len(found.phases["block"].mesh) == 10
+    assert len(found.phases["pole"].mesh) > 40
+    assert found.rounds[-1].intervals == sum(len(phase.mesh) for phase in found.phases.values())
+    assert found.error_estimate == found.phases["pole"].error.max() <= 1e-5
+    # each phase is simulated from its own initial states
+    assert found.phases["block"].resimulation_error < 1e-9
+    assert 1e-9 < found.phases["pole"].resimulation_error < 1e-4
 
 
 def test_a_round_begins_with_the_solution_before_it() -> None:
