@@ -88,9 +88,16 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
         box_given = problem.parameters.get(name, (variables[name].low, variables[name].high))
         low[index], high[index] = _box(f"parameters.{name}", box_given)
     row_low, row_high = _row_limits(problem, blocks)
-    for (i, j), index in places.integrals.items():
-        name, integral = list(problem.phases[i].integrals.items())[j]
-        low[index], high[index] = _box(f"integrals.{name}", (integral.low, integral.high))
+    for i, phase in enumerate(problem.phases):
+        for j, (name, integral) in enumerate(phase.integrals.items()):
+            where_stated = f"{phase.name}: integrals.{name}"
+            limits = _box(where_stated, (integral.low, integral.high))
+            if (i, j) in places.integrals:
+                index = places.integrals[i, j]
+                low[index], high[index] = limits
+            elif limits != (-math.inf, math.inf):
+                text = "had no limits when the program was built: build it anew"
+                raise ProblemError("bad_bounds", where_stated, text)
     return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
@@ -101,7 +108,7 @@ def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[
         if block.kind in ("path", "ends"):
             name = block.names[0].split("[")[0]
             stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
-            where = "path" if block.kind == "path" else "constraints"
+            where = f"{problem.phases[block.phase].name}: path" if block.kind == "path" else "constraints"
             limits = _box(f"{where}.{name}", (stated[name].low, stated[name].high))
         lows.append(np.full(block.rows.size, limits[0]))
         highs.append(np.full(block.rows.size, limits[1]))

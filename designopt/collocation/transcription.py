@@ -146,8 +146,8 @@ class _Parts:
                 first + at[each] * len(functions.jacobian_rows) + entry,
                 factors[each],
             )
+        self.cost += ca.dot(weights, functions.cost.map(count)(*arguments))
         if functions.cost_columns.size:
-            self.cost += ca.dot(weights, functions.cost.map(count)(*arguments))
             slopes = functions.cost_gradient.map(count)(*arguments)
             first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
             places = columns[:, functions.cost_columns].ravel()

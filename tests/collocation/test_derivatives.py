@@ -1,7 +1,9 @@
 """The program's functions equal those of a second program that plain loops write out, and finite differences."""
 
 import math
+from dataclasses import replace
 
+import benchmark_problems as problems
 import casadi as ca
 import numpy as np
 import pytest
@@ -194,6 +196,15 @@ def test_derivatives_equal_finite_differences(cases, problem, mesh, form):
     upper = np.array(made.hessian(case.x, case.p, 1.3, case.lam), float)
     columns = [(of_lagrangian(beside[:, i]) - of_lagrangian(beside[:, n + i])) / (2.0 * step) for i in range(n)]
     assert_close(upper + np.triu(upper, 1).T, np.hstack(columns))
+
+
+def test_an_integrand_without_variables_is_in_the_cost():
+    clock = problems.block_move().phases[0]
+    clock = replace(clock, tf=3.0, integrals={"clock": Integral(lambda v: v.time + 1.0)})
+    case = Case(TrajectoryProblem([clock], lambda e: e.integral["clock"]), MESHES["radau 4"], residual=True)
+
+    assert float(case.made.objective(case.x, case.p)) == pytest.approx(0.7 * (0.5 * 3.0**2 + 3.0))
+    assert not np.array(case.made.gradient(case.x, case.p)[1]).any()
 
 
 def test_the_matrices_grow_with_the_intervals_not_with_their_square():

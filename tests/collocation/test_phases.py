@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from designopt.collocation import Constraint, Integral, Options, Phase, Program, Signal, TrajectoryProblem, periodic
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Mesh,
+    Options,
+    Phase,
+    Program,
+    Signal,
+    TrajectoryProblem,
+    periodic,
+)
+from designopt.collocation.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 EFFORT = {"effort": Integral(lambda v: v["u"] ** 2)}
@@ -58,6 +69,16 @@ def test_a_motion_cut_in_two_is_the_same_motion(scheme, tf):
     assert start.tf == stop.t0 == pytest.approx(0.5, abs=1e-5)
     assert start.values["v"][-1] == pytest.approx(1.5, abs=1e-5)
     assert stop.values["v"][0] == pytest.approx(start.values["v"][-1], abs=1e-9)
+
+
+def test_phases_have_meshes_and_schemes_of_their_own():
+    meshes = [Mesh.uniform(hermite_simpson(), 4), Mesh.at(radau(4), [0.0, 0.2, 1.0])]
+
+    solution = Program(halves((0.2, 0.9)), meshes=meshes).solve()
+
+    assert solution.success
+    assert solution.objective == pytest.approx(12.0, rel=1e-8)
+    assert [len(phase.mesh) for phase in solution.phases.values()] == [4, 2]
 
 
 def least_effort(distance, v0, vf, duration):

@@ -304,7 +304,7 @@ NUMBERS = {
     ),
     "an integral between nothing": (
         lambda: with_phase(integrals={"effort": Integral(lambda v: v["u"] ** 2, 1.0, 0.0)}),
-        "integrals.effort: nothing lies between 1 and 0",
+        "motion: integrals.effort: nothing lies between 1 and 0",
     ),
     "a signal that is too short": (
         lambda: of(system(), data={"d": Signal(np.linspace(0.0, 0.5, 4), np.zeros(4))}),
@@ -361,6 +361,10 @@ VARIANTS = {
     ),
     "path": (lambda: with_phase(path={"new": Constraint(lambda v: v["x"])}), "motion: path: new were none when"),
     "integrals": (lambda: with_phase(integrals={}), "motion: integrals: none were effort when"),
+    "a limit of an integral that had none": (
+        lambda: with_phase(integrals={"effort": replace(PHASE.integrals["effort"], high=13.0)}),
+        "motion: integrals.effort: had no limits when the program was built: build it anew",
+    ),
     "a time that is free now": (
         lambda: with_phase(tf=(0.5, 1.5)),
         "motion: tf: was one number when the program was built: give one, or build it anew",
