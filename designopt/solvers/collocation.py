@@ -97,15 +97,19 @@ class Collocation:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for what cannot be stated as a program."""
+        from designopt.collocation import ProblemError
+
         study, _ = self._points(problem)
         known = study.variables
         if unknown := [name for name in self.scales if name not in known]:
             text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
         try:
-            self.options()
-        except ValueError as error:
-            raise InvalidSetting(str(error).split(" ")[0].split(".")[0], str(error)) from error
+            self.program(problem).check()
+        except ProblemError as error:
+            if error.where == "form":
+                raise InvalidSetting("form", str(error).removeprefix("form: ")) from error
+            raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
         """The optimum of each point of the sweep is evaluated."""

@@ -28,6 +28,12 @@ class StudyPrograms:
     def __init__(self, study: StudyTrajectory, options: Options, expected: int) -> None:
         self._study, self._options, self._expected = study, options, expected
 
+    def check(self) -> None:
+        """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
+        from designopt.collocation import Program
+
+        Program(self._study.base, self._options)
+
     @cached_property
     def _program(self) -> Program:
         from designopt.collocation import Program

@@ -400,6 +400,21 @@ def refused(text):
         ),
         (
             "use: collocation}",
+            "use: collocation, form: residual}",
+            "7:34: no system of the problem has a residual form",
+        ),
+        (
+            "use: damped_start}",
+            "use: damped_start, duration: -1}",
+            "7:15: bad_bounds: decay: tf: -1 is not after t0 = 0: a phase takes some time",
+        ),
+        (
+            "minimize: error}",
+            "minimize: error}\nrelations: [damping == 2]",
+            "8:15: the relation 'damping == 2' is met exactly by no program; express one parameter by the other",
+        ),
+        (
+            "use: collocation}",
             "use: collocation, sweep: {damping: 1}}",
             "7:45: at least 2 levels are needed, not 1; for one give it a fixed value",
         ),
