@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.boxes import Boxes
 from designopt.collocation.explain import WORDS
 from designopt.collocation.transcription import Transcription
 
@@ -16,6 +17,8 @@ Vector = NDArray[np.float64]
 BAD = 1e8
 #: What is smaller than this share of the largest entry of its row is a rounding error.
 ROUNDING = 1e-13
+#: What a row without free variables may miss its limits by.
+ROUNDED = 1e-10
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,24 @@ def scaling(made: Transcription, x: Vector, parameters: Vector) -> Scaling:
         return Scaling(float(sizes[smallest]), float(sizes[largest]))
     names = [f"{row_name(made, rows[k])} by {variable_name(made, columns[k])}" for k in (smallest, largest)]
     return Scaling(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
+
+
+def without_idle_rows(made: Transcription, given: Boxes, x: Vector, rows: Vector) -> Boxes:
+    """`given` without limits of rows that hold whatever the free variables are, as those of controls that are held.
+
+    `rows` (m,) are the scaled constraints at the scaled variables `x`.
+    """
+    sparsity = made.jacobian.sparsity_out(1)
+    of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
+    free = given.low < given.high
+    touched = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
+    kept = np.maximum(given.row_low / made.row_scale - rows, rows - given.row_high / made.row_scale) <= ROUNDED
+    idle = ~touched & kept
+    return replace(
+        given,
+        row_low=np.where(idle, -np.inf, given.row_low),
+        row_high=np.where(idle, np.inf, given.row_high),
+    )
 
 
 def row_name(made: Transcription, row: int) -> str:

@@ -139,11 +139,20 @@ def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]
     return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"
 
 
+def free_variables(given: Boxes) -> int:
+    """How many variables are not held."""
+    return int((given.low < given.high).sum())
+
+
+def equations(given: Boxes) -> int:
+    """How many rows have one value alone."""
+    return int((given.row_low == given.row_high).sum())
+
+
 def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
     """What there is too much of, if there are more equations than free variables; else empty."""
-    free = int((given.low < given.high).sum())
-    equations = int((given.row_low == given.row_high).sum())
-    if equations <= free:
+    free, rows = free_variables(given), equations(given)
+    if rows <= free:
         return ""
     suspects = []
     for phase in problem.phases:
@@ -157,5 +166,5 @@ def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
     equal = [name for name, c in problem.constraints.items() if c.low == c.high]
     if equal:
         suspects.append(f"constraints {', '.join(equal)}")
-    text = f"{equations} equations for {free} free variables, {equations - free} too many."
+    text = f"{rows} equations for {free} free variables, {rows - free} too many."
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text

@@ -18,12 +18,12 @@ from designopt.collocation.evaluate import integrals_at
 from designopt.collocation.guess import Guess, initial_point
 from designopt.collocation.interrupt import Stopping, watcher
 from designopt.collocation.invalid import invalid_number
-from designopt.collocation.jacobian import Scaling, scaling
+from designopt.collocation.jacobian import Scaling, scaling, without_idle_rows
 from designopt.collocation.layout import Layout, layout
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.nonsmooth import nonsmooth_warnings
 from designopt.collocation.options import Options
-from designopt.collocation.outcomes import over_constrained, told
+from designopt.collocation.outcomes import equations, free_variables, over_constrained, told
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
@@ -182,13 +182,17 @@ class Program:
         made = self.transcription
         if self._scaling is None:
             self._scaling = scaling(made, x, given.parameters)
-        more = over_constrained(problem, given)
+        asked = given
+        if equations(given) > free_variables(given):
+            x = np.clip(x, (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale)
+            asked = without_idle_rows(made, given, x, self._rows(x, given))
+        more = over_constrained(problem, asked)
         if more:
             rows = self._rows(x, given)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = _End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._solved(given, x, warm)
+            end = self._solved(asked, x, warm)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything

@@ -293,6 +293,15 @@ def test_more_equations_than_variables_are_counted_before_solving_with_suspects(
     assert len(found.phase.times) == 101
 
 
+def test_equations_without_free_variables_that_hold_do_not_count():
+    # the straight course of a control that is held is no equation for anything
+    found = solve(block(bounds={"u": (2.0, 2.0)}, final={}), intervals=10, midpoint_control="linear")
+
+    assert found.status is Status.SOLVED
+    assert found.phase.values["x"][-1] == pytest.approx(1.0)
+    assert found.explain().groups == ()
+
+
 def test_constraints_that_are_equations_are_suspects_too():
     limits = {"line": Constraint(lambda v: v["x"] - v.time, 0.0, 0.0), "even": Constraint(lambda v: v["v"], 1.0, 1.0)}
     problem = replace(block(path=limits), constraints={"twice": Constraint(lambda e: e.final["x"], 1.0, 1.0)})
