@@ -147,6 +147,16 @@ def test_the_control_makes_the_hamiltonian_stationary_with_the_costates_of_the_r
     assert 2.0 * u + by_control == pytest.approx(np.zeros(len(u)), abs=1e-3 * np.abs(u).max())
 
 
+@pytest.mark.parametrize("options", [{}, {"scheme": "radau", "degree": 3}], ids=["hermite_simpson", "radau"])
+def test_the_hamiltonian_of_a_problem_of_least_time_is_minus_one(options):
+    # nothing depends on time, and the end is free: H = costate' f = -d(objective)/d(tf) = -1 all the way
+    found = Program(problems.brachistochrone(), Options(intervals=40, **options)).solve().phase
+    nodes = found.mesh.bases
+    hamiltonian = sum(found.costates[name][nodes] * found.rates[name][nodes] for name in ("x", "y", "v"))
+
+    assert hamiltonian[1:] == pytest.approx(np.full(40, -1.0), abs=1e-5)
+
+
 def test_costates_go_on_from_phase_to_phase():
     block = problems.block_move().phases[0]
     problem = TrajectoryProblem(
