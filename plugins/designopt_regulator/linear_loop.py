@@ -85,7 +85,7 @@ class LinearLoop:
         mistakes = dict(self._mistakes(parameters, always))
         yield from (InvalidSetting(name, mistake) for name, mistake in mistakes.items())
         derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistakes]
-        acts = any(max([p.high, *p.values]) > 0.0 for p in derivative)
+        acts = any(max([p.high, *map(float, p.values)]) > 0.0 for p in derivative)
         if acts and "tf" not in parameters and self._needs_filter(self.plant.plant()):
             yield InvalidSetting("tf", _NO_FILTER)
 

@@ -203,7 +203,8 @@ def _unheld(result: Result) -> tuple[str, ...]:
     """A sentence where the derivative is free and nothing in the study holds back what it makes of noise."""
     problem = result.problem
     free = [p.name for p in problem.space.free if p.name.removesuffix("_v") in ("td", "kd", "tf")]
-    judged = {name for goal in (*problem.objectives, *problem.constraints) for name in goal.expression.names}
+    expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
+    judged = {name for expression in expressions for name in expression.names}
     if not free or any(name.removeprefix("speed_") in _ACTIVITY for name in judged):
         return ()
     return (
@@ -346,7 +347,7 @@ _COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]",
 
 def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (label, names[s], loop, one.words or "stable", *_numbers(one))
         for (label, s), loops in seen.items()
         for loop, one in loops.items()
