@@ -1,0 +1,144 @@
+"""What solving trajectory problems costs, against peers and against the usual ways. Run: pytest -m bench -s.
+
+Peers run in processes of their own, one after the other with designopt, on the same cart-pole from the same guess with
+one thread; ratios are of processor time for a repeated solve, medians. Targets: direct collocation, section 13.
+"""
+
+import statistics
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "collocation"))
+from benchmark_problems import cart_pole
+from chains import raised
+from designopt_motion.cart_pole import CartPole
+from designopt_motion.quarter_car import QuarterCar
+from peer_runs import peer_run
+from unrolled import UnrolledCartPole
+
+from designopt.collocation import Options, Program, solve
+from designopt.collocation.warm import solve_chain
+
+pytestmark = pytest.mark.bench
+
+#: Peer, its variant and mesh, designopt's, and how many times faster designopt has to be.
+AGAINST = [
+    ("moco", "default", 50, "hermite_simpson", 50, 50.0),
+    ("moco", "forward", 50, "hermite_simpson", 50, 25.0),
+    ("dymos", "gauss_lobatto_free", 50, "hermite_simpson_free", 50, 40.0),
+    ("opty", None, 100, "trapezoidal", 100, 4.0),
+    ("rockit", "legendre_2", 50, "hermite_simpson_free", 50, 2.5),
+]
+
+
+def processor_seconds(work, repeats):
+    """Median processor seconds of calls of `work`, after one that is not counted."""
+    work()
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return statistics.median(seconds)
+
+
+@pytest.mark.parametrize(("peer", "variant", "mesh", "ours", "our_mesh", "times"), AGAINST)
+def test_a_repeated_solve_is_many_times_faster_than_that_of(peer, variant, mesh, ours, our_mesh, times):
+    repeats = 3 if peer in ("moco", "dymos") else 15
+    theirs, mine = [], []
+    for _ in range(3 if repeats > 3 else 1):  # in turns
+        theirs.append(peer_run(peer, mesh, repeats, variant))
+        mine.append(peer_run("designopt", our_mesh, 25, ours))
+    ratio = statistics.median(r.repeat_cpu_seconds for r in theirs) / statistics.median(
+        r.repeat_cpu_seconds for r in mine
+    )
+    print(f"\n{theirs[0]}\n{mine[0]}\nratio {ratio:.1f}")
+    converged = 58.80766746
+    if peer != "opty":  # whose midpoint rule and the trapezoidal rule are both of order 2
+        assert abs(mine[0].objective - converged) <= abs(theirs[0].objective - converged) * (1.0 + 1e-6) + 1e-6
+    assert ratio >= times
+
+
+def test_building_takes_milliseconds_and_grows_more_slowly_than_the_mesh():
+    problem = cart_pole()
+    small = processor_seconds(lambda: Program(problem, Options(intervals=50)), 15)
+    large = processor_seconds(lambda: Program(problem, Options(intervals=400)), 15)
+    usual = processor_seconds(lambda: UnrolledCartPole(400), 3)
+    print(f"\nbuild N=50 {1e3 * small:.1f} ms, N=400 {1e3 * large:.1f} ms; unrolled N=400 {1e3 * usual:.0f} ms")
+    assert large < 3.0 * small
+    assert usual / large > 10.0
+
+
+def test_neighbours_are_solved_many_times_faster_than_when_each_is_built_anew():
+    lengths = np.linspace(0.5, 0.52, 12)
+    problem = CartPole().trajectory_problem({})
+    neighbours = [replace(problem, parameters={"pole_length": float(v), "duration": 2.0}) for v in lengths]
+    program = Program(neighbours[0], Options(intervals=100, form="explicit"))
+
+    def cold():
+        return [program.solve(neighbour).objective for neighbour in neighbours]
+
+    def warm():
+        return [found.objective for found in solve_chain(program, neighbours)]
+
+    def anew():
+        return [UnrolledCartPole(100, pole_length=float(v)).solve() for v in lengths]
+
+    np.testing.assert_allclose(warm(), anew(), rtol=1e-7)
+    of_cold, of_warm, of_anew = (processor_seconds(way, 3) for way in (cold, warm, anew))
+    print(f"\n12 neighbours: warm {of_warm:.3f} s, cold {of_cold:.3f} s, rebuilt {of_anew:.3f} s")
+    assert of_cold > 2.0 * of_warm
+    assert of_anew > 15.0 * of_warm
+
+
+def test_exact_second_derivatives_pay():
+    problem = cart_pole()
+    exact, approximate = (Program(problem, Options(intervals=400, hessian=h)) for h in ("exact", "lbfgs"))
+    a, b = processor_seconds(exact.solve, 3), processor_seconds(approximate.solve, 1)
+    print(f"\nexact {1e3 * a:.0f} ms, L-BFGS {1e3 * b:.0f} ms, ratio {b / a:.1f}")
+    assert b > 2.0 * a
+
+
+def test_the_residual_form_pays_for_chains():
+    problem = raised(5)
+    found = solve(problem, Options(scheme="radau", intervals=40, form="residual", check=False))
+    ways = {}
+    for form in ("residual", "explicit"):
+        program = Program(problem, Options(scheme="radau", intervals=40, form=form))
+        guess = found.to_guess()
+        once = program.solve(guess=guess)
+        ways[form] = processor_seconds(lambda p=program, g=guess: p.solve(guess=g), 3) / once.iterations
+    ratio = ways["explicit"] / ways["residual"]
+    print(f"\nper iteration: residual {1e3 * ways['residual']:.1f} ms, explicit {1e3 * ways['explicit']:.1f} ms")
+    assert ratio >= 2.0
+
+
+def test_a_program_designs_a_suspension_many_times_faster_than_a_search_over_simulations():
+    car = QuarterCar()
+    car.prepare()
+    low, high = np.array([2e3, 1e2]), np.array([2e5, 2e4])
+
+    def nested():
+        def cost(x):
+            k, c = np.exp(x)
+            return car.evaluate({"stiffness": float(k), "damping": float(c)}, {})[0]["cost"]
+
+        found = minimize(cost, np.log([2e4, 1500.0]), method="L-BFGS-B",
+                         bounds=list(zip(np.log(low), np.log(high), strict=True)))  # fmt: skip
+        assert found.fun == pytest.approx(1.9417811, rel=1e-5)
+
+    ranges = {"stiffness": (2e3, 2e5), "damping": (1e2, 2e4)}
+    program = Program(replace(car.trajectory_problem({}), parameters=ranges),
+                      Options(scheme="radau", degree=5, intervals=100))  # fmt: skip
+    assert program.solve().objective == pytest.approx(1.9417811, rel=1e-7)
+    a, b = processor_seconds(program.solve, 7), processor_seconds(nested, 3)
+    print(f"\nprogram {1e3 * a:.0f} ms, compiled simulations with differences {1e3 * b:.0f} ms")
+    assert b > 2.0 * a
