@@ -95,6 +95,17 @@ def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
     return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))
 
 
+def is_determined(system: System) -> bool:
+    """Whether the algebraic equations determine the algebraic variables (index 1), as far as their structure tells."""
+    import casadi as ca
+
+    residual = system.algebraic_residual
+    if residual is None:
+        return True
+    a = [ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(residual.n_in())]
+    return bool(ca.sprank(ca.jacobian_sparsity(residual(*a), a[2])) == a[2].numel())
+
+
 def explicit_rates(system: System) -> Any:
     """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, beginning at z.
 
@@ -103,11 +114,9 @@ def explicit_rates(system: System) -> Any:
     import casadi as ca
 
     residual = system.algebraic_residual
-    if residual is None:
+    if residual is None or not is_determined(system):
         return system.rhs
     x, u, z, p, q, t = (ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(6))
-    if ca.sprank(ca.jacobian_sparsity(residual(x, u, z, p, q, t), z)) < z.numel():
-        return system.rhs
     given = ca.vertcat(x, u, p, q, t)
     numbers, unknown = ca.MX.sym("given", given.numel()), ca.MX.sym("z", z.numel())
     parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())

@@ -72,10 +72,11 @@ class Guess:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 
-def default_course(phase: Phase, course: Course | None = None) -> Sampled:
+def default_course(phase: Phase, course: Course | None = None, before: float = 0.0) -> Sampled:
     """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds or 0 in them.
 
-    The times are those of `course`, if there is one.
+    The times are those of `course`, if there is one; else the middle of their ranges, and the beginning of a phase that
+    follows another is `before`.
     """
     values = {}
     for v in phase.system.states:
@@ -93,9 +94,17 @@ def default_course(phase: Phase, course: Course | None = None) -> Sampled:
     if unknown := sorted(set(phase.guess) - set(values)):
         text = f"there is no such variable; there are {', '.join(values)}"
         raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)
-    t0 = course.t0 if course else middle(ends(phase.t0)) if phase.t0 is not None else 0.0
-    tf = course.tf if course else middle(ends(phase.tf))
+    t0, tf = (course.t0, course.tf) if course else _default_times(phase, before)
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)
+
+
+def _default_times(phase: Phase, before: float) -> tuple[float, float]:
+    tf = middle(ends(phase.tf))
+    if phase.t0 is None:
+        return before, max(tf, before + 1e-3)
+    t0 = middle(ends(phase.t0))
+    # ranges with one middle: as far apart as they allow
+    return (t0, tf) if t0 < tf else (ends(phase.t0)[0], ends(phase.tf)[1])
 
 
 def initial_point(
@@ -117,9 +126,7 @@ def initial_point(
     before = 0.0
     for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
         given = guess.phases.get(phase.name)
-        default = default_course(phase, given)
-        if phase.t0 is None and given is None:
-            default = replace(default, t0=before, tf=max(default.tf, before + 1e-3))
+        default = default_course(phase, given, before)
         before = default.tf
         fractions = place.mesh.fractions
         stated = {**default.only(phase.guess).at(fractions), **(_values(phase, given, fractions) if given else {})}

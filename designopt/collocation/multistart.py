@@ -69,15 +69,17 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     for v in problem.variables:
         box = problem.parameters.get(v.name, (v.low, v.high))
         parameters[v.name] = _drawn(box, first.get(v.name, middle(ends(box))), rng)
-    phases = {}
+    phases: dict[str, Sampled] = {}
+    before = 0.0
     for phase in problem.phases:
         given = guess.phases.get(phase.name)
-        phases[phase.name] = _perturbed_course(phase, given if isinstance(given, Sampled) else None, rng)
+        phases[phase.name] = _perturbed_course(phase, given if isinstance(given, Sampled) else None, before, rng)
+        before = phases[phase.name].tf
     return Guess(phases, parameters)
 
 
-def _perturbed_course(phase: Phase, given: Sampled | None, rng: np.random.Generator) -> Sampled:
-    default = default_course(phase, given)
+def _perturbed_course(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
+    default = default_course(phase, given, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
     values: dict[str, Vector] = dict(given.at(fractions)) if given else {}
     courses: Mapping[str, Vector] = {**default.at(fractions), **values}
@@ -91,10 +93,10 @@ def _perturbed_course(phase: Phase, given: Sampled | None, rng: np.random.Genera
         if v in phase.system.controls:
             bump += waves[1] @ np.cos(angles)
         values[v.name] = np.clip(course + SIZE * size * bump, low, high)
-    t0 = default.t0 if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
+    t0 = before if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
     tf = _drawn(phase.tf, default.tf, rng)
-    if not t0 < tf:
-        t0, tf = default.t0, default.tf
+    if not t0 < tf:  # as long as without the drawing, from there
+        tf = t0 + default.tf - default.t0
     return Sampled(fractions, values, t0, tf)
 
 

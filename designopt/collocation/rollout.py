@@ -37,9 +37,11 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
         parameters[v.name] = float(np.clip(first, *box))
     phases: dict[str, Sampled] = {}
     last: dict[str, float] = {}
+    before = 0.0
     for phase in problem.phases:
         course = guess.phases.get(phase.name)
-        default = default_course(phase, course)
+        default = default_course(phase, course, before)
+        before = default.tf
         fractions = np.linspace(0.0, 1.0, POINTS)
         given = dict(course.at(fractions)) if course else {}
         values = {**default.at(fractions), **given}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from designopt.collocation.equations import is_determined
 from designopt.collocation.guess import Guess
 from designopt.collocation.multistart import solve_from_starts
 from designopt.collocation.options import Options
@@ -59,5 +60,13 @@ def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -
         f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
         f" by {segments:.1e} when it begins anew at every node."
     )
+    doubts = tuple(
+        f"{phase.name}: the algebraic equations do not determine {', '.join(v.name for v in phase.system.algebraic)}"
+        " (a higher index): the checks take them from the solution and do not see their error"
+        for phase in problem.phases
+        if not is_determined(phase.system)
+    )
     timing = {**found.timing, "check": time.perf_counter() - begin}
-    return replace(found, phases=phases, message=f"{found.message} {text}", timing=timing)
+    return replace(
+        found, phases=phases, message=f"{found.message} {text}", timing=timing, warnings=(*found.warnings, *doubts)
+    )

@@ -69,6 +69,13 @@ def test_nothing_given_is_a_line_between_fixed_ends_the_middle_of_bounds_and_no_
     assert begin(benchmark_problems.damped_start())["c"] == pytest.approx(5.025)
 
 
+def test_free_times_of_one_range_begin_at_its_ends() -> None:
+    """The middle of both is 3: a phase of no length."""
+    phase = replace(benchmark_problems.double_integrator().phases[0], t0=(1.0, 5.0), tf=(1.0, 5.0))
+    first = begin(TrajectoryProblem([phase], cost=lambda e: e.duration))
+    assert (first["t0"], first["tf"]) == (1.0, 5.0)
+
+
 def test_arrays_are_taken_linearly_and_what_they_leave_out_is_guessed() -> None:
     guess = Guess({"motion": sampled([0.0, 1.0, 2.0], {"x": [0.0, 1.8, 1.0], "u": [0.0, 40.0, 0.0]})})
     first = begin(benchmark_problems.cart_pole(), guess)

@@ -189,3 +189,21 @@ def test_a_perturbed_start_whose_rollout_escapes_begins_with_its_courses() -> No
     found = solve(problem, Options(intervals=20, starts=6, rollout=True, check=False))
     solved = [record.objective for record in found.starts]
     assert solved == pytest.approx([solved[0]] * 6, rel=1e-6)
+
+
+def test_times_of_phases_that_follow_each_other_are_drawn_in_their_order() -> None:
+    """The first ends between 1 and 5 s, the second between 2 and 6 s."""
+    first = replace(benchmark_problems.double_integrator().phases[0], name="first", tf=(1.0, 5.0))
+    problem = TrajectoryProblem(
+        [first, replace(first, name="second", t0=None, tf=(2.0, 6.0))], cost=lambda e: e.phase["second"].tf
+    )
+    ends = []
+    for number in range(1, 40):
+        one, two = (draw(problem, number).phases[name] for name in ("first", "second"))
+        assert one.t0 == 0.0
+        assert two.t0 == one.tf < two.tf
+        ends.append(one.tf)
+    assert min(ends) < 1.5
+    assert max(ends) > 4.5
+    rolled = rollout(problem)
+    assert [(c.t0, c.tf) for c in rolled.phases.values()] == [(0.0, 3.0), (3.0, 4.0)]

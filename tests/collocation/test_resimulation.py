@@ -159,6 +159,22 @@ def test_algebraic_variables_are_solved_for() -> None:
     assert shifted.error == pytest.approx(found.phase.resimulation_error, abs=1e-9)  # the guess of z does not matter
 
 
+def test_algebraic_variables_of_a_higher_index_are_taken_as_they_are_and_the_result_says_so() -> None:
+    """x' = z, 0 = x - sin t: z = cos t follows from the derivative of the equation only."""
+    x, z, t = (ca.SX.sym(n) for n in "xzt")
+    system = System.from_expressions(
+        "guided",
+        states=[(Variable("x", ""), x, z)],
+        algebraic=[(Variable("z", ""), z, x - ca.sin(t))],
+        time=t,
+    )
+    problem = TrajectoryProblem([Phase(system, tf=2.0, initial={"x": 0.0})], cost=lambda e: e.final["x"])
+    found = solve(problem, Options(intervals=10))
+    assert found.phase.values["z"] == pytest.approx(np.cos(found.phase.times), abs=3e-4)
+    assert found.phase.resimulation_error < 1e-9
+    assert any("motion: the algebraic equations do not determine z (a higher index)" in w for w in found.warnings)
+
+
 @pytest.mark.parametrize("of_duration", [False, True])
 def test_signals_and_time_are_those_of_the_place_within_a_step(of_duration: bool) -> None:
     """x' = d + t with d = cos t as a spline: x = sin t + t^2 / 2, whatever the mesh is."""
