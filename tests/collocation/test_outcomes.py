@@ -527,11 +527,15 @@ def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
 
 
 def test_the_differential_form_with_static_parameters_is_not_slow():
-    # measured with IPOPT's own mumps_permuting_scaling: 259 ms per iteration instead of 1.8 (n = 1206)
-    found = solve(problems.quarter_car(), scheme="radau", degree=3, intervals=100, defects="differential")
+    # measured with IPOPT's own mumps_permuting_scaling: 457 ms of CPU time per iteration instead of 3.7 (n = 1206)
+    program = Program(problems.quarter_car(), Options(scheme="radau", degree=3, intervals=100, defects="differential"))
+    begin = time.process_time()
+    found = program.solve()
+    per_iteration = (time.process_time() - begin) / found.iterations
 
     assert found.status is Status.SOLVED
-    assert found.timing["solve"] / max(found.iterations, 1) < 0.08
+    assert len(found.iterate.x) == 1206
+    assert per_iteration < 0.05
 
 
 def test_a_hessian_that_is_not_formed_finds_the_same_optimum():
