@@ -29,7 +29,8 @@ Vector = NDArray[np.float64]
 Loop = Literal["speed", "course"]
 
 _LIMIT = 1e3  # speed (m/s) or course (rad) beyond which a row has diverged
-_ROWS = 32  # that are run and judged together: their records stay in the processor's cache
+_ROWS = 32  # that machine code runs and that are judged together: their records stay in the processor's cache
+_ROWS_OF_ARRAYS = 200  # the same for numpy, whose calls cost more than their arithmetic
 
 
 @dataclass(frozen=True)
@@ -141,17 +142,20 @@ def simulate(
     parts, order = [], []
     with np.errstate(all="ignore"):  # of rows that diverge; they are found by what they have become
         for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
-            for first in range(0, len(alike), _ROWS):
-                some = alike[first : first + _ROWS]
-                these = partial(_rows, rows=some, n=n)
-                setup = _setup(
-                    these(plant), these(speed_regulator), these(course_regulator), these(manoeuvre),
-                    these(delay_steps), these(rate_loop), substeps, schedule,
-                )  # fmt: skip
-                code = compiled(setup.loops, len(setup.start)) if machine_code else None
-                record = _by_numpy(setup) if code is None else _by_machine(setup, code)
-                parts.append(_judged(setup, record, watched, trace))
-                order.append(some)
+            if not len(alike):
+                continue
+            these = partial(_rows, rows=alike, n=n)
+            setup = _setup(
+                these(plant), these(speed_regulator), these(course_regulator), these(manoeuvre), these(delay_steps),
+                these(rate_loop), substeps, schedule,
+            )  # fmt: skip
+            code = compiled(setup.loops, len(setup.start)) if machine_code else None
+            together = _ROWS if code is not None else _ROWS_OF_ARRAYS
+            for first in range(0, len(alike), together):
+                some = setup.rows(slice(first, first + together))
+                record = _by_numpy(some) if code is None else _by_machine(some, code)
+                parts.append(_judged(some, record, watched, trace))
+            order.append(alike)
     return _joined(parts, np.argsort(np.concatenate(order)))
 
 
@@ -178,6 +182,11 @@ class _Setup(NamedTuple):
     delay: NDArray[np.int64]
     times: Times
     samples: int
+
+    def rows(self, which: slice) -> _Setup:
+        """Some of the rows."""
+        parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
+        return self._replace(**{name: like(part, (a[which] for a in leaves(part))) for name, part in parts.items()})
 
 
 class _Record(NamedTuple):
