@@ -46,6 +46,10 @@ WARM = {
     "mu_init": 1e-5,
 }
 
+#: The cost is divided by its size at the guess, which makes the solver's absolute tolerance one relative to it, unless
+#: that is smaller than this: then it tells nothing of the size at the optimum.
+NO_COST = 1e-6
+
 #: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
 #: more progress at 1e11 to 1e18 and ends at the limit of iterations.
 RUNAWAY = 1e10
@@ -85,7 +89,7 @@ class Program:
         x = self._first(problem, places, given, guess)
         scale, shift = scales(self.statement, places, given, x, options.scales)
         cost = self._reader.cost(x, given.parameters)
-        cost_scale = 1.0 / max(1.0, abs(cost)) if math.isfinite(cost) else 1.0
+        cost_scale = 1.0 / abs(cost) if math.isfinite(cost) and abs(cost) > NO_COST else 1.0
         self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
         built = time.perf_counter() - compiled
         self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
