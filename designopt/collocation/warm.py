@@ -46,7 +46,7 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
     tried = []
     best: Solution | None = None
     for warm in ("full", "primal", "none"):
-        found = program.solve(problem, warm=warm, previous=None if warm == "none" else previous)  # type: ignore[arg-type]
+        found = program.solve(problem, warm=warm, previous=None if warm == "none" else previous)
         tried.append(warm)
         if found.success and (best is None or not best.success or found.objective < best.objective):
             best = found

@@ -10,8 +10,8 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, plural, with_unit
-from designopt.report.section import Figure, Section, Table
-from designopt.report.trajectories import drawn, held, program_choice, program_words
+from designopt.report.section import Section, Table
+from designopt.report.trajectories import choosable, drawn, held, program_choice, program_words
 from designopt.run.result import Result
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def programs(result: Result) -> Section | None:
         ):
             plots = [plot(solution) for solution in solutions]
             if any(p["data"] for p in plots):
-                variants = {(i,): p for i, p in enumerate(plots)} if choices else {}
-                figures.append(Figure(title, plots[0], note=note, choices=choices, variants=variants, height=360))
+                figures.append(choosable(title, plots, choices, 360, note))
     return Section(
         "Programs",
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "

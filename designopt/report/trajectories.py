@@ -46,13 +46,13 @@ def trajectories(result: Result) -> Section | None:
             if not names:
                 continue
             plots = [_courses(p, names) for p in of_phase]
-            figures.append(_choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
+            figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
         plots = [_path(p) for p in of_phase]
         if phase.path:
-            figures.append(_choosable(f"Path constraints{title}", plots, choices, 150 * len(phase.path) + 60, ""))
+            figures.append(choosable(f"Path constraints{title}", plots, choices, 150 * len(phase.path) + 60, ""))
         if phase.costates and np.isfinite(next(iter(phase.costates.values()))).any():
             plots = [_costates(p) for p in of_phase]
-            figures.append(_choosable(f"Costates{title}", plots, choices, 150 * len(phase.costates) + 60, _COSTATES))
+            figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(phase.costates) + 60, _COSTATES))
     return Section(
         "Trajectories",
         introduction="The motions that the programs found, by the polynomials of their schemes. Limits are dashed.",
@@ -102,10 +102,11 @@ def program_words(record: ProgramRecord, i: int) -> str:
     return f"{i + 1}{f': {at}' if at else ''} ({record.status}{value})"
 
 
-def _choosable(
+def choosable(
     title: str, plots: Sequence[Mapping[str, Any]], choices: tuple[Choice, ...], height: int, note: str
 ) -> Figure:
-    variants = {(i,): plot for i, plot in enumerate(plots)} if choices else {}
+    """A figure with one plot for each program."""
+    variants: dict[tuple[int, ...], Mapping[str, Any]] = {(i,): p for i, p in enumerate(plots)} if choices else {}
     return Figure(title, plots[0], height=height, choices=choices, variants=variants, note=note)
 
 

@@ -1,0 +1,103 @@
+"""What the parts about trajectory programs show, of solutions that are known."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from designopt_motion.cart_pole import CartPole
+
+from designopt.collocation import Options, solve
+from designopt.report.programs import programs
+from designopt.report.trajectories import activity, trajectories
+
+
+def swing_up(length, **scenario):
+    problem = CartPole().trajectory_problem(scenario)
+    problem = replace(problem, parameters={"pole_length": length, "duration": (1.0, 2.2)})
+    return solve(problem, Options(intervals=30))
+
+
+@pytest.fixture(scope="module")
+def solutions():
+    return [swing_up(0.5), swing_up(0.6, greatest_force=12.0)]
+
+
+def record(solution, **start):
+    figures = {"optimum(duration)": solution.parameters["duration"]} if solution else {}
+    status = solution.status.name.lower() if solution else "timeout"
+    message = solution.message if solution else "took longer than 1 s"
+    return SimpleNamespace(
+        stage="programs", start={**start, "duration": 2.0}, ok=bool(solution), status=status, message=message,
+        figures=figures, wall=0.1, solution=solution,
+    )  # fmt: skip
+
+
+def result(*records):
+    return SimpleNamespace(programs=lambda: records)
+
+
+def test_a_study_without_programs_has_neither_part():
+    assert programs(result()) is None
+    assert trajectories(result()) is None
+
+
+def test_states_and_controls_are_drawn_over_time_with_their_limits(solutions):
+    section = trajectories(result(record(solutions[1], pole_length=0.6)))
+    figures = {figure.title: figure for figure in section.figures}
+    assert {"States", "Controls", "Costates"} <= set(figures)
+    texts = [note["text"] for note in figures["Controls"].plot["layout"]["annotations"]]
+    assert texts[0] == "<b>force [N]</b>"
+    force = [trace for trace in figures["Controls"].plot["data"] if trace["yaxis"] == "y"]
+    curve = next(trace for trace in force if len(trace["x"]) > 100)
+    assert curve["x"][[0, -1]].tolist() == pytest.approx([0.0, solutions[1].phase.tf])
+    dashed = sorted(float(trace["y"][0]) for trace in force if trace.get("line", {}).get("dash") == "dash")
+    assert dashed == [-12.0, 12.0]
+
+
+def test_several_programs_are_chosen_from(solutions):
+    records = [record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True)]
+    figure = trajectories(result(*records)).figures[0]
+    (choice,) = figure.choices
+    assert [option.split(" (")[0] for option in choice.options] == ["1: pole_length 0.5", "2: pole_length 0.6"]
+    assert set(figure.variants) == {(0,), (1,)}
+
+
+def test_the_share_of_time_at_a_limit_is_that_of_the_control_itself(solutions):
+    (row,) = [row for row in activity(solutions[1]) if row[0] == "force"]
+    phase = solutions[1].phase
+    weights = phase.mesh.weights / phase.mesh.weights.sum()
+    at_low = weights[phase.values["force"] < -12.0 + 1e-3].sum()
+    assert row[2] == pytest.approx(at_low)
+    assert 0.0 < row[2] < 0.5
+    assert [row for row in activity(solutions[0]) if row[0] == "force"] == []  # 20 N are never needed
+
+
+def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
+    section = programs(result(*(record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True))))
+    outcomes, parameters = section.tables
+    assert [row[3] for row in outcomes.rows] == ["solved", "solved"]
+    assert [row[5] for row in outcomes.rows] == [s.iterations for s in solutions]
+    # the longer the time the less the effort: it is at its upper bound, and gives more when that is raised
+    assert [row[1] for row in parameters.rows] == ["duration [s]"] * 2
+    assert {row[5] for row in parameters.rows} == {"upper bound"}
+    assert [figure.title for figure in section.figures] == ["Mesh and error by interval", "Course of the solver"]
+    bars = section.figures[0].plot["data"][0]
+    assert len(bars["x"]) == 30
+    assert np.max(bars["y"]) == pytest.approx(solutions[0].error_estimate)
+
+
+def test_a_program_without_a_result_is_told_with_its_reason(solutions):
+    section = programs(result(record(solutions[0], pole_length=0.5), record(None, pole_length=0.6)))
+    assert section.tables[0].rows[1][3] == "timeout"
+    assert any("took longer" in text for _, text in section.details)
+    assert any("1 program of 2 failed" in finding for finding in section.findings)
+
+
+def test_different_local_optima_of_several_starts_are_told(solutions):
+    records = []
+    for solution in (solutions[0], replace(solutions[0], objective=1.2 * solutions[0].objective)):
+        one = record(solution, pole_length=0.5)
+        one.figures["optimum(pole_length)"] = 0.5
+        records.append(one)
+    assert any("different local optima" in finding for finding in programs(result(*records)).findings)
