@@ -32,7 +32,7 @@ MANY = (2, 1)
 
 
 @solver("nsga2", version=1)
-class NSGA2:
+class NSGA2(Generations):
     """NSGA-II, the elitist genetic algorithm for fronts of Deb, Pratap, Agarwal & Meyarivan (2002), through pymoo.
 
     Works in search coordinates: logarithms of log-scale parameters; integers and choices as real numbers that are
@@ -46,17 +46,6 @@ class NSGA2:
     either the stage ends before its budget.
     """
 
-    needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
-
-    population: Population = 100
-    offspring: Offspring | None = None
-    crossover: HowToCross = Crossover()
-    mutation: HowToMutate = Mutation()
-
-    def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
-        return self.population
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for."""
@@ -192,7 +181,7 @@ def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generat
 
 
 @solver("sms_emoa", version=1)
-class SMSEMOA:
+class SMSEMOA(Generations):
     """SMS-EMOA, Beume, Naujoks & Emmerich (2007), through pymoo: the hypervolume decides who survives.
 
     Of the last front that fits only in part, the design that adds least hypervolume goes, again and again. Gives the
@@ -201,14 +190,8 @@ class SMSEMOA:
     failures and ``start_from`` are as in nsga2.
     """
 
-    needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "several"
 
-    population: Population = 100
-    offspring: Offspring | None = None
-    crossover: HowToCross = Crossover()
-    mutation: HowToMutate = Mutation()
     reference: Annotated[
         float,
         Quantity(
@@ -219,10 +202,6 @@ class SMSEMOA:
             le=1e6,
         ),
     ] = 10.0
-
-    def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
-        return self.population
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is no front to search for."""
@@ -251,7 +230,7 @@ class SMSEMOA:
 
 
 @solver("age_moea", version=1)
-class AGEMOEA:
+class AGEMOEA(Generations):
     """AGE-MOEA, Panichella (2019): NSGA-II with a measure of spread that follows the shape of the front.
 
     The curvature of the front is estimated in every generation as the exponent p of a Minkowski norm; designs survive
@@ -260,18 +239,7 @@ class AGEMOEA:
     in nsga2.
     """
 
-    needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "several"
-
-    population: Population = 100
-    offspring: Offspring | None = None
-    crossover: HowToCross = Crossover()
-    mutation: HowToMutate = Mutation()
-
-    def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
-        return self.population
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is no front to search for."""

@@ -29,25 +29,14 @@ from designopt.space import Matrix, Space
 
 
 @solver("genetic", version=1)
-class Genetic:
+class Genetic(Generations):
     """A real-coded genetic algorithm for one objective, through pymoo: robust, and at home in every kind of space.
 
     The best `population` of parents and children survive; parents are chosen by binary tournaments. Search coordinates,
     failures and ``start_from`` are as in nsga2.
     """
 
-    needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-
-    population: Population = 100
-    offspring: Offspring | None = None
-    crossover: HowToCross = Crossover()
-    mutation: HowToMutate = Mutation()
-
-    def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
-        return self.population
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is not one number to be made small."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from designopt.space import Matrix, Space
 #: Why a search in a small discrete space ends by itself.
 EXHAUSTED = "every design of the space has been asked for"
 
-Population = Annotated[int, Quantity("", "designs that survive a generation", ge=2)]
 Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)]
 
 
@@ -60,6 +59,23 @@ def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Map
         "crossover": SBX(prob=cross.probability, eta=cross.eta),
         "mutation": PM(prob=mutate.probability, eta=mutate.eta),
     }
+
+
+@dataclass(kw_only=True)
+class Generations:
+    """The settings of algorithms that keep a population, mate it and mutate the children."""
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+
+    population: Annotated[int, Quantity("", "designs that survive a generation", ge=2)] = 100
+    offspring: Offspring | None = None
+    crossover: HowToCross = Crossover()
+    mutation: HowToMutate = Mutation()
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """Evaluations below which there is not even a first population."""
+        return self.population
 
 
 def check_searchable(name: str, problem: Problem) -> None:

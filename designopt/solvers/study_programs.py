@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,21 +36,29 @@ class StudyPrograms:
         Program(self._study.base, self._options)
 
     @cached_property
-    def _program(self) -> Program:
+    def _built(self) -> tuple[StudyTrajectory, Program]:
+        """The question and its program, which all designs share."""
         from designopt.collocation import Program
         from designopt.collocation.compiled import with_compiled
         from designopt.collocation.transcription import state
 
-        base, options = self._study.base, self._options
-        statement = state(base, residual=options.residual_for(base))
-        return Program(base, options, statement=with_compiled(statement, options, self._expected))
+        study, options = self._study, self._options
+        if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size
+            program = Program(mean.base, replace(options, compile="never", scales={}))
+            study = study.sized(1.0 / program.transcription.cost_scale)
+        statement = state(study.base, residual=options.residual_for(study.base))
+        return study, Program(study.base, options, statement=with_compiled(statement, options, self._expected))
+
+    @property
+    def _program(self) -> Program:
+        return self._built[1]
 
     def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
         """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
         from designopt.collocation import ProblemError
 
         try:
-            problem = self._study.at(x)
+            problem = self._built[0].at(x)
             found = self._solved(problem, self._guess(problem, seed), before)
             found = self._finished(problem, found)
         except ProblemError as error:

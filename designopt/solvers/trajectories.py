@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.plugin import InvalidSetting, closest
+from designopt.plugin import InvalidSetting, Use, closest, find
 from designopt.problem import Problem
 from designopt.space import Matrix, in_model_unit, shown_value
 from designopt.study import units
@@ -49,6 +49,19 @@ class StudyTrajectory:
     held: tuple[str, ...]
     relations: Mapping[str, Expression]
     inactive: Mapping[str, float]
+    margin: float
+
+    @property
+    def with_mean(self) -> StudyTrajectory | None:
+        """The same question with the mean of what is the worst otherwise; None without a worst of several scenarios."""
+        if not self.base.extra:
+            return None
+        mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
+        return study_trajectory(replace(self.problem, objectives=(mean,)), self.held, self.margin)
+
+    def sized(self, size: float) -> StudyTrajectory:
+        """The same for an objective of about this size."""
+        return study_trajectory(self.problem, self.held, self.margin, size)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -107,11 +120,14 @@ class StudyTrajectory:
         return np.asarray(self.problem.space.impute(found[None])[0])
 
 
-def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float = 0.0) -> StudyTrajectory:
+def study_trajectory(
+    problem: Problem, held: Sequence[str] = (), margin: float = 0.0, size: float = 1.0
+) -> StudyTrajectory:
     """State the question of `problem` for all its scenarios; `held` names real parameters that are not to be released.
 
-    Limits are tightened by `margin`, relative to their size. Raises `InvalidSetting` ("use") for what a program cannot
-    state, and says what to do instead.
+    Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
+    several scenarios: the unknown that bounds it is relative to this. Raises `InvalidSetting` ("use") for what a
+    program cannot state, and says what to do instead.
     """
     _check_symbolic(problem)
     from designopt.collocation.problem import ends
@@ -127,20 +143,19 @@ def study_trajectory(problem: Problem, held: Sequence[str] = (), margin: float =
     items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
     for item in items:
         _check_expression(problem, item, parts)
-    merged = _Merged(problem, parts)
-    base = merged.trajectory(objective, margin)
+    base = _Merged(problem, parts, size).trajectory(objective, margin)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
     rest = [p.name for p in problem.space.free if p.name not in reals]
     relations = {_relation_name(r): r for r in problem.space.relations}
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive)
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin)
 
 
 class _Merged:
     """The trajectory problems of all scenarios (`parts`) in one, with shared parameters."""
 
-    def __init__(self, problem: Problem, parts: Sequence[TrajectoryProblem]) -> None:
-        self.problem, self.parts = problem, parts
+    def __init__(self, problem: Problem, parts: Sequence[TrajectoryProblem], size: float) -> None:
+        self.problem, self.parts, self.size = problem, parts, size
         self.scenarios = [s.name for s in problem.scenarios]
         self.alone = len(parts) == 1
 
@@ -179,16 +194,16 @@ class _Merged:
         from designopt.collocation.problem import Constraint as Rows
         from designopt.dynamics.system import Variable
 
-        sign, values = objective.sign, self._values(objective)
+        sign, size, values = objective.sign, self.size, self._values(objective)
         if len(values) == 1:
             of_all = values[0][1]
             return (lambda e: sign * of_all(e)), (), {}
 
         def below(value: Callable[[Any], Any]) -> Rows:
-            return Rows(lambda e: sign * value(e) - e[WORST], high=0.0)
+            return Rows(lambda e: sign * value(e) / size - e[WORST], high=0.0)
 
         rows = {f"{objective.name}{where}": below(value) for where, value in values}
-        return (lambda e: e[WORST]), (Variable(WORST, objective.unit),), rows
+        return (lambda e: size * e[WORST]), (Variable(WORST, ""),), rows
 
     def trajectory(self, objective: Objective, margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
@@ -212,7 +227,7 @@ class _Merged:
         for relation in self.problem.space.relations:
             constraints[_relation_name(relation)] = _related(self.problem, relation)
         boxes = self._boxes()
-        guess: dict[str, float] = {}
+        guess: dict[str, float] = {WORST: objective.sign} if extra else {}
         for part in self.parts:
             guess.update(part.guess)
         return TrajectoryProblem(

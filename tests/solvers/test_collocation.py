@@ -201,6 +201,14 @@ def test_scenarios_share_their_parameters_in_one_program(tmp_path, over):
     assert list(record.solution.phases) == ["light: decay", "heavy: decay"]
 
 
+def test_the_worst_of_small_numbers_is_found_as_exactly(tmp_path):
+    objective = {"name": "decay", "minimize": "1e-5*error", "over": "worst"}
+    result = study(scenarios=LOADS, objectives=[objective]).run(tmp_path / "s")
+    values, decay = best(result)
+    assert values["damping"] == pytest.approx(math.sqrt(20.0 / 7.0), rel=2e-5)
+    assert result.programs()[0].figures["program(objective)"] == pytest.approx(decay, rel=ACCURACY)
+
+
 @pytest.mark.parametrize(("over", "damping"), [("worst", 2.5), ("mean", 2.5 * (1.0 + 0.75**2) / 2.0)])
 def test_limits_over_scenarios(tmp_path, over, damping):
     limit = {"name": "heat", "of": "loss", "max": 0.2, "over": over}  # x0^2/(2 c) <= 0.2
