@@ -16,7 +16,7 @@ from designopt.run.errors import StoreError
 from designopt.run.journal import Journal
 from designopt.run.result import Result
 from designopt.run.runner import run_study
-from designopt.study.study import Budget, Scenario, Stage, Validation
+from designopt.study.study import Budget, Scenario, Stage, StartFrom, Validation
 
 PLUGINS = Path(__file__).with_name("plugins_programs.py")
 VALUES = [1.0, 0.5, 0.25, -1.0, -0.5, -0.25, 2.0, 1.5]
@@ -140,6 +140,20 @@ def test_the_time_of_a_stage_ends_its_programs_and_more_of_it_goes_on(tmp_path):
     longer = run_study(study(budget=Budget(wall=60.0), **given), tmp_path / "s", resume=True)
     assert optima(longer) == expected(length=1)
     assert len(longer.outcomes) == len(set(expected(length=1)))
+
+
+def test_a_study_that_starts_from_another_store_solves_its_programs_itself(tmp_path):
+    run_study(study(), tmp_path / "s")
+    log = tmp_path / "log"
+    given = study(log=str(log))
+    (stage,) = given.stages
+    given = dataclasses.replace(
+        given, stages=(dataclasses.replace(stage, start_from=StartFrom(store=str(tmp_path / "s"))),)
+    )
+    result = run_study(given, tmp_path / "t")
+    assert len(log.read_text().splitlines()) == len(VALUES)
+    assert optima(result) == expected()
+    assert all(record.arrays for record in result.programs())
 
 
 def test_validation_scenarios_that_come_later_change_no_program(tmp_path):

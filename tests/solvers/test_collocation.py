@@ -14,13 +14,14 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.api import Study
 from designopt.plugin import load_file
-from designopt.problem import Problem
+from designopt.problem import Problem, SolvedPrograms
 from designopt.run.journal import Journal
 from designopt.run.result import Result
 from designopt.solvers.trajectories import symbolic
 from designopt.study.errors import StudyError
 from designopt.study.expression import Expression
 from designopt.study.load import load_text
+from designopt.testing.evaluation import InProcess, no_outcomes
 
 MODELS = Path(__file__).with_name("collocation_models.py")
 #: Of radau 5 with 100 intervals on 60 s, where a tail of the motion of 1e-6 is left.
@@ -287,6 +288,59 @@ def test_other_guesses_and_cold_solves_are_programs_of_their_own(tmp_path):
     assert told(result, "programs_differ") == []  # there is one optimum
     again = study(space=space, solver=solver).run(tmp_path / "t")
     assert dump(again) == dump(result)
+
+
+class Told:
+    """An `evaluate` that says what became of programs by rule: `objective` of (row, stiffness), NaN for a failure."""
+
+    def __init__(self, problem, objective):
+        self.inner = InProcess(problem)
+        self.objective = objective
+        self.asked = None
+        self.notes = []
+
+    def programs(self, X, chains, seeds):
+        self.asked = list(zip(chains, seeds, X[:, 1].tolist(), strict=True))
+        values = np.array([self.objective(row, stiffness) for row, stiffness in enumerate(X[:, 1].tolist())])
+        figures = {"program(objective)": values, "optimum(damping)": 1.0 + 0.01 * np.arange(len(X))}
+        ok = np.isfinite(values)
+        return SolvedPrograms(ok, figures, tuple("solved" if good else "stalled" for good in ok))
+
+    def note(self, kind, text):
+        self.notes.append((kind, text))
+
+    def __call__(self, X):
+        return self.inner(X)
+
+
+def solved_by_rule(objective, **settings):
+    made = study(space={"damping": [0.2, 5.0], "stiffness": [0.5, 8.0]}, solver={"sweep": {"stiffness": 4}, **settings})
+    told = Told(made.problem, objective)
+    solver = made.definition.stages[0].solver.build()
+    end = solver.solve(made.problem, told, np.random.default_rng(0), no_outcomes(made.problem))
+    return told, end
+
+
+def test_the_best_program_of_each_point_is_evaluated_and_failures_are_counted():
+    # rows 0 to 3 are the chain, 4 to 7 the second start of each point
+    values = [2.0, math.nan, 2.0, math.nan, 1.0, 1.5, 2.0 * (1.0 - 1e-9), math.nan]
+    told, end = solved_by_rule(lambda row, _: values[row], starts=2)
+    assert told.inner.X[:, 0].tolist() == pytest.approx([1.04, 1.05, 1.02])  # of equals the first
+    assert end == "8 programs: 5 solved, 3 stalled"
+    assert [chain for chain, _, _ in told.asked] == [0, 0, 0, 0, 1, 2, 3, 4]
+    assert [seed > 0 for _, seed, _ in told.asked] == [False] * 4 + [True] * 4
+
+
+def test_points_that_end_elsewhere_when_they_are_solved_cold_are_told():
+    told, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
+    assert [chain for chain, _, _ in told.asked] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
+    (text,) = [text for kind, text in told.notes if kind == "programs_differ"]
+    assert text.startswith(
+        "2 of 2 points that were solved cold as well ended elsewhere (objectives differ by up to 0.1"
+    )
+    assert told.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
+    same, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 1.0 + 5e-7, chain=2, verify=5)
+    assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
 
 
 def test_a_refined_mesh_is_as_fine_as_it_was_asked_for(tmp_path):
