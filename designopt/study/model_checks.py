@@ -46,12 +46,15 @@ def scenarios(ctx: Context, model: Use, made: Sequence[Scenario], given: Any, pa
 
 
 def _said(ctx: Context, model: Use, check: Any, about: Any) -> Iterable[InvalidSetting]:
-    """The mistakes that the model finds; code of it that fails is one."""
+    """The mistakes that the model finds, told or raised; code of it that fails is one."""
+    found: list[InvalidSetting] = []
     try:
-        return list(check(about))
+        found.extend(check(about) or ())
+    except InvalidSetting as error:
+        found.append(error)
     except Exception as error:
         ctx.failed(model.plugin, error, ("model",))
-        return []
+    return found
 
 
 def _place(name: str, given: Any, path: Path) -> tuple[Path, Mapping[str, Any]]:

@@ -57,6 +57,8 @@ class Asked:
             yield InvalidSetting("load", f"{scenario['load'] - self.limit:g} N too much")
         if scenario["load"] < 0.0:
             yield InvalidSetting("slope", "is needed for a load that lifts")
+        if scenario.get("slope", 0.0) < 0.0:
+            raise InvalidSetting("slope", "is raised, not told")
         if scenario.get("slope", 0.0) > 1.0:
             raise ArithmeticError("too steep for the check")
 
@@ -132,6 +134,7 @@ def test_a_study_that_the_model_has_nothing_against_is_valid() -> None:
         (", when: {gain: 1}", "", (5, "space.lag", "is too much")),
         ("load: 1}", "load: 4}", (7, "scenarios.0.load", "in scenario 'light': 1 N too much")),
         ("load: 1}", "load: -1}", (7, "scenarios.0", "in scenario 'light': slope: is needed for a load that lifts")),
+        ("load: 1}", "load: 1, slope: -1}", (7, "scenarios.0.slope", "in scenario 'light': is raised, not told")),
         ("[0, 2]}, name", "[0, 8]}, name", (8, "scenarios.1", "in scenario 'wind_0003': load: 2 N too much")),
         ("[0, 2]}}", "[2, 6]}}", (14, "report.validate.scenarios", "in scenario 'sampled_0002': load: 2 N too much")),
         ("limit: 3 N", "plant: {pace: -1 s}", (2, "model.plant.pace", "runs backwards")),
