@@ -35,8 +35,9 @@ Vector = NDArray[np.float64]
 class Transcription:
     """The program: functions of scaled variables (size n) and parameters, with what its rows and columns are.
 
-    `objective`, `constraints` (m rows), `gradient` -> (f, grad), `jacobian` -> (g, J), `hessian` (upper triangle) have
-    the arguments and results that CasADi's solvers ask for. A variable is ``shift + scale * scaled``; row i of the
+    `objective`, `constraints` (m rows), `gradient` -> (nothing, grad), `jacobian` -> (nothing, J), `hessian` (upper
+    triangle) have the arguments that CasADi's solvers ask for; their first results (f, g) would be computed with every
+    call and looked at by none, so that they are left empty. A variable is ``shift + scale * scaled``; row i of the
     constraints is divided by ``row_scale[i]``, the objective multiplied by `cost_scale`.
     """
 
@@ -84,8 +85,8 @@ def transcribe(
         parameter_size=p.numel(),
         objective=ca.Function("nlp_f", [x, p], [f], ["x", "p"], ["f"]),
         constraints=ca.Function("nlp_g", [x, p], [g], ["x", "p"], ["g"]),
-        gradient=ca.Function("nlp_grad_f", [x, p], [f, gradient], ["x", "p"], ["f", "grad_f_x"]),
-        jacobian=ca.Function("nlp_jac_g", [x, p], [g, J], ["x", "p"], ["g", "jac_g_x"]),
+        gradient=ca.Function("nlp_grad_f", [x, p], [ca.MX(1, 1), gradient], ["x", "p"], ["f", "grad_f_x"]),
+        jacobian=ca.Function("nlp_jac_g", [x, p], [ca.MX(rows.count, 1), J], ["x", "p"], ["g", "jac_g_x"]),
         hessian=ca.Function(
             "nlp_hess_l", [x, p, parts.of_cost, parts.multipliers], [H], ["x", "p", "lam_f", "lam_g"],
             ["triu_hess_gamma_x_x"],
