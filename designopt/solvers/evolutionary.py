@@ -12,11 +12,11 @@ from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.pymoo_search import (
     Crossover,
+    Generations,
     HowToCross,
     HowToMutate,
     Mutation,
     Offspring,
-    Population,
     check_searchable,
     check_several,
     search,
@@ -46,7 +46,6 @@ class NSGA2(Generations):
     either the stage ends before its budget.
     """
 
-
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for."""
         check_searchable("nsga2", problem)
@@ -57,16 +56,7 @@ class NSGA2(Generations):
         from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
 
         self.check(problem)
-        return search(
-            lambda **general: Algorithm(**general, **variation(self.crossover, self.mutation)),
-            RankAndCrowding,
-            problem,
-            evaluate,
-            rng,
-            start,
-            population=self.population,
-            offspring=self.offspring,
-        )
+        return self.search(Algorithm, RankAndCrowding, problem, evaluate, rng, start)
 
 
 @solver("nsga3", version=1)
@@ -213,20 +203,9 @@ class SMSEMOA(Generations):
         from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
 
         self.check(problem)
-        return search(
-            lambda **general: Algorithm(
-                survival=LeastHypervolumeContributionSurvival(eps=self.reference),
-                **general,
-                **variation(self.crossover, self.mutation),
-            ),
-            lambda: LeastHypervolumeContributionSurvival(eps=self.reference),
-            problem,
-            evaluate,
-            rng,
-            start,
-            population=self.population,
-            offspring=self.offspring,
-        )
+        survival = functools.partial(LeastHypervolumeContributionSurvival, eps=self.reference)
+        build = functools.partial(Algorithm, survival=survival())
+        return self.search(build, survival, problem, evaluate, rng, start)
 
 
 @solver("age_moea", version=1)
@@ -261,19 +240,9 @@ class AGEMOEA(Generations):
                 output=MultiObjectiveOutput(),
                 advance_after_initial_infill=True,
                 **general,
-                **variation(self.crossover, self.mutation),
             )
             algorithm.tournament_type = "comp_by_rank_and_crowding"
             return algorithm
 
         self.check(problem)
-        return search(
-            build,
-            survival,
-            problem,
-            evaluate,
-            rng,
-            start,
-            population=self.population,
-            offspring=self.offspring,
-        )
+        return self.search(build, survival, problem, evaluate, rng, start)

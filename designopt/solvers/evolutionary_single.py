@@ -15,15 +15,9 @@ from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.pymoo_search import (
     EXHAUSTED,
-    Crossover,
-    HowToCross,
-    HowToMutate,
-    Mutation,
-    Offspring,
-    Population,
+    Generations,
     check_single,
     search,
-    variation,
 )
 from designopt.space import Matrix, Space
 
@@ -47,16 +41,7 @@ class Genetic(Generations):
         from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
 
         self.check(problem)
-        return search(
-            lambda **general: GA(**general, **variation(self.crossover, self.mutation)),
-            FitnessSurvival,
-            problem,
-            evaluate,
-            rng,
-            start,
-            population=self.population,
-            offspring=self.offspring,
-        )
+        return self.search(GA, FitnessSurvival, problem, evaluate, rng, start)
 
 
 @solver("de", version=1)

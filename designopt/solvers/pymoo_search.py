@@ -11,6 +11,7 @@ there are too many; random designs fill it up. No design is asked for twice: whe
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -76,6 +77,28 @@ class Generations:
     def minimum_budget(self, problem: Problem) -> int:
         """Evaluations below which there is not even a first population."""
         return self.population
+
+    def search(
+        self,
+        build: Callable[..., Any],
+        select: Callable[[], Any],
+        problem: Problem,
+        evaluate: Evaluate,
+        rng: np.random.Generator,
+        start: Outcomes,
+    ) -> str:
+        """The `search` of this module with these settings."""
+        how = variation(self.crossover, self.mutation)
+        return search(
+            functools.partial(build, **how),
+            select,
+            problem,
+            evaluate,
+            rng,
+            start,
+            population=self.population,
+            offspring=self.offspring,
+        )
 
 
 def check_searchable(name: str, problem: Problem) -> None:
