@@ -12,6 +12,16 @@ from designopt.collocation.scheme import DEGREES, Scheme, hermite_simpson, radau
 #: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
 
+#: What settings with a few values may be.
+CHOICES = {
+    "scheme": ("auto", "trapezoidal", "hermite_simpson", "radau"),
+    "midpoint_control": ("free", "linear"),
+    "defects": ("integral", "differential"),
+    "form": ("auto", "explicit", "residual"),
+    "hessian": ("exact", "lbfgs"),
+    "compile": ("auto", "never", "always"),
+}
+
 
 @dataclass(frozen=True)
 class Refinement:
@@ -41,14 +51,17 @@ class Refinement:
 class Options:
     """Scheme, mesh and solver settings.
 
-    `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement. `degree` is of radau, None: 3, or
-    5 where refinement asks for less than 1e-6. `intervals` is per phase. `form` auto takes the residual form of
-    systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s, of each
+    `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement, and what the settings of one of
+    them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5 where refinement asks for less
+    than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase. `form` auto takes the residual form
+    of systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s, of each
     solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point.
 
     `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
     perturbed with random numbers of `seed`, and takes the best. `refine` then refines the mesh. `check` tells how far
     the result can be trusted: the error estimate, a new simulation and violations between the points.
+
+    Raises `ValueError` for numbers that make no sense and `ProblemError` (bad_statement) for settings of other schemes.
     """
 
     scheme: Literal["auto", "trapezoidal", "hermite_simpson", "radau"] = "auto"
@@ -71,7 +84,10 @@ class Options:
     check: bool = True
 
     def __post_init__(self) -> None:
-        for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1)):
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is '{getattr(self, name)}', not one of {', '.join(choices)}")
+        for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}, not at least {least}")
         for name in ("tolerance", "acceptable_tolerance", "time_limit"):
@@ -82,13 +98,30 @@ class Options:
             raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
         if bad := [name for name, value in self.scales.items() if not 0.0 < value < float("inf")]:
             raise ValueError(f"scales.{bad[0]} is {self.scales[bad[0]]}, not positive and finite")
+        self._check_scheme()
+
+    def _check_scheme(self) -> None:
+        """Every setting is one of the scheme in use."""
+        linear = self.midpoint_control == "linear"
+        for name, given, needed in (
+            ("midpoint_control", linear, "hermite_simpson"),
+            ("degree", self.degree is not None, "radau"),
+            ("defects", self.defects == "differential", "radau"),
+            ("refine.method", self.refine is not None and self.refine.method == "hp", "radau"),
+        ):
+            scheme = "hermite_simpson" if linear and self.scheme == "auto" else self.scheme
+            if given and scheme not in ("auto", needed):
+                text = f"is a setting of the scheme {needed}, not of {scheme}: leave it out or change the scheme"
+                raise ProblemError("bad_statement", name, text)
 
     def scheme_for(self, problem: TrajectoryProblem) -> Scheme:
         """The scheme of all intervals at the beginning."""
         name = self.scheme
         if name == "auto":
             needs = self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
-            name = "radau" if needs or self.degree is not None else "hermite_simpson"
+            asked = self.degree is not None or self.defects == "differential"
+            linear = self.midpoint_control == "linear"
+            name = "radau" if asked or (needs and not linear) else "hermite_simpson"
         if name == "trapezoidal":
             return trapezoidal()
         if name == "hermite_simpson":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from designopt.collocation.error import interval_errors
 from designopt.collocation.mesh import Mesh, refined
 from designopt.collocation.options import Refinement
-from designopt.collocation.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.program import Program
 from designopt.collocation.scheme import Scheme, radau
 from designopt.collocation.solution import PhaseSolution, Round, Solution
@@ -99,14 +99,10 @@ def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme
     """The mesh of the next round for the `errors` (N,) of its intervals.
 
     `first` is the scheme of the first mesh, `defects` as in `Options`: what Radau intervals of another degree have.
-
-    Raises `ProblemError` where degrees are to be raised and there are none.
     """
     if refinement.method == "split":
         ratios = errors / refinement.tolerance
         return refined(mesh, [_parts(r, _order(s)) for r, s in zip(ratios, mesh.schemes, strict=True)])
-    if not first.degree:
-        raise ProblemError("bad_statement", "refine.method", "hp raises degrees: the scheme has to be radau")
     nodes, schemes = [], []
     for (a, b), scheme, error in zip(itertools.pairwise(mesh.nodes), mesh.schemes, errors, strict=True):
         degree, parts = _raised(scheme.degree, float(error), refinement, first.degree)

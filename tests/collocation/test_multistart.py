@@ -16,7 +16,9 @@ from designopt.collocation import (
     Options,
     Phase,
     ProblemError,
+    Program,
     Refinement,
+    Solution,
     Status,
     TrajectoryProblem,
     sampled,
@@ -163,6 +165,21 @@ def test_the_best_start_is_refined_and_checked() -> None:
     assert found.objective < 0.0
     assert "starts were solved" in found.message
     assert "Error estimate" in found.message
+
+
+def test_a_request_to_stop_ends_the_starts_and_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Program.solve, []
+
+    def stopped(self: Program, *given: object, **named: object) -> Solution:
+        calls.append(1)
+        found = real(self, *given, **named)  # type: ignore[arg-type]
+        return replace(found, status=Status.CANCELLED) if len(calls) == 2 else found
+
+    monkeypatch.setattr(Program, "solve", stopped)
+    found = solve(benchmark_problems.block_move(), Options(intervals=5, starts=6, refine=Refinement()))
+    assert found.status is Status.CANCELLED
+    assert [record.status for record in found.starts] == [Status.SOLVED, Status.CANCELLED]
+    assert len(calls) == 2
 
 
 def test_starts_may_be_rolled_out() -> None:

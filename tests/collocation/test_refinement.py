@@ -8,7 +8,7 @@ import benchmark_problems
 import numpy as np
 import pytest
 
-from designopt.collocation import Mesh, Options, ProblemError, Program, Refinement, Status, TrajectoryProblem, solve
+from designopt.collocation import Mesh, Options, Program, Refinement, Solution, Status, TrajectoryProblem, solve
 from designopt.collocation.refine import finer_mesh, refine, too_coarse, with_errors
 from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
 
@@ -40,12 +40,6 @@ def test_hp_raises_the_degree_while_it_may_and_then_divides_with_the_least_degre
     assert [s.degree for s in finer.schemes] == [3, 5, 3, 3, 3, 3]
     bounded = finer_mesh(mesh, errors, Refinement(1e-6, method="hp", greatest_degree=4), radau(3))
     assert [s.degree for s in bounded.schemes] == [3, 3, 3, 3, 3, 3, 3]
-
-
-def test_hp_is_refused_for_schemes_without_a_degree() -> None:
-    options = Options(scheme="hermite_simpson", intervals=5, refine=Refinement(1e-6, method="hp"))
-    with pytest.raises(ProblemError, match=r"refine\.method: hp raises degrees: the scheme has to be radau"):
-        solve(benchmark_problems.cart_pole(), options)
 
 
 def test_degrees_are_kept_in_the_differential_form() -> None:
@@ -94,6 +88,21 @@ def test_a_fine_tolerance_gives_the_analytic_optimum_to_nine_digits(method: str)
     assert found.status is Status.SOLVED
     assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
     assert found.phase.segment_errors.max() < 1e-8
+
+
+def test_a_round_that_is_stopped_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Program.solve, []
+
+    def stopped(self: Program, *given: object, **named: object) -> Solution:
+        calls.append(1)
+        found = real(self, *given, **named)  # type: ignore[arg-type]
+        return replace(found, status=Status.CANCELLED) if len(calls) == 2 else found
+
+    monkeypatch.setattr(Program, "solve", stopped)
+    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
+    assert found.status is Status.CANCELLED
+    assert len(found.phase.mesh) > 10  # the last iterate is kept
+    assert len(calls) == 2
 
 
 def test_every_phase_is_refined_where_it_needs_it_alone() -> None:

@@ -1,0 +1,84 @@
+"""Settings of a solve. Specification: direct_collocation, section 3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import benchmark_problems
+import pytest
+
+from designopt.collocation import Options, ProblemError, Refinement
+from designopt.collocation.options import CHOICES
+
+
+def named(**given: Any) -> tuple[str, int]:
+    scheme = Options(**given).scheme_for(benchmark_problems.cart_pole())
+    return scheme.name, scheme.degree
+
+
+@pytest.mark.parametrize(
+    ("given", "scheme"),
+    [
+        ({}, ("hermite_simpson", 0)),
+        ({"scheme": "trapezoidal"}, ("trapezoidal", 0)),
+        ({"refine": Refinement()}, ("radau", 3)),
+        ({"refine": Refinement(1e-7)}, ("radau", 5)),
+        ({"refine": Refinement(1e-7), "degree": 4}, ("radau", 4)),
+        ({"refine": Refinement(), "scheme": "hermite_simpson"}, ("hermite_simpson", 0)),
+        ({"refine": Refinement(), "midpoint_control": "linear"}, ("hermite_simpson", 0)),
+        ({"degree": 2}, ("radau", 2)),
+        ({"defects": "differential"}, ("radau", 3)),
+    ],
+)
+def test_the_automatic_scheme_is_the_one_that_the_other_settings_ask_for(
+    given: dict[str, Any], scheme: tuple[str, int]
+) -> None:
+    assert named(**given) == scheme
+
+
+def test_settings_reach_the_scheme() -> None:
+    problem = benchmark_problems.cart_pole()
+    assert len(Options(midpoint_control="linear").scheme_for(problem).control_rows) == 1
+    assert len(Options().scheme_for(problem).control_rows) == 0
+    differential = Options(defects="differential").scheme_for(problem)
+    assert differential.P[0, 0] != -1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "needed"),
+    [
+        ({"scheme": "hermite_simpson", "degree": 3}, "degree", "radau"),
+        ({"scheme": "trapezoidal", "defects": "differential"}, "defects", "radau"),
+        ({"scheme": "radau", "midpoint_control": "linear"}, "midpoint_control", "hermite_simpson"),
+        ({"degree": 3, "midpoint_control": "linear"}, "degree", "radau"),
+        ({"scheme": "hermite_simpson", "refine": Refinement(method="hp")}, "refine.method", "radau"),
+        ({"midpoint_control": "linear", "refine": Refinement(method="hp")}, "refine.method", "radau"),
+    ],
+)
+def test_a_setting_of_another_scheme_is_refused(given: dict[str, Any], where: str, needed: str) -> None:
+    with pytest.raises(ProblemError, match=f"is a setting of the scheme {needed}, not of") as refused:
+        Options(**given)
+    assert (refused.value.status, refused.value.where) == ("bad_statement", where)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is 'euler', not one of {CHOICES[name][0]}, {CHOICES[name][1]}"):
+        Options(**{name: "euler"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"intervals": 0}, "intervals is 0, not at least 1"),
+        ({"starts": 0}, "starts is 0, not at least 1"),
+        ({"seed": -1}, "seed is -1, not at least 0"),
+        ({"tolerance": 0.0}, r"tolerance is 0\.0, not positive"),
+        ({"time_limit": float("inf")}, "time_limit is inf, not positive and finite"),
+        ({"degree": 10}, "degree is 10, not one of 1 to 9"),
+        ({"scales": {"x": -1.0}}, r"scales\.x is -1\.0, not positive"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Options(**given)
