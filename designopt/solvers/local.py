@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,22 +20,6 @@ from designopt.solvers.points import Point, Points, merits, starting_points
 from designopt.solvers.relations import Relations
 from designopt.space import Matrix
 
-Gradient = Annotated[
-    Literal["auto", "model", "differences"],
-    Quantity(
-        "", "derivatives: the model's with differences where it has none (auto), the model's alone, differences alone"
-    ),
-]
-Scheme = Annotated[
-    Literal["forward", "central"],
-    Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the price"),
-]
-Step = Annotated[
-    float,
-    Quantity(
-        "", "step of differences, as a share of the parameter's range; larger for models with noise", gt=0, le=0.1
-    ),
-]
 Starts = Annotated[
     int,
     Quantity("", "searches, one after the other: from the best designs of start_from or the middle, then spread", ge=1),
@@ -42,8 +27,40 @@ Starts = Annotated[
 Iterations = Annotated[int, Quantity("", "steps after which a search is ended", ge=1)]
 
 
+@dataclass(kw_only=True)
+class _ByDerivatives:
+    """The settings of searches that follow derivatives; each of them says what its `tolerance` is about."""
+
+    uses_start: ClassVar[bool] = True
+
+    gradient: Annotated[
+        Literal["auto", "model", "differences"],
+        Quantity(
+            "",
+            "derivatives: the model's with differences where it has none (auto), the model's alone, differences alone",
+        ),
+    ] = "auto"
+    differences: Annotated[
+        Literal["forward", "central"],
+        Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the price"),
+    ] = "forward"
+    step: Annotated[
+        float,
+        Quantity(
+            "", "step of differences, as a share of the parameter's range; larger for models with noise", gt=0, le=0.1
+        ),
+    ] = 1e-6
+    tolerance: float
+    iterations: Iterations = 200
+    starts: Starts = 1
+
+    def wants_gradient(self) -> bool:
+        """Whether the model's derivatives are of use."""
+        return self.gradient != "differences"
+
+
 @solver("slsqp", version=1)
-class SLSQP:
+class SLSQP(_ByDerivatives):
     """Sequential quadratic programming for one smooth objective with limits, Kraft (1988), through SciPy.
 
     Limits enter with their own values and derivatives, relations between parameters as constraints of the search too;
@@ -52,21 +69,11 @@ class SLSQP:
     several.
     """
 
-    uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
-    gradient: Gradient = "auto"
-    differences: Scheme = "forward"
-    step: Step = 1e-6
     tolerance: Annotated[
         float, Quantity("", "change of the objective, relative to its size at the start, that ends a search", gt=0)
     ] = 1e-8
-    iterations: Iterations = 200
-    starts: Starts = 1
-
-    def wants_gradient(self) -> bool:
-        """Whether the model's derivatives are of use."""
-        return self.gradient != "differences"
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for anything but one objective of real parameters, or without derivatives."""
@@ -221,7 +228,7 @@ class NelderMead:
 
 
 @solver("least_squares", version=1)
-class LeastSquares:
+class LeastSquares(_ByDerivatives):
     """Least squares by a trust region within the bounds, Branch, Coleman & Li (1999), through SciPy: for calibration.
 
     The residuals are the expressions of all objectives in all scenarios, each by itself, whatever `over` says: a
@@ -229,20 +236,9 @@ class LeastSquares:
     Write ``abs(...)`` around it, so that rankings and reports see small deviations as good: the squares are the same.
     """
 
-    uses_start: ClassVar[bool] = True
-
-    gradient: Gradient = "auto"
-    differences: Scheme = "forward"
-    step: Step = 1e-6
     tolerance: Annotated[
         float, Quantity("", "relative change of the sum of squares or of the parameters that ends a search", gt=0)
     ] = 1e-10
-    iterations: Iterations = 200
-    starts: Starts = 1
-
-    def wants_gradient(self) -> bool:
-        """Whether the model's derivatives are of use."""
-        return self.gradient != "differences"
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for limits, maximised objectives, and what is not a real parameter."""
@@ -344,7 +340,7 @@ class _Path:
 class _Slopes:
     """Derivatives of a search's values by its coordinates: the model's, and differences where there are none."""
 
-    def __init__(self, points: Points, settings: SLSQP | LeastSquares, model: Callable[[Matrix, Any], Matrix]) -> None:
+    def __init__(self, points: Points, settings: _ByDerivatives, model: Callable[[Matrix, Any], Matrix]) -> None:
         self._points = points
         self._settings = settings
         self._model = model
