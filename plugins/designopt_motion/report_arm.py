@@ -1,0 +1,81 @@
+"""Report part `arm_reach`: the way of an arm, the excitations and activations of its muscles, and torques."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.section import Section
+from designopt.run.result import Result
+from designopt_motion.arm_equations import MUSCLES
+from designopt_motion.report_designs import Arrays, Plot, kept, line, missing, poses, selectable
+
+_COLUMNS, _ROWS = 2, 3
+
+
+@report("arm_reach", version=1)
+def arm_reach(result: Result) -> Section | None:
+    """Movements of an arm: its way, excitation and activation of each muscle, torques at the joints."""
+    title = "The reaching arm"
+    names = ("time", "path", "excitations", "activations", "torques")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        introduction="Seen from above; the shoulder is at the origin and y points forward.",
+        figures=(
+            selectable("Way of the arm", motions, _way, height=480, note="Drawn to scale, at equal times."),
+            selectable("Excitation and activation of the muscles", motions, _muscles, height=560,
+                       note="Excitations are lines, activations dashed."),
+            selectable("Torques", motions, _torques, height=360),
+        ),
+    )  # fmt: skip
+
+
+def _way(arrays: Arrays) -> Plot:
+    path = arrays["path"]
+    hand = path[:, 1]
+    shown = poses(len(path))
+    data = []
+    for k, i in enumerate(shown):
+        x, y = ([0.0, *path[i, :, n]] for n in (0, 1))
+        data.append(line(x, y, opacity=0.25 + 0.75 * k / (len(shown) - 1), line={"color": "@ink", "width": 2.5}))
+    data.append(line(hand[:, 0], hand[:, 1], "hand", line={"color": "@mark", "width": 2}))
+    ends = {"mode": "markers", "marker": {"size": 9, "color": "@mark", "symbol": ["circle-open", "circle"]}}
+    data.append({**line(hand[[0, -1], 0], hand[[0, -1], 1], "start and target"), **ends})
+    axes = {"xaxis": axis("x [m]", zeroline=False), "yaxis": axis("y [m]", zeroline=False, scaleanchor="x")}
+    return {"data": data, "layout": layout(**axes)}
+
+
+def _muscles(arrays: Arrays) -> Plot:
+    """A panel for each muscle, flexors on the left, all with one scale."""
+    time = arrays["time"]
+    top = 1.05 * max(float(np.max(arrays["excitations"])), float(np.max(arrays["activations"])))
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    annotations = []
+    for i, muscle in enumerate(MUSCLES):
+        row, column = divmod(i, _COLUMNS)
+        suffix = "" if i == 0 else str(i + 1)
+        left, upper = column * 0.53, 1.0 - row * 0.36
+        on = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        colour = category(row)
+        data.append(line(time, arrays["excitations"][:, i], line={"color": colour, "width": 2}, **on))
+        data.append(line(time, arrays["activations"][:, i], line={"color": colour, "width": 1.5, "dash": "dash"}, **on))
+        title = "time [s]" if row == _ROWS - 1 else ""
+        axes[f"xaxis{suffix}"] = axis(title, domain=[left, left + 0.47], anchor=f"y{suffix}")
+        axes[f"yaxis{suffix}"] = axis("", domain=[upper - 0.27, upper], anchor=f"x{suffix}", range=[0.0, top])
+        words = {"text": muscle.name.replace("_", " "), "showarrow": False, "font": {"size": 12}}
+        place = {"x": left, "y": upper, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        annotations.append({**words, **place})
+    return {"data": data, "layout": layout(**axes, annotations=annotations)}
+
+
+def _torques(arrays: Arrays) -> Plot:
+    names = ("muscles at the shoulder", "muscles at the elbow", "spring at the elbow")
+    data = [line(arrays["time"], arrays["torques"][:, i], n, line={"color": category(i)}) for i, n in enumerate(names)]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("torque [N m]"))}

@@ -1,0 +1,72 @@
+"""Report part `walking_step`: the step of a walker as stick figures, its torques and what the ground has to bear."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.section import Section
+from designopt.run.result import Result
+from designopt_motion.biped_equations import JOINTS, TORQUES
+from designopt_motion.report_designs import Arrays, Plot, kept, line, missing, poses, selectable
+
+_STANCE = tuple(JOINTS.index(name) for name in ("stance_foot", "stance_knee", "hip", "head"))
+_SWING = tuple(JOINTS.index(name) for name in ("hip", "swing_knee", "swing_foot"))
+
+
+@report("walking_step", version=1)
+def walking_step(result: Result) -> Section | None:
+    """Steps of a walker: stick figures, torques of the joints and force of the ground over time."""
+    title = "The walking step"
+    names = ("time", "figure", "torques", "ground_force")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        introduction="One step from impact to impact; the next one is the same with the legs exchanged.",
+        figures=(
+            selectable("Stick figures", motions, _figures, height=480, note="Drawn to scale, at equal times. Stance "
+                       "leg and trunk are dark, the swing leg is coloured; the dotted line is the swing foot's way."),
+            selectable("Torques of the joints", motions, _torques, height=420),
+            selectable("Force of the ground", motions, _ground, height=380, note="On the stance foot. Where the normal "
+                       "force were negative the foot would have to be glued to the ground."),
+        ),
+    )  # fmt: skip
+
+
+def _figures(arrays: Arrays) -> Plot:
+    figure = arrays["figure"]
+    data = [line([figure[..., 0].min() - 0.1, figure[..., 0].max() + 0.1], [0, 0], line={"color": "@muted"})]
+    foot = figure[:, _SWING[-1]]
+    data.append(line(foot[:, 0], foot[:, 1], line={"color": "@mark", "width": 1, "dash": "dot"}))
+    shown = poses(len(figure))
+    for k, i in enumerate(shown):
+        opacity = 0.25 + 0.75 * k / (len(shown) - 1)
+        for joints, colour in ((_STANCE, "@ink"), (_SWING, "@mark")):
+            x, y = figure[i, joints, 0], figure[i, joints, 1]
+            data.append(line(x, y, opacity=opacity, line={"color": colour, "width": 2.5}))
+    axes = {
+        "xaxis": axis("forward [m]", zeroline=False),
+        "yaxis": axis("height [m]", zeroline=False, scaleanchor="x", rangemode="tozero"),
+    }
+    return {"data": data, "layout": layout(**axes)}
+
+
+def _torques(arrays: Arrays) -> Plot:
+    time, torques = arrays["time"], arrays["torques"]
+    data = [
+        line(time, torques[:, i], name.removesuffix("_torque").replace("_", " "), line={"color": category(i)})
+        for i, name in enumerate(TORQUES)
+    ]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("torque [N m]"))}
+
+
+def _ground(arrays: Arrays) -> Plot:
+    time, force = arrays["time"], np.asarray(arrays["ground_force"])
+    data = [
+        line(time, force[:, 1], "normal", line={"color": "@accent"}),
+        line(time, force[:, 0], "tangential", line={"color": "@mark"}),
+    ]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}

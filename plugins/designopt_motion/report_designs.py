@@ -1,0 +1,85 @@
+"""What the report parts of motion models share: which designs they draw, and figures with a selector for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.report.labels import number
+from designopt.report.section import Choice, Figure, Section
+from designopt.run.result import Result
+
+Arrays = Mapping[str, NDArray[Any]]
+Plot = dict[str, Any]
+
+#: At most so many designs are offered by a selector.
+OFFERED = 16
+#: Poses that a stick figure shows.
+POSES = 9
+
+
+def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
+    """The arrays of designs that have all of `names` in every scenario, by the design's words and the scenario."""
+    found: dict[tuple[str, str], Arrays] = {}
+    space, scenarios = result.problem.space, result.problem.scenarios
+    chosen = list(dict.fromkeys(result.chosen().values()))
+    rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
+    designs = 0
+    for row in rows:
+        values = space.values(result.outcomes.X[row].tolist())
+        words = [f"{p.name} {number(values[p.name])} {p.unit}".strip() for p in space.free if p.name in values]
+        some = {}
+        for s, scenario in enumerate(scenarios):
+            arrays = result.arrays(row, s)
+            if set(names) <= arrays.keys():
+                some[", ".join(words) or "the design", scenario.name] = arrays
+        if len(some) == len(scenarios):
+            found |= some
+            designs += 1
+        if designs == OFFERED:
+            break
+    return found
+
+
+def missing(title: str, *names: str) -> Section:
+    """A section that says which arrays are missing and how to get them."""
+    wanted = ", ".join(f"{n}: all" for n in names)
+    return Section(
+        title,
+        introduction=f"The store holds no arrays for this part. Run the study with execution: {{arrays: {{{wanted}}}}} "
+        "(or front instead of all, for the chosen designs only).",
+    )
+
+
+def selectable(
+    title: str, motions: Mapping[tuple[str, str], Arrays], plot: Callable[[Arrays], Plot], **more: Any
+) -> Figure:
+    """The figure that `plot` makes of arrays, with selectors of design and scenario where there are several."""
+    designs, scenarios = (list(dict.fromkeys(key[i] for key in motions)) for i in (0, 1))
+    choices = [Choice(label, tuple(names)) for label, names in (("Design", designs), ("Scenario", scenarios))]
+    several = [len(choice.options) > 1 for choice in choices]
+    plots = {}
+    for (design, scenario), arrays in motions.items():
+        both = (designs.index(design), scenarios.index(scenario))
+        plots[tuple(n for n, shown in zip(both, several, strict=True) if shown)] = plot(arrays)
+    return Figure(
+        title,
+        next(iter(plots.values())),
+        choices=tuple(choice for choice, shown in zip(choices, several, strict=True) if shown),
+        variants=plots if len(plots) > 1 else {},
+        **more,
+    )
+
+
+def poses(count: int) -> NDArray[np.intp]:
+    """Samples, of so many, at which a stick figure is drawn."""
+    return np.linspace(0, count - 1, POSES).round().astype(np.intp)
+
+
+def line(x: Any, y: Any, name: str = "", **more: Any) -> dict[str, Any]:
+    """A Plotly line; one without a `name` stays out of the legend."""
+    legend = {"name": name} if name else {"showlegend": False, "hoverinfo": "skip"}
+    return {"type": "scatter", "mode": "lines", "x": np.round(x, 5), "y": np.round(y, 5), **legend, **more}
