@@ -138,7 +138,7 @@ class _Segments:
     def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
         """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite where lost.
 
-        And all steps that were taken, None if there were implicit ones.
+        And all steps that were taken; None where some were implicit or a run was lost.
         """
         if len(segments) == 1 and segments[0] in self.stiff:
             return self._stiff(x[:, 0], segments[0], tau)[:, None], None
@@ -162,6 +162,8 @@ class _Segments:
             ends[:, arrived & ~lost] = x[:, arrived & ~lost]
             active = np.flatnonzero(~arrived & ~lost)
             if not len(active):
+                if not np.isfinite(ends).all():
+                    return ends, None
                 which, begin, delta = (np.concatenate(part) for part in zip(*taken, strict=True))
                 order = np.lexsort((begin, which))
                 return ends, (which[order], begin[order], delta[order])

@@ -99,6 +99,21 @@ def test_a_run_that_leaves_all_bounds_is_infinitely_wrong() -> None:
     assert "differs by inf" in found.message
 
 
+def test_a_segment_that_escapes_by_itself_is_infinitely_wrong_and_the_others_are_not() -> None:
+    """x' = x^2 from 1 escapes after 1 s; the points of an invented course do not know it."""
+    problem = effort(one_state("escaping", lambda x, u: x**2 + u), 1.0, 1.0, tf=4.0)
+    found = Program(problem, Options(intervals=2)).solve()
+    course = {"x": np.array([-1.0, -0.5, 1.0, 1.0, 1.0]), "u": np.zeros(5)}
+    simulated = resimulate(problem.phases[0], replace(found.phase, values=course), {})
+    # from -1 after 2 s: -1/3, in the run as in its segment
+    assert simulated.states["x"][1] == pytest.approx(-1.0 / 3.0, abs=1e-9)
+    assert simulated.segment_errors[0] == pytest.approx((1.0 + 1.0 / 3.0) / 2.0, abs=1e-9)
+    assert simulated.segment_errors[1] == math.inf
+    # from -1/3 after 2 s more: -1/5
+    assert simulated.states["x"][2] == pytest.approx(-0.2, abs=1e-9)
+    assert simulated.error == pytest.approx((1.0 + 1.0 / 3.0) / 2.0, abs=1e-9)
+
+
 def test_stiff_segments_are_simulated_too() -> None:
     """Rates of 1e6 per second: x follows sin y, which the optimum moves along a straight line."""
     x, y, u = (ca.SX.sym(n) for n in "xyu")
