@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
-from designopt.study.errors import StudyError
+from designopt.study.errors import Issue, StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Study
 
@@ -330,22 +330,20 @@ def changed() -> Callable[[str, str, str], tuple[str, int, int, int]]:
 
 
 @pytest.fixture(scope="session")
-def refused_once(load, changed) -> Callable[..., None]:
+def refused_once(mistakes, changed) -> Callable[..., None]:
     """Asserts that a base with one piece replaced has exactly one mistake, at its place and with its words."""
 
     def check(base: str, find: str, replacement: str, path: str, fragment: str) -> None:
         text, line, column, end = changed(base, find, replacement)
-        with pytest.raises(StudyError) as caught:
-            load(text)
-        issues = caught.value.issues
-        assert len(issues) == 1, str(caught.value)
+        issues = mistakes(text)
+        assert len(issues) == 1, issues
         issue = issues[0]
         assert issue.path == path
         assert fragment in issue.message
         if "«" in replacement:
-            assert (issue.line, issue.column) == (line, column), str(caught.value)
+            assert (issue.line, issue.column) == (line, column), issue
             if issue.path:  # mistakes of syntax and missing top-level keys have a place but no extent
-                assert issue.end_column == end, str(caught.value)
+                assert issue.end_column == end, issue
 
     return check
 
@@ -358,6 +356,18 @@ def load() -> Callable[..., Study]:
         return load_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
 
     return from_text
+
+
+@pytest.fixture(scope="session")
+def mistakes(load) -> Callable[..., list[Issue]]:
+    """The mistakes of a text, which is not a study."""
+
+    def found(text: str, **given: Any) -> list[Issue]:
+        with pytest.raises(StudyError) as caught:
+            load(text, **given)
+        return list(caught.value.issues)
+
+    return found
 
 
 @pytest.fixture

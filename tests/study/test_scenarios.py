@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from designopt.plugin import find
-from designopt.study.errors import StudyError
 from designopt.study.load import study_from_data
 from designopt.study.sample import generator
 from designopt.study.spread import Normal, OneOf, Real, Whole
@@ -283,12 +282,10 @@ def test_a_mistake_is_reported_once_at_its_place(refused_once, section, path, fr
     refused_once(BASE, "SCENARIOS", given, path, fragment)
 
 
-def test_a_sample_of_a_model_that_says_nothing_of_its_conditions_needs_vary(load, base_text) -> None:
+def test_a_sample_of_a_model_that_says_nothing_of_its_conditions_needs_vary(mistakes, base_text) -> None:
     start, end = base_text.index("scenarios:"), base_text.index("figures:")
     text = base_text[:start] + "scenarios: {use: test_sampler, count: 4}\n" + base_text[end:]
-    with pytest.raises(StudyError) as caught:
-        load(text)
-    (issue,) = caught.value.issues
+    (issue,) = mistakes(text)
     assert issue.message == "'vary' is missing: model 'test_wheel' does not say over what its conditions vary"
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from designopt.problem import Problem
-from designopt.study.errors import Issue, StudyError
+from designopt.study.errors import StudyError
 from designopt.study.load import load_text
 
 # What is replaced in the full study and by what; « and » mark what the carets must point at. Space and objectives stay
@@ -45,13 +45,7 @@ MANY = [
 ]  # fmt: skip
 
 
-def found(load, text: str, **given) -> list[Issue]:
-    with pytest.raises(StudyError) as caught:
-        load(text, **given)
-    return list(caught.value.issues)
-
-
-def test_a_file_with_dozens_of_independent_mistakes_tells_all_of_them_at_once(load, full_text) -> None:
+def test_a_file_with_dozens_of_independent_mistakes_tells_all_of_them_at_once(mistakes, full_text) -> None:
     text = full_text
     for find, replacement, _, _ in MANY:
         assert text.count(find) == 1, find
@@ -62,7 +56,7 @@ def test_a_file_with_dozens_of_independent_mistakes_tells_all_of_them_at_once(lo
         columns = [at - before + 1 for before, at in enumerate(marks)]
         places += [(number, *pair) for pair in zip(columns[::2], columns[1::2], strict=True)]
     words = [(path, word) for _, _, path, several in MANY for word in several.split("|")]
-    issues = found(load, re.sub("[«»]", "", text))
+    issues = mistakes(re.sub("[«»]", "", text))
     assert [(i.line, i.column, i.end_column) for i in issues] == places, "all of them, in file order"
     assert len(issues) == len(words) >= 30
     for issue, (path, word) in zip(issues, words, strict=True):
@@ -77,12 +71,12 @@ KEY = re.compile(r"(?<![\w:/])(?!use)[a-z_]{3,}(?=: |:\n)")
 @pytest.mark.parametrize(
     "misspell", [lambda k: k + k[-1], lambda k: k[:-2] + k[-1] + k[-2]], ids=["doubled", "swapped"]
 )
-def test_a_misspelt_key_is_one_mistake_whatever_it_was_meant_to_be(request, load, name, misspell) -> None:
+def test_a_misspelt_key_is_one_mistake_whatever_it_was_meant_to_be(request, mistakes, name, misspell) -> None:
     text = request.getfixturevalue(name)
     for match in KEY.finditer(text):
         wrong = misspell(match[0])
         if wrong != match[0]:
-            issues = found(load, text[: match.start()] + wrong + text[match.end() :])
+            issues = mistakes(text[: match.start()] + wrong + text[match.end() :])
             assert len(issues) == 1, issues
             assert f"'{wrong}'" in issues[0].message
 
@@ -99,9 +93,9 @@ def test_a_misspelt_key_is_one_mistake_whatever_it_was_meant_to_be(request, load
         ("offset: {type: int, low: -3, high: 3, unit: mm}", "offset: {low: -3, high: 3, einheit: mm}", "space.offset"),
     ],
 )
-def test_what_follows_from_a_mistake_is_not_told(load, base_text, find, replacement, path) -> None:
+def test_what_follows_from_a_mistake_is_not_told(mistakes, base_text, find, replacement, path) -> None:
     assert base_text.count(find) == 1
-    assert [issue.path for issue in found(load, base_text.replace(find, replacement))] == [path]
+    assert [issue.path for issue in mistakes(base_text.replace(find, replacement))] == [path]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +111,9 @@ def test_what_follows_from_a_mistake_is_not_told(load, base_text, find, replacem
         ("min: 5 mm", "min: 5 s"),
     ],
 )
-def test_solvers_are_asked_about_the_problem_whatever_else_is_wrong(load, base_text, find, replacement) -> None:
+def test_solvers_are_asked_about_the_problem_whatever_else_is_wrong(mistakes, base_text, find, replacement) -> None:
     text = base_text.replace("levels: {stiffness: 5, damping: 3}", "levels: {stif: 5}").replace(find, replacement)
-    paths = [issue.path for issue in found(load, text)]
+    paths = [issue.path for issue in mistakes(text)]
     assert "stages.0.solver.levels" in paths
     assert len(paths) == (1 if find == replacement else 2)
 
@@ -127,9 +121,9 @@ def test_solvers_are_asked_about_the_problem_whatever_else_is_wrong(load, base_t
 @pytest.mark.parametrize(
     ("find", "replacement"), [("low: 1.0e4", "low: -1"), ("minimize: 1 - rho", "minimize: 1 - roh"), ("3 kg", "3 s")]
 )
-def test_solvers_are_not_asked_about_a_problem_that_is_wrong_itself(load, base_text, find, replacement) -> None:
+def test_solvers_are_not_asked_about_a_problem_that_is_wrong_itself(mistakes, base_text, find, replacement) -> None:
     text = base_text.replace("levels: {stiffness: 5, damping: 3}", "levels: {stif: 5}").replace(find, replacement)
-    assert len(found(load, text)) == 1
+    assert len(mistakes(text)) == 1
 
 
 def test_the_bundled_solvers_tell_what_is_wrong_beside_mistakes_elsewhere(base_text) -> None:
