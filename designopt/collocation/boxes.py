@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from designopt.collocation.check import known
 from designopt.collocation.layout import Layout
-from designopt.collocation.problem import Box, Phase, ProblemError, Signal, TrajectoryProblem, ends
+from designopt.collocation.problem import (
+    Box,
+    Constraint,
+    Duration,
+    Phase,
+    ProblemError,
+    Signal,
+    TrajectoryProblem,
+    ends,
+)
 from designopt.collocation.transcription import Block, Statement
 
 Vector = NDArray[np.float64]
@@ -109,7 +118,8 @@ def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[
             name = block.names[0].split("[")[0]
             stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
             where = f"{problem.phases[block.phase].name}: path" if block.kind == "path" else "constraints"
-            limits = _box(f"{where}.{name}", (stated[name].low, stated[name].high))
+            c = stated.get(name, Constraint(Duration(""), 0.0))  # ranges of times that overlap no longer
+            limits = _box(f"{where}.{name}", (c.low, c.high))
         lows.append(np.full(block.rows.size, limits[0]))
         highs.append(np.full(block.rows.size, limits[1]))
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
@@ -127,7 +137,8 @@ def _box(where: str, given: Box) -> tuple[float, float]:
 def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     """A variant has the phases, constraints and integrals of the problem that the program was built for."""
     pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
-    pairs.append(("constraints", list(stated.constraints), list(problem.constraints)))
+    given = [[n for n, c in p.constraints.items() if not isinstance(c.value, Duration)] for p in (stated, problem)]
+    pairs.append(("constraints", given[0], given[1]))
     for a, b in zip(stated.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
@@ -136,6 +147,10 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         if before != now:
             text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
             raise ProblemError("bad_statement", where, f"{text}: build it anew")
+    for name, c in problem.constraints.items():
+        if isinstance(c.value, Duration) and name not in stated.constraints:
+            text = "may lie before t0, which it could not when the program was built: build it anew"
+            raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
 
 
 def _number(phase: Phase, name: str) -> float:

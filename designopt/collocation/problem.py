@@ -175,6 +175,17 @@ class Phase:
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Duration:
+    """The value of the constraint that a problem adds to keep a phase from running backwards."""
+
+    phase: str
+
+    def __call__(self, e: Ends) -> Any:
+        """tf - t0."""
+        return e.phase[self.phase].duration
+
+
 class Continued(float):
     """A time that is not given but the number at which the phase before ends."""
 
@@ -213,11 +224,12 @@ class TrajectoryProblem:
         object.__setattr__(self, "phases", tuple(phases))
         # what might run backwards is kept from it
         later = {
-            f"duration of {phase.name}": Constraint(_duration(phase.name), 0.0, unit="s")
+            f"duration of {phase.name}": Constraint(Duration(phase.name), 0.0, unit="s")
             for phase, begin in zip(phases, begins, strict=True)
             if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
         }
-        object.__setattr__(self, "constraints", {**self.constraints, **later})
+        stated = {name: c for name, c in self.constraints.items() if not isinstance(c.value, Duration)}
+        object.__setattr__(self, "constraints", {**stated, **later})
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -235,10 +247,6 @@ def ends(box: Box) -> tuple[float, float]:
     """Lower and upper end of a box."""
     low, high = box if isinstance(box, tuple) else (box, box)
     return float(low), float(high)
-
-
-def _duration(phase: str) -> Callable[[Ends], Any]:
-    return lambda e: e.phase[phase].duration
 
 
 def periodic(

@@ -189,7 +189,8 @@ def _constraints(problem: TrajectoryProblem, made: Transcription, given: Boxes, 
         stated: Mapping[str, Any] = {"path": phase.path, "ends": problem.constraints, "integral": phase.integrals}.get(
             block.kind, {}
         )
-        units.append(stated[_stem(block.names[0])].unit if stated else "")
+        of = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
+        units.append(of.unit if of else "")
     return Constraints(made.blocks, tuple(units), rows * made.row_scale, given.row_low, given.row_high, made.row_scale)
 
 

@@ -409,8 +409,16 @@ def test_phases_with_overlapping_times_do_not_run_backwards():
         {"joined": Constraint(lambda e: e.phase["b"].initial["x"] - e.phase["a"].final["x"], 0.0, 0.0)},
     )
 
-    solution = Program(problem, Options(intervals=5)).solve()
+    program = Program(problem, Options(intervals=5))
+    solution = program.solve()
 
     assert list(problem.constraints) == ["joined", "duration of b"]
     assert solution.objective == pytest.approx(0.0, abs=1e-6)
     assert solution.phases["b"].tf >= solution.phases["b"].t0 - 1e-7
+
+    a, b = problem.phases
+    apart = replace(problem, phases=[a, replace(b, tf=(2.5, 3.0))])
+    assert list(apart.constraints) == ["joined"]
+    assert program.solve(apart).objective == pytest.approx(0.5, rel=1e-6)  # from 2 to 2.5, x being 0
+    with pytest.raises(ProblemError, match="b: tf: may lie before t0, which it could not"):
+        Program(apart, Options(intervals=5)).solve(problem)
