@@ -269,9 +269,11 @@ class Journal:
             x = [float(at[v] if at else v) for v, at in zip(values, position, strict=True)]
             yield number, x, violation
 
-    def evaluations(self, columns: str) -> Iterator[tuple[Any, ...]]:
-        """All evaluations by design and scenario; `columns` as SQL names them."""
-        return self._select(f"SELECT {columns} FROM evaluation ORDER BY design, scenario")
+    def evaluations(self, columns: str, least: int = 0) -> Iterator[tuple[Any, ...]]:
+        """All evaluations from the scenario `least` on, by design and scenario; `columns` as SQL names them."""
+        where = "WHERE scenario >= ? " if least else ""
+        query = f"SELECT {columns} FROM evaluation {where}ORDER BY design, scenario"
+        return self._select(query, *([least] if least else []))
 
     def evaluation(self, key: bytes, columns: str) -> tuple[Any, ...] | None:
         """One evaluation."""

@@ -69,13 +69,12 @@ class ProgramRecord:
 
 def read_programs(journal: Journal, problem: Problem, study: Study, path: Path) -> tuple[ProgramRecord, ...]:
     """The programs in the journal of `problem`, in the order in which they were solved."""
-    columns = "scenario, design, status, reason, message, outputs, wall, arrays"
-    rows = [row for row in journal.evaluations(f"{columns}, finished, key") if row[0] >= PROGRAMS]
+    rows = list(journal.evaluations("scenario, design, status, reason, message, outputs, wall, arrays", PROGRAMS))
     if not rows:
         return ()
     X, _ = recorded.designs(journal, problem)
     found = []
-    for scenario, design, status, reason, message, outputs, wall, arrays, *_ in rows:
+    for scenario, design, status, reason, message, outputs, wall, arrays in rows:
         stage = scenario - PROGRAMS
         names, values = recorded.outputs([outputs], ())
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
