@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ class ReachArm:
         self, design: Support, scenario: Reach, arrays: Set[str] = frozenset()
     ) -> tuple[ReachOutputs, dict[str, Vector]]:
         """Solve for the movement of this design."""
-        solution = solve_design(self.trajectory_problem(scenario), design, self._options())
+        solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), self._options())
         made, fibres, speeds = _sampled(self._system, solution, _conditions(scenario)["load"])
         hand = made["path"][:, 1]
         outputs = ReachOutputs(
@@ -164,7 +164,7 @@ class ReachArm:
             constraints={"duration": Constraint(lambda e: e.duration - e["duration"], 0.0, 0.0, "s")},
             parameters=_DESIGN,
             guess=_DESIGN,
-            figures={name: (lambda e, name=name: e.integral[name]) for name in ("effort", "work")},
+            figures={"effort": lambda e: e.integral["effort"], "work": lambda e: e.integral["work"]},
         )
 
 
@@ -204,7 +204,8 @@ def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str,
     x, u = (np.array([values[v.name] for v in table]) for table in (system.states, system.controls))
     p = np.array([solution.parameters[v.name] for v in system.parameters])
     columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[load]])]
-    y = np.asarray(system.output.map(_SAMPLES)(x, u, *columns, time[None, :]), float)
+    assert system.output is not None
+    y: Vector = np.array(system.output.map(_SAMPLES)(x, u, *columns, time[None, :]), dtype=np.float64)
     of = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
     q = ca.SX.sym("q", 2)
     places = ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))])

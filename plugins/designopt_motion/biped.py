@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,7 @@ class Biped:
     ) -> tuple[StepOutputs, dict[str, Vector]]:
         """Solve for the step of this design."""
         options = Options(scheme=self.scheme, intervals=self.intervals)
-        solution = solve_design(self.trajectory_problem(scenario), design, options)
+        solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
         made = _sampled(self._system, solution, _conditions(scenario)["slope"])
         tangential, normal = made["ground_force"].T
         middle = slice(_SAMPLES // 4, -(_SAMPLES // 4))
@@ -207,7 +207,8 @@ def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vect
     states, torques = (np.array([values[n] for n in names]) for names in ((*ANGLES, *SPEEDS), TORQUES))
     p = np.array([solution.parameters[v.name] for v in system.parameters])
     columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[slope]])]
-    y = np.asarray(system.output.map(_SAMPLES)(states, torques, *columns, time[None, :]), float)
+    assert system.output is not None
+    y: Vector = np.array(system.output.map(_SAMPLES)(states, torques, *columns, time[None, :]), dtype=np.float64)
     forces = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
     q = ca.SX.sym("q", 5)
     points = ca.Function("points", [q], [ca.horzcat(*equations.places(q).joints)])

@@ -117,7 +117,12 @@ def test_the_step_is_confirmed_by_a_simulation(biped: Biped) -> None:
 
 
 def test_it_keeps_the_rules_for_models() -> None:
-    check_model(Biped, designs=[{"step_length": 0.45, "hip_stiffness": 20.0}], scenarios=[{"clearance": 0.01}])
+    check_model(
+        Biped,
+        {"intervals": 12},
+        designs=[{"step_length": 0.45, "hip_stiffness": 20.0}],
+        scenarios=[{"clearance": 0.01}],
+    )
 
 
 def test_a_step_that_no_motor_can_make_is_a_failed_evaluation() -> None:
