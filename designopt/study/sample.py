@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Required, TypedDict
 
@@ -18,8 +18,8 @@ from designopt.study.findings import Finding, Path, nearest_or_all
 from designopt.study.part import Part, as_part
 from designopt.study.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
 from designopt.study.study import Scenario
-from designopt.study.values import Entry, adapted, check, members_of, refused, shown, table, wrong_kind
-from designopt.study.words import Label
+from designopt.study.values import Entry, adapted, check, members_of, shown, table, wrong_kind
+from designopt.study.words import Label, spelt_out
 
 #: Conditions that one sample may vary.
 MOST_VARIED = 100
@@ -33,13 +33,10 @@ class SpreadEntry:
     @staticmethod
     def __study_type__() -> Any:
         def validate(value: Any, handler: Any) -> Any:
-            if isinstance(value, Mapping):
-                return handler(value)
-            if isinstance(value, Sequence) and not isinstance(value, str):
-                if len(value) != 2:
-                    raise refused(f"a range in brackets is [low, high], this has {len(value)} values")
-                return handler({"low": value[0], "high": value[1]})
-            raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
+            value = spelt_out(value)
+            if not isinstance(value, Mapping):
+                raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
+            return handler(value)
 
         return Annotated[adapted(SpreadSection), WrapValidator(validate)]
 

@@ -17,8 +17,8 @@ from designopt.study.part import NamedPart, Part
 from designopt.study.scenarios import ScenarioEntry
 from designopt.study.settings import json_schema, settings_type
 from designopt.study.units import Amount
-from designopt.study.values import Checked, adapted, checker, refused, wrong_kind
-from designopt.study.words import Formula, Label, Scalar, Word
+from designopt.study.values import Checked, adapted, checker, wrong_kind
+from designopt.study.words import Formula, Label, Scalar, Word, spelt_out
 
 
 class ParameterSection(TypedDict, total=False):
@@ -55,15 +55,10 @@ class ParameterEntry:
     @staticmethod
     def __study_type__() -> Any:
         def validate(value: Any, handler: Any) -> Any:
-            if isinstance(value, Mapping):
-                return handler(value)
-            if isinstance(value, Sequence) and not isinstance(value, str):
-                if len(value) != 2:
-                    raise refused(f"a range in brackets is [low, high], this has {len(value)} values")
-                return handler({"low": value[0], "high": value[1]})
             if value is None:
                 raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
-            return handler({"value": value})
+            value = spelt_out(value)
+            return handler(value if isinstance(value, Mapping) else {"value": value})
 
         return Annotated[adapted(ParameterSection), WrapValidator(validate), _ShortForms()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -11,6 +12,15 @@ from pydantic import PlainValidator, WithJsonSchema
 from designopt.study.values import refused, wrong_kind
 
 LABEL = re.compile(r"\w[\w.+-]{0,79}")
+
+
+def spelt_out(value: Any) -> Any:
+    """A range in brackets, ``[low, high]``, as the mapping that it stands for; anything else as it is."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
+        return value
+    if len(value) != 2:
+        raise refused(f"a range in brackets is [low, high], this has {len(value)} values")
+    return {"low": value[0], "high": value[1]}
 
 
 class Label:
