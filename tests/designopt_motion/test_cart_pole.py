@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from designopt_motion.cart_pole import GRAVITY, CartPole
 
-from designopt.collocation import Options, solve
+from designopt.collocation import Options, Program, solve
+from designopt.collocation.warm import solve_chain
 from designopt.plugin import Diverged
 from designopt.testing import check_model
 
@@ -62,3 +63,15 @@ def test_what_cannot_be_done_is_a_design_without_result():
     with pytest.raises(Diverged) as caught:
         CartPole(intervals=20).evaluate({"pole_length": 0.5, "duration": 0.3}, {})
     assert caught.value.reason in ("locally_infeasible", "restoration_failed")
+
+
+def test_the_published_swing_up_is_a_local_optimum():
+    """Followed from a shorter pole the cart first moves backwards, and needs less."""
+    problem = CartPole().trajectory_problem({})
+    poles = [replace(problem, parameters={"pole_length": v, "duration": 2.0}) for v in (0.42, 0.45, 0.48, 0.5)]
+    program = Program(poles[0], Options(intervals=60))
+    better, published = list(solve_chain(program, poles))[-1], program.solve(poles[-1])
+    assert published.objective == pytest.approx(58.80767, rel=1e-6)
+    assert better.objective == pytest.approx(57.9448, rel=1e-5)
+    assert better.phase.values["cart"].min() < -0.05
+    assert published.phase.values["cart"].min() > -1e-6
