@@ -8,6 +8,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
 from designopt.study import units
@@ -15,9 +16,9 @@ from designopt.study.expression import Expression
 from designopt.study.findings import MOST, Finding, Path
 from designopt.study.grammar import ExpressionError
 from designopt.study.part import Part
-from designopt.study.settings import validate
+from designopt.study.settings import field_type, validate
 from designopt.study.units import Amount, UnitError
-from designopt.study.values import Reader
+from designopt.study.values import Reader, check
 
 
 @dataclass
@@ -111,6 +112,18 @@ class Context:
         else:
             return use
         return None
+
+    def checked(self, value: Any, item: Field | None, path: Path) -> Any:
+        """The value at `path` as the model takes it, any value where it declares none; None when it is wrong."""
+        if item is None:
+            return value
+        try:
+            checked, findings = check(field_type(item), value, self.read)
+        except PluginError as error:
+            self.add(path, str(error))
+            return None
+        self.findings.extend(finding.below(path) for finding in findings)
+        return None if findings else checked
 
     def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
         """Note that code of `plugin`, whose section is at `path`, failed: in one line."""

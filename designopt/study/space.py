@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from designopt.plugin import Field, Plugin, PluginError, Quantity, closest
+from designopt.plugin import Field, Plugin, Quantity, closest
 from designopt.study import units
 from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
 from designopt.study.findings import MOST, Path, nearest_or_all
-from designopt.study.settings import field_type
 from designopt.study.study import Parameter
 from designopt.study.units import Amount, UnitError
-from designopt.study.values import check, out_of_range
+from designopt.study.values import out_of_range
 from designopt.study.when import conditional
 
 Kind = Literal["real", "int", "choice", "fixed"]
@@ -247,15 +246,8 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
     if item is None:
         return float(value) if number and made.factor != 1.0 else value
     in_model = made.factor * value + made.offset if number and (made.factor, made.offset) != (1.0, 0.0) else value
-    try:
-        checked, findings = check(field_type(item), in_model, ctx.read)
-    except PluginError as error:
-        ctx.add(path, str(error))
-        return None
-    ctx.findings.extend(finding.below(path) for finding in findings)
-    if findings:
-        return None
-    return checked if in_model is value else float(value)
+    checked = ctx.checked(in_model, item, path)
+    return checked if checked is None or in_model is value else float(value)
 
 
 def relations(

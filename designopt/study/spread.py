@@ -11,12 +11,11 @@ from typing import Any, Literal, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Field, PluginError
+from designopt.plugin import Field
 from designopt.study import units
 from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.findings import Path
-from designopt.study.settings import field_type
 from designopt.study.units import Amount, UnitError
 from designopt.study.values import check, checker
 from designopt.study.words import Something
@@ -175,25 +174,12 @@ def _is_normal(section: Mapping[str, Any]) -> bool:
     return "mean" in section or "deviation" in section
 
 
-def _checked(ctx: Context, value: Any, item: Field | None, path: Path) -> Any:
-    """The value as the model takes it, checked like that of a scenario that is written out; None when it is wrong."""
-    if item is None:
-        return value
-    try:
-        checked, findings = check(field_type(item), value, ctx.read)
-    except PluginError as error:
-        ctx.add(path, str(error))
-        return None
-    ctx.findings.extend(finding.below(path) for finding in findings)
-    return None if findings else checked
-
-
 def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float | None:
     """The number in the model's unit; None when it is wrong, or not given."""
     if value is None:
         return None
     if item is not None:
-        checked = _checked(ctx, value, item, path)
+        checked = ctx.checked(value, item, path)
         if checked is None or not isinstance(checked, (int, float)):
             return None
         return checked
@@ -216,7 +202,7 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> S
         ctx.add((*path, "values"), f"at most {MOST_VALUES} values are possible, these are {len(given)}")
         return None
     before = len(ctx.findings)
-    members = [_checked(ctx, value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
+    members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
     return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
 
 
