@@ -97,20 +97,20 @@ def _findings(records: Sequence[ProgramRecord]) -> list[str]:
 
 
 def _outcomes(records: Sequence[ProgramRecord]) -> Table:
+    columns = ("objective", "iterations", "error estimate", "re-simulation error", "solve [s]", "started")
     rows = []
     for i, record in enumerate(records):
-        s = record.solution
-        rows.append((
-            i + 1, record.stage, ", ".join(f"{n} {number(v)}" for n, v in held(record).items()) or "-", record.status,
-            *((number(s.objective), s.iterations, number(s.error_estimate), number(_resimulation(s)),
-               f"{s.timing.get('solve', np.nan):.3f}", " ".join(s.warm_path) or "-") if s is not None else ("-",) * 6),
-        ))  # fmt: skip
-    return Table(
-        "Outcomes",
-        ("program", "stage", "held at", "status", "objective", "iterations", "error estimate", "re-simulation error",
-         "solve [s]", "started"),
-        tuple(rows),
-    )  # fmt: skip
+        at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items()) or "-"
+        told = _told(record.solution) if record.solution is not None else ("-",) * len(columns)
+        rows.append((i + 1, record.stage, at, record.status, *told))
+    return Table("Outcomes", ("program", "stage", "held at", "status", *columns), tuple(rows))
+
+
+def _told(s: Solution) -> tuple[Any, ...]:
+    """A solve in numbers: objective, iterations, errors, seconds, and which starts were tried."""
+    seconds = f"{s.timing.get('solve', np.nan):.3f}"
+    errors = number(s.error_estimate), number(_resimulation(s))
+    return number(s.objective), s.iterations, *errors, seconds, ", ".join(s.warm_path) or "cold"
 
 
 def _resimulation(solution: Solution) -> float:
@@ -146,7 +146,8 @@ def _errors(solution: Solution) -> dict[str, Any]:
         middles = phase.t0 + (phase.tf - phase.t0) * (phase.mesh.nodes[:-1] + 0.5 * phase.mesh.widths)
         data.append({
             "type": "bar", "name": plain(f"{name}: estimate"), "x": middles, "y": np.maximum(phase.error, 1e-16),
-            "width": widths, "marker": {"color": category(j), "line": {"width": 0.5, "color": "@surface"}},
+            "width": widths, "opacity": 0.8,
+            "marker": {"color": category(j), "line": {"width": 0.5, "color": "@surface"}},
             "customdata": _schemes(phase),
             "hovertemplate": "%{x:.4~g} s, %{customdata}: <b>%{y:.2e}</b><extra></extra>",
         })  # fmt: skip
