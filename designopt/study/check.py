@@ -24,9 +24,10 @@ from designopt.study.context import Context
 from designopt.study.findings import Finding, Path, nearest_key
 from designopt.study.goals import Goals
 from designopt.study.part import Part
+from designopt.study.refusals import shown
 from designopt.study.schema import SECTIONS, Section, section_type
 from designopt.study.study import Scenario, Study
-from designopt.study.values import Reader, check, shown
+from designopt.study.values import Reader, check
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")

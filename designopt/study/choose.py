@@ -12,9 +12,10 @@ from designopt.plugin import Quantity
 from designopt.study.context import Context
 from designopt.study.findings import Finding, Path, nearest_or_all
 from designopt.study.goals import Goals
+from designopt.study.refusals import refused, several, wrong_kind
 from designopt.study.study import Choice
 from designopt.study.units import Amount
-from designopt.study.values import Checked, check, checker, refused, several, wrong_kind
+from designopt.study.values import Checked, check, checker
 
 Method = Literal["knee", "utopia", "topsis", "nearest_to"]
 

@@ -11,8 +11,8 @@ from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.study.context import Context
 from designopt.study.findings import Path
+from designopt.study.refusals import refused, wrong_kind
 from designopt.study.study import Cluster
-from designopt.study.values import refused, wrong_kind
 
 #: Bytes of the units of memory. Pint takes bytes for plain numbers and would accept radians here.
 BYTES: dict[str, int] = {

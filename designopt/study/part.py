@@ -10,7 +10,7 @@ from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Plugin
 from designopt.study.findings import Finding
-from designopt.study.values import refused, several, shown, wrong_kind
+from designopt.study.refusals import refused, several, shown, wrong_kind
 from designopt.study.words import LABEL
 
 

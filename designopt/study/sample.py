@@ -16,9 +16,10 @@ from designopt.study import settings
 from designopt.study.context import Context
 from designopt.study.findings import Finding, Path, nearest_or_all
 from designopt.study.part import Part, as_part
+from designopt.study.refusals import shown, wrong_kind
 from designopt.study.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
 from designopt.study.study import Scenario
-from designopt.study.values import Entry, adapted, check, members_of, shown, table, wrong_kind
+from designopt.study.values import Entry, adapted, check, members_of, table
 from designopt.study.words import Label, spelt_out
 
 #: Conditions that one sample may vary.

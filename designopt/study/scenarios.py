@@ -13,9 +13,10 @@ from designopt.plugin import Field, Plugin, PluginError, closest
 from designopt.study import sample
 from designopt.study.context import Context
 from designopt.study.findings import Path
+from designopt.study.refusals import wrong_kind
 from designopt.study.settings import fields_type
 from designopt.study.study import Scenario
-from designopt.study.values import Checked, check, checker, wrong_kind
+from designopt.study.values import Checked, check, checker
 from designopt.study.words import Label
 
 #: More scenarios than this are refused: each one is an evaluation of every design.

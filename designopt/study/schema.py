@@ -14,10 +14,11 @@ from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.choose import Rule
 from designopt.study.cluster import Memory
 from designopt.study.part import NamedPart, Part
+from designopt.study.refusals import wrong_kind
 from designopt.study.scenarios import ScenarioEntry
 from designopt.study.settings import json_schema, settings_type
 from designopt.study.units import Amount
-from designopt.study.values import Checked, adapted, checker, wrong_kind
+from designopt.study.values import Checked, adapted, checker
 from designopt.study.words import Formula, Label, Scalar, Word, spelt_out
 
 

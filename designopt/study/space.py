@@ -12,9 +12,9 @@ from designopt.study.annotations import number_type, type_words
 from designopt.study.context import Context, unit_of
 from designopt.study.expression import Expression
 from designopt.study.findings import MOST, Path, nearest_or_all
+from designopt.study.leaves import out_of_range
 from designopt.study.study import Parameter
 from designopt.study.units import Amount, UnitError
-from designopt.study.values import out_of_range
 from designopt.study.when import conditional
 
 Kind = Literal["real", "int", "choice", "fixed"]

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-import operator
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, Union
 
 import typing_extensions
-from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema, WrapValidator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from designopt.plugin import InputFile, PluginError, Quantity, closest
-from designopt.study import units
+from designopt.plugin import PluginError, Quantity, closest
 from designopt.study.annotations import type_name
-from designopt.study.findings import MOST, Finding, nearest, nearest_key
+from designopt.study.findings import MOST, Finding, nearest_key
+from designopt.study.leaves import LEAVES, word_of
+from designopt.study.refusals import refused, several, wrong_kind
 
 #: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], bytes]
@@ -84,40 +83,6 @@ def _sound_parts(error: ValidationError) -> dict[Any, Any]:
     return {(item["loc"] or (None,))[0]: item.get("ctx", {}).get("sound") for item in items}
 
 
-def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
-    """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
-    finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
-    return PydanticCustomError("kind", "{expected}", {"findings": [finding], "expected": expected})
-
-
-def refused(message: str) -> PydanticCustomError:
-    """The right kind of value, but not an acceptable one."""
-    return PydanticCustomError("value", "{text}", {"findings": [Finding((), message)], "text": message})
-
-
-def several(findings: list[Finding], sound: Any = None) -> PydanticCustomError:
-    """Several findings at once, and what is `sound` of the value."""
-    return PydanticCustomError("value", "several", {"findings": findings, "sound": sound})
-
-
-def shown(value: Any) -> str:
-    """The value in a sentence."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        short = value if len(value) <= 40 else value[:37] + "..."
-        return f"the word '{short}'" if short.isprintable() and " " not in short else f"the text {short!r}"
-    if isinstance(value, (int, float)):
-        return f"the number {value}" if abs(value) < 1e30 else "a huge number"
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, Sequence):
-        return "a list"
-    return f"a value of type {type(value).__name__}"
-
-
 # ------------------------------------------------------------------------------------------------------ annotations
 
 
@@ -132,9 +97,9 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     if origin in (Union, types.UnionType):
         return _union(args, quantity)
     if origin is Literal:
-        return _plain(_word_of(args), {"enum": list(args)})
-    if hint in _LEAVES:
-        return _LEAVES[hint](quantity)
+        return word_of(args)
+    if hint in LEAVES:
+        return LEAVES[hint](quantity)
     if typing.is_typeddict(hint) or (dataclasses.is_dataclass(hint) and isinstance(hint, type)):
         return _record(hint)
     if origin in (list, Sequence) or hint in (list, Sequence):
@@ -146,177 +111,6 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     if hint in (Any, object):
         return Any
     raise PluginError(f"a study file cannot give a value of type {type_name(hint)}")
-
-
-def _plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
-    return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
-
-
-def _number(quantity: Quantity | None) -> Any:
-    def validate(value: Any) -> float:
-        return in_range(amount_in(value, quantity), quantity)
-
-    return _plain(validate, {"anyOf": [{"type": "number", **_bounds(quantity)}, {"type": "string"}]})
-
-
-def _integer(quantity: Quantity | None) -> Any:
-    def validate(value: Any) -> int:
-        if isinstance(value, int) and not isinstance(value, bool):
-            whole = value
-        else:
-            number = amount_in(value, quantity, "a whole number")
-            if number != round(number):
-                raise refused(f"must be a whole number, is {number:g}")
-            whole = round(number)
-        if abs(whole) >= 2**63:
-            raise refused("the number is too large")
-        return typing.cast(int, in_range(whole, quantity))
-
-    return _plain(validate, {"type": "integer", **_bounds(quantity)})
-
-
-def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
-    """The number `value` in the declared unit; a text may carry a unit of its own (``12 kN/m``)."""
-    unit = quantity.unit if quantity else ""
-    amount = to_amount(value, expected + (f" in '{unit}'" if unit else ""))
-    if amount.unit is None or amount.unit == unit:
-        return amount.value
-    if quantity is None:
-        raise refused(f"must be a plain number, without the unit '{amount.unit}'")
-    try:
-        converted = units.convert(amount.value, amount.unit, unit)
-    except units.UnitError as error:
-        raise refused(f"units do not fit: {error}") from None
-    if not math.isfinite(converted):
-        raise refused(f"the number is too large in {units.named(unit)}")
-    return converted
-
-
-def to_amount(value: Any, expected: str = "a number") -> units.Amount:
-    """A finite number with the unit it was given in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise wrong_kind(expected, value)
-    if isinstance(value, str):
-        try:
-            amount = units.parse_amount(value)
-        except units.UnitError as error:
-            if str(error).endswith("is not a number"):
-                raise wrong_kind(expected, value) from None
-            raise refused(str(error)) from None
-    else:
-        try:
-            amount = units.Amount(float(value))
-        except OverflowError:
-            raise refused("the number is too large") from None
-    if not math.isfinite(amount.value):
-        raise refused(f"must be a finite number, is {amount.value}")
-    return amount
-
-
-def in_range(value: float, quantity: Quantity | None) -> float:
-    """`value` when the declared range admits it."""
-    message = out_of_range(value, quantity)
-    if message:
-        raise refused(message)
-    return value
-
-
-def out_of_range(value: float, quantity: Quantity | None) -> str:
-    """Why `value`, in the declared unit, is outside the declared range; empty when it is not."""
-    if quantity is None:
-        return ""
-    unit = f" {quantity.unit}" if quantity.unit else ""
-    for bound, holds, words in (
-        (quantity.gt, operator.gt, "above"),
-        (quantity.ge, operator.ge, "at least"),
-        (quantity.lt, operator.lt, "below"),
-        (quantity.le, operator.le, "at most"),
-    ):
-        if bound is not None and not holds(value, bound):
-            return f"must be {words} {bound:g}{unit}, is {value:g}"
-    return ""
-
-
-def _bounds(quantity: Quantity | None) -> dict[str, float]:
-    if quantity is None:
-        return {}
-    pairs = {
-        "exclusiveMinimum": quantity.gt,
-        "minimum": quantity.ge,
-        "exclusiveMaximum": quantity.lt,
-        "maximum": quantity.le,
-    }
-    return {word: bound for word, bound in pairs.items() if bound is not None}
-
-
-def _word(_: Quantity | None) -> Any:
-    def validate(value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        number = isinstance(value, (int, float))
-        raise wrong_kind("a word", value, "; put quotes around it" if number else "")
-
-    return _plain(validate, {"type": "string"})
-
-
-def _flag(_: Quantity | None) -> Any:
-    def validate(value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise wrong_kind("true or false", value)
-
-    return _plain(validate, {"type": "boolean"})
-
-
-def _nothing(_: Quantity | None) -> Any:
-    def validate(value: Any) -> None:
-        if value is not None:
-            raise wrong_kind("nothing", value)
-
-    return _plain(validate, {"type": "null"})
-
-
-def _amount(_: Quantity | None) -> Any:
-    return _plain(to_amount, {"anyOf": [{"type": "number"}, {"type": "string"}]})
-
-
-def _file(_: Quantity | None) -> Any:
-    def validate(value: Any, info: Any) -> InputFile:
-        if isinstance(value, InputFile):
-            return value
-        if not isinstance(value, str):
-            raise wrong_kind("the name of a file", value)
-        try:
-            return InputFile(value, info.context["read"](value))
-        except ValueError as error:
-            raise refused(str(error)) from None
-
-    return _plain(validate, {"type": "string", "description": "a file name relative to the study file"})
-
-
-_LEAVES: dict[Any, Callable[[Quantity | None], Any]] = {
-    float: _number,
-    int: _integer,
-    str: _word,
-    bool: _flag,
-    None: _nothing,
-    type(None): _nothing,
-    InputFile: _file,
-    units.Amount: _amount,
-}
-
-
-def _word_of(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
-    def validate(value: Any) -> Any:
-        for choice in choices:
-            if type(choice) is type(value) and choice == value:
-                return choice
-        words = ", ".join(str(c) for c in choices)
-        if isinstance(value, str):
-            raise refused(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
-        raise wrong_kind(f"one of {words}" if len(choices) > 1 else f"'{words}'", value)
-
-    return validate
 
 
 def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
@@ -426,7 +220,7 @@ def members_of(hint: Any) -> dict[str, Entry]:
     if typing.is_typeddict(hint):
         hints = typing.get_type_hints(hint, include_extras=True)
         return {n: Entry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
-    if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in _LEAVES:
+    if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in LEAVES:
         return {}
     hints = typing.get_type_hints(hint, include_extras=True)
     entries = {}

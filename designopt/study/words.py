@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.values import refused, wrong_kind
+from designopt.study.refusals import refused, wrong_kind
 
 LABEL = re.compile(r"\w[\w.+-]{0,79}")
 
