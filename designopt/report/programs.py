@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,26 +59,25 @@ _HISTORY = "Violation of the constraints, of the optimality conditions, and the 
 
 def _facts(records: Sequence[ProgramRecord]) -> tuple[tuple[str, str], ...]:
     best = _best(records)
-    solved = sum(record.status == "solved" for record in records)
-    facts = [("programs", str(len(records))), ("solved", str(solved))]
-    if best is not None and best.solution is not None:
-        facts += [
-            ("best objective", number(best.solution.objective)),
-            ("error estimate", number(best.solution.error_estimate)),
-        ]
+    facts = [("programs", str(len(records))), ("solved", str(sum(record.status == "solved" for record in records)))]
+    if best is not None:
+        facts += [("best objective", number(_figure(best, "objective")))]
+        facts += [("error estimate", number(_figure(best, "error_estimate")))]
     return tuple(facts)
 
 
+def _figure(record: ProgramRecord, name: str) -> float:
+    """A number about a program; NaN where there is none. It is there without its trajectories being read."""
+    return record.figures.get(f"program({name})", math.nan)
+
+
 def _best(records: Sequence[ProgramRecord]) -> ProgramRecord | None:
-    found = [r for r in records if r.solution is not None and r.solution.success]
-    return min(found, key=lambda r: r.solution.objective if r.solution else np.inf, default=None)
+    return min((r for r in records if r.ok), key=lambda r: _figure(r, "objective"), default=None)
 
 
 def _findings(records: Sequence[ProgramRecord]) -> list[str]:
     found = []
-    objectives = [
-        r.solution.objective for r in records if r.solution is not None and r.solution.success and not held(r)
-    ]
+    objectives = [_figure(r, "objective") for r in records if r.ok and not held(r)]
     if len(objectives) > 1:
         low, high = min(objectives), max(objectives)
         if high - low > 1e-6 * max(1.0, abs(low)):
@@ -90,31 +90,25 @@ def _findings(records: Sequence[ProgramRecord]) -> list[str]:
     best = _best(records)
     if best is not None and best.solution is not None:
         found += list(best.solution.warnings)
-    failed = [r for r in records if r.solution is None or not r.solution.success]
+    failed = [r for r in records if not r.ok]
     if failed:
         found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines tell why.")
     return found
 
 
 def _outcomes(records: Sequence[ProgramRecord]) -> Table:
-    columns = ("objective", "iterations", "error estimate", "re-simulation error", "solve [s]", "started")
     rows = []
     for i, record in enumerate(records):
         at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items()) or "-"
-        told = _told(record.solution) if record.solution is not None else ("-",) * len(columns)
-        rows.append((i + 1, record.stage, at, record.status, *told))
-    return Table("Outcomes", ("program", "stage", "held at", "status", *columns), tuple(rows))
-
-
-def _told(s: Solution) -> tuple[Any, ...]:
-    """A solve in numbers: objective, iterations, errors, seconds, and which starts were tried."""
-    seconds = f"{s.timing.get('solve', np.nan):.3f}"
-    errors = number(s.error_estimate), number(_resimulation(s))
-    return number(s.objective), s.iterations, *errors, seconds, ", ".join(s.warm_path) or "cold"
-
-
-def _resimulation(solution: Solution) -> float:
-    return max((p.resimulation_error for p in solution.phases.values()), default=np.nan)
+        iterations = _figure(record, "iterations")
+        rows.append((
+            i + 1, record.stage, at, record.status, number(_figure(record, "objective")),
+            int(iterations) if math.isfinite(iterations) else "-", number(_figure(record, "error_estimate")),
+            number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
+        ))  # fmt: skip
+    columns = ("program", "stage", "held at", "status", "objective", "iterations", "error estimate",
+               "re-simulation error", "took [s]")  # fmt: skip
+    return Table("Outcomes", columns, tuple(rows))
 
 
 def _parameters(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:

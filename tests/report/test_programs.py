@@ -24,7 +24,11 @@ def solutions():
 
 
 def record(solution, **start):
-    figures = {"optimum(duration)": solution.parameters["duration"]} if solution else {}
+    figures = {}
+    if solution:
+        figures = {"optimum(duration)": solution.parameters["duration"], "program(objective)": solution.objective,
+                   "program(iterations)": float(solution.iterations),
+                   "program(error_estimate)": solution.error_estimate}  # fmt: skip
     status = solution.status.name.lower() if solution else "timeout"
     message = solution.message if solution else "took longer than 1 s"
     return SimpleNamespace(
@@ -99,5 +103,6 @@ def test_different_local_optima_of_several_starts_are_told(solutions):
     for solution in (solutions[0], replace(solutions[0], objective=1.2 * solutions[0].objective)):
         one = record(solution, pole_length=0.5)
         one.figures["optimum(pole_length)"] = 0.5
+        one.figures["program(objective)"] = solution.objective
         records.append(one)
     assert any("different local optima" in finding for finding in programs(result(*records)).findings)
