@@ -26,6 +26,7 @@ def programs(result: Result) -> Section | None:
     records = result.programs()
     if not records:
         return None
+    sign = result.problem.objectives[0].sign
     shown = drawn(result)
     figures = []
     if shown:
@@ -42,8 +43,8 @@ def programs(result: Result) -> Section | None:
         "Programs",
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
         "collocation with IPOPT.",
-        facts=_facts(records),
-        findings=tuple(_findings(records)),
+        facts=_facts(records, sign),
+        findings=tuple(_findings(records, sign)),
         figures=tuple(figures),
         tables=(_outcomes(records), *_parameters(shown)),
         details=tuple((program_words(r, i), r.message) for i, r in enumerate(records[:50]) if r.message),
@@ -57,8 +58,8 @@ _ERRORS = (
 _HISTORY = "Violation of the constraints, of the optimality conditions, and the barrier parameter, all scaled."
 
 
-def _facts(records: Sequence[ProgramRecord]) -> tuple[tuple[str, str], ...]:
-    best = _best(records)
+def _facts(records: Sequence[ProgramRecord], sign: float) -> tuple[tuple[str, str], ...]:
+    best = _best(records, sign)
     facts = [("programs", str(len(records))), ("solved", str(sum(record.status == "solved" for record in records)))]
     if best is not None:
         facts += [("best objective", number(_figure(best, "objective")))]
@@ -71,11 +72,12 @@ def _figure(record: ProgramRecord, name: str) -> float:
     return record.figures.get(f"program({name})", math.nan)
 
 
-def _best(records: Sequence[ProgramRecord]) -> ProgramRecord | None:
-    return min((r for r in records if r.ok), key=lambda r: _figure(r, "objective"), default=None)
+def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
+    """The program with the best objective, to be minimised with `sign`."""
+    return min((r for r in records if r.ok), key=lambda r: sign * _figure(r, "objective"), default=None)
 
 
-def _findings(records: Sequence[ProgramRecord]) -> list[str]:
+def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
     found = []
     objectives = [_figure(r, "objective") for r in records if r.ok and not held(r)]
     if len(objectives) > 1:
@@ -87,7 +89,7 @@ def _findings(records: Sequence[ProgramRecord]) -> list[str]:
             )
         else:
             found.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
-    best = _best(records)
+    best = _best(records, sign)
     if best is not None and best.solution is not None:
         found += list(best.solution.warnings)
     failed = [r for r in records if not r.ok]

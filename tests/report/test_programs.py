@@ -8,6 +8,7 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, solve
+from designopt.report.labels import number
 from designopt.report.programs import programs
 from designopt.report.trajectories import activity, trajectories
 
@@ -37,8 +38,9 @@ def record(solution, **start):
     )  # fmt: skip
 
 
-def result(*records):
-    return SimpleNamespace(programs=lambda: records)
+def result(*records, sign=1.0):
+    problem = SimpleNamespace(objectives=[SimpleNamespace(sign=sign)])
+    return SimpleNamespace(programs=lambda: records, problem=problem)
 
 
 def test_a_study_without_programs_has_neither_part():
@@ -106,3 +108,10 @@ def test_different_local_optima_of_several_starts_are_told(solutions):
         one.figures["program(objective)"] = solution.objective
         records.append(one)
     assert any("different local optima" in finding for finding in programs(result(*records)).findings)
+
+
+def test_the_best_of_what_is_maximised_is_the_largest(solutions):
+    records = [record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True)]
+    least, largest = sorted(s.objective for s in solutions)
+    assert programs(result(*records)).facts[2] == ("best objective", number(least))
+    assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", number(largest))
