@@ -7,17 +7,17 @@ value, a choice as the index of its value). Everything here is vectorised over r
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import InputFile, Plugin, Use, wants_gradient
+from designopt.canonical import canonical_json, canonical_use, plain, tagged
+from designopt.plugin import Use, wants_gradient
 from designopt.space import Matrix, Space, in_model_unit, shown_value
 from designopt.study.derivative import derivatives
 from designopt.study.expression import Expression
@@ -203,9 +203,9 @@ class Problem:
         """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
         return {
             **self._special,
-            "model": _canonical_use(self.model),
-            "figures": {name: _canonical_use(use) for name, use in self.figures.items()},
-            "scenarios": [{"name": s.name, "values": _plain(s.values)} for s in self.scenarios],
+            "model": canonical_use(self.model),
+            "figures": {name: canonical_use(use) for name, use in self.figures.items()},
+            "scenarios": [{"name": s.name, "values": plain(s.values)} for s in self.scenarios],
             "space": [
                 {
                     "name": p.name,
@@ -215,13 +215,13 @@ class Problem:
                     "values": list(p.values),
                     "unit": p.unit,
                     "scale": p.scale,
-                    **({"when": _plain(p.when)} if p.when else {}),
+                    **({"when": plain(p.when)} if p.when else {}),
                 }
                 for p in self.space.parameters
             ],
             "relations": [str(r) for r in self.space.relations],
             "objectives": [
-                {"name": o.name, o.direction: str(o.expression), "unit": o.unit, "over": _canonical_use(o.over)}
+                {"name": o.name, o.direction: str(o.expression), "unit": o.unit, "over": canonical_use(o.over)}
                 for o in self.objectives
             ],
             "constraints": [
@@ -232,7 +232,7 @@ class Problem:
                     "max": None if c.maximum is None else float(c.maximum),
                     "equals": None if c.equals is None else float(c.equals),
                     "unit": c.unit,
-                    "over": _canonical_use(c.over),
+                    "over": canonical_use(c.over),
                 }
                 for c in self.constraints
             ],
@@ -246,11 +246,11 @@ class Problem:
     @cached_property
     def _key_prefixes(self) -> list[Any]:
         """One started hash per scenario: model, its version, settings, computed figures and scenario."""
-        figures = {name: _canonical_use(use) for name, use in self.figures.items()}
+        figures = {name: canonical_use(use) for name, use in self.figures.items()}
         special = [self._special] if self._special else []
         return [
             hashlib.blake2b(
-                canonical_json([_canonical_use(self.model), figures, _plain(s.values), *special]).encode(),
+                canonical_json([canonical_use(self.model), figures, plain(s.values), *special]).encode(),
                 digest_size=16,
             )
             for s in self.scenarios
@@ -279,7 +279,7 @@ class Problem:
         for x in X.tolist():
             active = self.space.values(x) if self.space.conditional else everything
             body = b"".join(
-                name + _tagged(in_model_unit(p, p.values[0] if j is None else shown_value(p, x[j])))
+                name + tagged(in_model_unit(p, p.values[0] if j is None else shown_value(p, x[j])))
                 for name, p, j in parts
                 if p.name in active
             )
@@ -295,7 +295,7 @@ class Problem:
         """Keys of programs (see `Evaluate.programs`): of the whole problem, the solver with its settings, and all rows
         of the chain up to this one, as its answer may depend on those before it."""
         started = hashlib.blake2b(
-            canonical_json(["program", self.canonical(), _canonical_use(solver)]).encode(), digest_size=16
+            canonical_json(["program", self.canonical(), canonical_use(solver)]).encode(), digest_size=16
         )
         keys, running, last = [], started.copy(), None
         for x, chain, seed in zip(X, chains, seeds, strict=True):
@@ -486,40 +486,3 @@ def _signed(expression: Expression) -> Expression:
         return expression
     inner = root.parts[0]
     return Expression(inner if factor is None else Term("*", (factor, inner), depth=inner.depth + 1))
-
-
-def canonical_json(data: Any) -> str:
-    """One text for equal data: sorted keys, no spaces, shortest exact floats; NaN is refused."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-
-
-def _canonical_use(use: Use) -> dict[str, Any]:
-    """A plugin with all its settings: one that is left at its default counts like the same value written out."""
-    plugin: Plugin = use.plugin
-    defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-    return {"use": plugin.name, "version": plugin.version, "settings": _plain({**defaults, **use.settings})}
-
-
-def _plain(value: Any) -> Any:
-    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none)."""
-    if isinstance(value, InputFile):
-        return {"file": value.digest}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if isinstance(value, (np.generic, np.ndarray)):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return str(value) if np.isinf(value) else value + 0.0
-    return value
-
-
-def _tagged(value: Any) -> bytes:
-    """A value with its type, so that 1, 1.0, "1" and true differ, and its length, so that no text reads as two."""
-    if isinstance(value, float):
-        return b"d" + struct.pack("<d", value + 0.0)
-    text = f"{type(value).__name__}:{value}".encode()
-    return b"t" + struct.pack("<I", len(text)) + text

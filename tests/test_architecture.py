@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("plugin",),
     ("study",),
-    ("space",),
+    ("space", "canonical"),
     ("problem", "aggregations", "decision"),
     ("dynamics", "collocation"),
     ("solvers",),

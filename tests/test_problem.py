@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from designopt.canonical import canonical_json
 from designopt.plugin import InputFile, Quantity, Use, find, model, objective, solver
-from designopt.problem import Outcomes, Problem, canonical_json
+from designopt.problem import Outcomes, Problem
 from designopt.space import Space
 from designopt.study.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study

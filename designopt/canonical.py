@@ -1,0 +1,50 @@
+"""What identifies a problem, in one form: equal settings and values give equal text and equal bytes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import InputFile, Plugin, Use
+
+
+def canonical_json(data: Any) -> str:
+    """One text for equal data: sorted keys, no spaces, shortest exact floats; NaN is refused."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def canonical_use(use: Use) -> dict[str, Any]:
+    """A plugin with all its settings: one that is left at its default counts like the same value written out."""
+    plugin: Plugin = use.plugin
+    defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
+    return {"use": plugin.name, "version": plugin.version, "settings": plain({**defaults, **use.settings})}
+
+
+def plain(value: Any) -> Any:
+    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none)."""
+    if isinstance(value, InputFile):
+        return {"file": value.digest}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return str(value) if np.isinf(value) else value + 0.0
+    return value
+
+
+def tagged(value: Any) -> bytes:
+    """A value with its type, so that 1, 1.0, "1" and true differ, and its length, so that no text reads as two."""
+    if isinstance(value, float):
+        return b"d" + struct.pack("<d", value + 0.0)
+    text = f"{type(value).__name__}:{value}".encode()
+    return b"t" + struct.pack("<I", len(text)) + text
