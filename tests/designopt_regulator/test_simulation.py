@@ -172,8 +172,10 @@ def test_the_method_is_of_fourth_order_where_the_motion_is_smooth():
     assert np.log2(errors[1] / errors[2]) == pytest.approx(4.0, abs=0.3)
 
 
-@pytest.mark.parametrize("machine_code", [True, False], ids=["machine code", "numpy"])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16])
+@pytest.mark.parametrize(
+    ("size", "machine_code"),
+    [(1, True), (2, True), (3, True), (5, True), (7, True), (16, True), (5, False), (16, False)],
+)
 def test_a_row_has_the_same_bits_in_any_company(size, machine_code):
     designs = random_designs(37)
     scenarios = [COURSE[i % 8] for i in range(37)]
