@@ -83,11 +83,11 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     the nose down where the centre of mass is ahead of the tracks' middle, and the ground, which has to hold the vehicle
     on the slope, resists turning less: by 1 - (s/mu)^2 (as for the side force of a bend, Wong 2008, chapter 6).
     """
-    s = scenario.get("side_slope", 0.0)
-    if s == 0.0:
+    if "side_slope" not in scenario:
         if given := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
             raise InvalidDesign(f"{given[0]}: is of no use without a side_slope; leave it out")
         return {"shift": 0.0, "side_moment": 0.0}
+    s = scenario["side_slope"]
     height, weight, turning = scenario.get("mass_height", 1.0), numbers["mass"] * GRAVITY, numbers["turning"]
     shift = s * height / numbers["track_distance"]
     if abs(s) >= turning:
@@ -140,11 +140,12 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
 
     A draw is the same sequence in every design and however evaluations are divided.
     """
-    deviations = [scenario.get(name, 0.0) for name in ("speed_noise", "course_noise")]
-    if not any(deviations):
+    names = ("speed_noise", "course_noise")
+    if not any(name in scenario for name in names):
         if "noise_draw" in scenario:
             raise InvalidDesign("noise_draw: is of no use without speed_noise or course_noise; leave it out")
         return None
+    deviations = [scenario.get(name, 0.0) for name in names]
     rng = np.random.default_rng(scenario.get("noise_draw", 0))
     return np.asarray(rng.standard_normal((2, samples)) * np.array(deviations)[:, None])
 

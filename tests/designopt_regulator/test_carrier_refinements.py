@@ -348,6 +348,18 @@ def test_on_a_side_slope_the_upper_track_loses_grip_and_turning_becomes_easier()
     assert (right - left)[0] == pytest.approx(0.15 * 0.75 * W)
 
 
+@pytest.mark.parametrize(
+    "nothing",
+    [{"side_slope": 0.0, "mass_height": 1.2}, {"yaw_stiction": 0.0}, {"course_noise": 0.0, "noise_draw": 4}],
+    ids=["level ground", "no stiction", "no noise"],
+)
+def test_a_refinement_of_nothing_changes_nothing(nothing):
+    """As it comes about where a condition is sampled from a range."""
+    found = figures(A, {**TURF, **nothing})
+    assert found.pop("noise_command", 0.0) == 0.0
+    assert found == figures(A, TURF)
+
+
 # ---------------------------------------------------------------------------------------------------------- refusals
 
 
