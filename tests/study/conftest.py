@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Required, TypedDict
@@ -14,6 +15,8 @@ from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, 
 from designopt.study.errors import Issue, StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Study
+
+sys.path.insert(0, str(Path(__file__).parent))  # mutations.py can be imported by name
 
 
 class Design(TypedDict, total=False):

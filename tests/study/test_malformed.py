@@ -6,6 +6,17 @@ import random
 import time
 
 import pytest
+from mutations import (
+    block_lost,
+    character,
+    cut,
+    indented,
+    line_lost,
+    line_twice,
+    lines_swapped,
+    misspelt,
+    value_replaced,
+)
 
 from designopt.study.errors import StudyError, render_json, render_text
 from designopt.study.load import load_text
@@ -29,105 +40,8 @@ JSON = """\
  "relations": ["x <= 0.1*y"], "objectives": [{"name": "f", "minimize": "f + 2*g"}],
  "stages": [{"name": "all", "solver": {"use": "test_grid", "levels": {"x": 3}}}]}
 """
-JUNK = (
-    "{",
-    "}",
-    "[",
-    "]",
-    ":",
-    ": ",
-    "- ",
-    "&a ",
-    "*a",
-    "!!x ",
-    "|",
-    ">",
-    "'",
-    '"',
-    "%",
-    "@",
-    "\t",
-    "\0",
-    "\x85",
-    "é",
-    "#",
-    ",",
-    "?",
-)
-WORDS = (
-    "yes",
-    "-1",
-    "1e999",
-    ".nan",
-    "~",
-    "[]",
-    "{}",
-    "[[]]",
-    "{a: {b: c}}",
-    "12 parsecs per tea",
-    "'",
-    "<<",
-    "9" * 5000,
-    "x" * 3000,
-)
 
-
-def _character(text: str, rng: random.Random) -> str:
-    at = rng.randrange(len(text))
-    return text[:at] + rng.choice(JUNK) + text[at + rng.randrange(2) :]
-
-
-def _cut(text: str, rng: random.Random) -> str:
-    return text[: rng.randrange(len(text))]
-
-
-def _line_twice(text: str, rng: random.Random) -> str:
-    lines = text.splitlines(keepends=True)
-    at = rng.randrange(len(lines))
-    return "".join([*lines[: at + 1], *lines[at:]])
-
-
-def _line_lost(text: str, rng: random.Random) -> str:
-    lines = text.splitlines(keepends=True)
-    del lines[rng.randrange(len(lines))]
-    return "".join(lines)
-
-
-def _indented(text: str, rng: random.Random) -> str:
-    lines = text.splitlines(keepends=True)
-    at = rng.randrange(len(lines))
-    lines[at] = rng.choice((" ", "   ", "\t", "")) + lines[at].lstrip()
-    return "".join(lines)
-
-
-def _lines_swapped(text: str, rng: random.Random) -> str:
-    lines = text.splitlines(keepends=True)
-    a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
-    lines[a], lines[b] = lines[b], lines[a]
-    return "".join(lines)
-
-
-def _value(text: str, rng: random.Random) -> str:
-    colons = [i for i in range(len(text) - 1) if text[i : i + 2] == ": "]
-    at = rng.choice(colons) + 2
-    end = at
-    while end < len(text) and text[end] not in ",}]\n":
-        end += 1
-    return text[:at] + rng.choice(WORDS) + text[end:]
-
-
-def _misspelt(text: str, rng: random.Random) -> str:
-    letters = [i for i in range(len(text) - 1) if text[i].isalpha() and text[i + 1].isalpha()]
-    at = rng.choice(letters)
-    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
-
-
-def _block(text: str, rng: random.Random) -> str:
-    a, b = sorted((rng.randrange(len(text)), rng.randrange(len(text))))
-    return text[:a] + text[b:]
-
-
-MUTATIONS = (_character, _cut, _line_twice, _line_lost, _indented, _lines_swapped, _value, _misspelt, _block)
+MUTATIONS = (character, cut, line_twice, line_lost, indented, lines_swapped, value_replaced, misspelt, block_lost)
 
 
 def _malformed(bases: list[str]) -> list[str]:
