@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.plugin import InvalidSetting, Use, closest, find
+from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
+from designopt.solvers.trajectory_checks import check_expression, check_parameters, check_single, check_symbolic
 from designopt.space import Matrix, in_model_unit, shown_value
-from designopt.study import units
 from designopt.study.expression import Expression
 from designopt.study.grammar import Term
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from designopt.collocation.problem import Ends, TrajectoryProblem
     from designopt.dynamics.system import Variable
 
-#: Ways of putting scenarios together that have a smooth program.
-OVER = ("nominal", "mean", "worst")
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
 INSIDE = 1e-7
 #: The parameter that is the worst of all scenarios, and is minimised.
@@ -40,7 +38,8 @@ class StudyTrajectory:
     """The trajectory problem of a study, in which all scenarios are phases, with its parameters in their ranges.
 
     `released` are the free parameters of the study that the program chooses, the other free ones are `held` at what a
-    design says. `at` gives the problem for a design.
+    design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
+    values that conditional parameters have where their condition does not hold. `at` gives the problem for a design.
     """
 
     problem: Problem
@@ -129,24 +128,24 @@ def study_trajectory(
     several scenarios: the unknown that bounds it is relative to this. Raises `InvalidSetting` ("use") for what a
     program cannot state, and says what to do instead.
     """
-    _check_symbolic(problem)
+    check_symbolic(problem)
     from designopt.collocation.problem import ends
 
-    objective = _single(problem)
+    objective = check_single(problem)
     model = problem.model.build()
     parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
-    _check_parameters(problem, parts[0])
+    check_parameters(problem, parts[0])
     for relation in problem.space.relations:
         if relation.root.kind == "==":
             text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
             raise InvalidSetting("use", text)
     items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
     for item in items:
-        _check_expression(problem, item, parts)
-    base = _Merged(problem, parts, size).trajectory(objective, margin)
+        check_expression(problem, item, parts)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
     rest = [p.name for p in problem.space.free if p.name not in reals]
-    relations = {_relation_name(r): r for r in problem.space.relations}
+    relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
+    base = _Merged(problem, parts, size).trajectory(objective, relations, margin)
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
     return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin)
 
@@ -205,7 +204,7 @@ class _Merged:
         rows = {f"{objective.name}{where}": below(value) for where, value in values}
         return (lambda e: size * e[WORST]), (Variable(WORST, ""),), rows
 
-    def trajectory(self, objective: Objective, margin: float) -> TrajectoryProblem:
+    def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
         from designopt.collocation.problem import TrajectoryProblem
 
@@ -224,8 +223,8 @@ class _Merged:
                 constraints[_other(f"{c.name}{where}", "limit", constraints)] = _limited(c, value, margin)
         for name, rows in below.items():
             constraints[_other(name, "objective", constraints)] = rows
-        for relation in self.problem.space.relations:
-            constraints[_relation_name(relation)] = _related(self.problem, relation)
+        for name, relation in relations.items():
+            constraints[name] = _related(self.problem, relation)
         boxes = self._boxes()
         guess: dict[str, float] = {WORST: objective.sign} if extra else {}
         for part in self.parts:
@@ -261,10 +260,6 @@ class _Merged:
 def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
     """The study's `name`, told apart from those that the model's trajectory problem has `taken`."""
     return f"{what} {name}" if name in taken else name
-
-
-def _relation_name(relation: Expression) -> str:
-    return f"relation {relation}"
 
 
 def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
@@ -332,9 +327,6 @@ def _related(problem: Problem, relation: Expression) -> Any:
     return Rows(value, low=INSIDE)
 
 
-# ------------------------------------------------------------------------------------------------------------ checks
-
-
 def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
     from designopt.collocation.problem import ProblemError
 
@@ -343,86 +335,3 @@ def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
     except ProblemError as error:
         raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
     return made
-
-
-def _check_symbolic(problem: Problem) -> None:
-    plugin = problem.model.plugin
-    if not callable(getattr(plugin.target, "trajectory_problem", None)):
-        raise InvalidSetting(
-            "use",
-            f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"
-            " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
-        )
-
-
-def _single(problem: Problem) -> Objective:
-    if len(problem.objectives) != 1:
-        raise InvalidSetting(
-            "use",
-            f"collocation minimises one objective, not {len(problem.objectives)}; make limits of the others under"
-            " 'constraints', or take a solver for fronts (nsga2)",
-        )
-    return problem.objectives[0]
-
-
-def _check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
-    """The parameters of the study are those of the trajectory problem that the model's designs have."""
-    plugin = problem.model.plugin
-    variables = {v.name: v for v in part.variables}
-    given = {p.name: p for p in problem.space.parameters}
-    for name, p in given.items():
-        if name not in variables:
-            known = ", ".join(variables) or "none"
-            raise InvalidSetting(
-                "use",
-                f"the trajectory problem of model '{plugin.name}' has no parameter '{name}' (it has {known}); take it"
-                " out of 'space', or use a solver that evaluates designs",
-            )
-        if any(isinstance(value, str) for value in p.values):
-            raise InvalidSetting("use", f"'{name}' has words as values; a program has numbers only")
-        unit = plugin.inputs[name].quantity if plugin.inputs and name in plugin.inputs else None
-        if unit is not None and not _same_unit(unit.unit, variables[name].unit):
-            raise InvalidSetting(
-                "use",
-                f"'{name}' is in {units.named(unit.unit)} in the model and in {units.named(variables[name].unit)} in"
-                " its trajectory problem; the two have to be the same",
-            )
-        if p.when and isinstance(part.parameters.get(name), (tuple, type(None))):
-            raise InvalidSetting(
-                "use",
-                f"'{name}' has a condition; where it does not hold the trajectory problem has to give it a number, but"
-                " it has a range",
-            )
-    for name, v in variables.items():
-        box = part.parameters.get(name, (v.low, v.high))
-        if name not in given and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
-            raise InvalidSetting(
-                "use", f"'{name}' would be chosen by the program; add it to 'space', if with one value"
-            )
-
-
-def _same_unit(one: str, other: str) -> bool:
-    return one == other or (units.same_dimension(one, other) and units.factor_offset(one, other) == (1.0, 0.0))
-
-
-def _check_expression(problem: Problem, item: Objective | Constraint, parts: Sequence[TrajectoryProblem]) -> None:
-    what = "objective" if isinstance(item, Objective) else "constraint"
-    over = item.over.plugin.name
-    if len(parts) > 1 and over not in OVER:
-        raise InvalidSetting(
-            "use", f"{what} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
-        )
-    for name in sorted(item.expression.names):
-        if all(name in part.figures for part in parts):
-            continue
-        if name in problem.figures:
-            text = f"{what} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
-        else:
-            known = list(parts[0].figures)
-            near = closest(name, known)
-            hint = f"; did you mean '{near}'?" if near else ""
-            text = (
-                f"{what} '{item.name}' uses '{name}', which is no figure of the trajectory problem{hint} (it has"
-                f" {', '.join(known) or 'none'})"
-            )
-        raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")

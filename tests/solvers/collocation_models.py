@@ -4,12 +4,13 @@ from typing import Annotated, TypedDict
 
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
-from designopt.plugin import Quantity, model
+from designopt.plugin import Quantity, model, objective
 
 
 class Bar(TypedDict, total=False):
     damping: Annotated[float, Quantity("N s/m", "of the damper", gt=0)]
     stiffness: Annotated[float, Quantity("N/m", "of the spring", gt=0)]
+    colour: Annotated[float, Quantity("nm", "of the paint")]
 
 
 class Load(TypedDict, total=False):
@@ -33,6 +34,7 @@ class DampedStart:
     duration: float = 60.0
     bias: float = 1.0
     released: float | None = None
+    any_stiffness: bool = False
 
     def evaluate(self, design: Bar, scenario: Load) -> Decay:
         c, k = design["damping"], design.get("stiffness", 1.0)
@@ -65,7 +67,7 @@ class DampedStart:
             [phase],
             cost=lambda e: e.integral["error"],
             constraints={} if self.released is None else {"released": Constraint(lambda e: e.t0, high=self.released)},
-            parameters={"stiffness": 1.0},
+            parameters={"stiffness": (0.5, 8.0) if self.any_stiffness else 1.0},
             guess={"damping": 2.0},
             figures={"error": lambda e: e.integral["error"], "loss": lambda e: e.integral["loss"]},
         )
@@ -91,3 +93,8 @@ class TwoUnits(DampedStart):
 @model("no_equations", version=1)
 def no_equations(design: Bar, scenario: Load) -> Decay:
     return {"error": design["damping"], "loss": 0.0, "peak": 0.0}
+
+
+@objective("heat_share", version=1)
+def heat_share(loss, error) -> Annotated[float, Quantity("1/s^2", "loss by error")]:
+    return loss / error

@@ -1,0 +1,103 @@
+"""What a study cannot ask of a program: refused, with the way out, when the study is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from designopt.plugin import InvalidSetting, closest
+from designopt.problem import Problem
+from designopt.study import units
+from designopt.study.study import Constraint, Objective
+
+if TYPE_CHECKING:
+    from designopt.collocation.problem import TrajectoryProblem
+
+#: Ways of putting scenarios together that have a smooth program.
+OVER = ("nominal", "mean", "worst")
+
+
+def check_symbolic(problem: Problem) -> None:
+    """Raises `InvalidSetting` for a model that has no equations to be taken in."""
+    plugin = problem.model.plugin
+    if not callable(getattr(plugin.target, "trajectory_problem", None)):
+        raise InvalidSetting(
+            "use",
+            f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"
+            " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
+        )
+
+
+def check_single(problem: Problem) -> Objective:
+    """The objective. Raises `InvalidSetting` for several."""
+    if len(problem.objectives) != 1:
+        raise InvalidSetting(
+            "use",
+            f"collocation minimises one objective, not {len(problem.objectives)}; make limits of the others under"
+            " 'constraints', or take a solver for fronts (nsga2)",
+        )
+    return problem.objectives[0]
+
+
+def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
+    """Raises `InvalidSetting` for parameters that the study and the trajectory problem `part` do not share."""
+    plugin = problem.model.plugin
+    variables = {v.name: v for v in part.variables}
+    given = {p.name: p for p in problem.space.parameters}
+    for name, p in given.items():
+        if name not in variables:
+            known = ", ".join(variables) or "none"
+            raise InvalidSetting(
+                "use",
+                f"the trajectory problem of model '{plugin.name}' has no parameter '{name}' (it has {known}); take it"
+                " out of 'space', or use a solver that evaluates designs",
+            )
+        if any(isinstance(value, str) for value in p.values):
+            raise InvalidSetting("use", f"'{name}' has words as values; a program has numbers only")
+        unit = plugin.inputs[name].quantity if plugin.inputs and name in plugin.inputs else None
+        if unit is not None and not _same_unit(unit.unit, variables[name].unit):
+            raise InvalidSetting(
+                "use",
+                f"'{name}' is in {units.named(unit.unit)} in the model and in {units.named(variables[name].unit)} in"
+                " its trajectory problem; the two have to be the same",
+            )
+        if p.when and isinstance(part.parameters.get(name), (tuple, type(None))):
+            raise InvalidSetting(
+                "use",
+                f"'{name}' has a condition; where it does not hold the trajectory problem has to give it a number, but"
+                " it has a range",
+            )
+    for name, v in variables.items():
+        box = part.parameters.get(name, (v.low, v.high))
+        if name not in given and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
+            raise InvalidSetting(
+                "use", f"'{name}' would be chosen by the program; add it to 'space', if with one value"
+            )
+
+
+def _same_unit(one: str, other: str) -> bool:
+    return one == other or (units.same_dimension(one, other) and units.factor_offset(one, other) == (1.0, 0.0))
+
+
+def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequence[TrajectoryProblem]) -> None:
+    """Raises `InvalidSetting` for what is not stated by the trajectory problems `parts` of all scenarios."""
+    what = "objective" if isinstance(item, Objective) else "constraint"
+    over = item.over.plugin.name
+    if len(parts) > 1 and over not in OVER:
+        raise InvalidSetting(
+            "use", f"{what} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
+        )
+    for name in sorted(item.expression.names):
+        if all(name in part.figures for part in parts):
+            continue
+        if name in problem.figures:
+            text = f"{what} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
+        else:
+            known = list(parts[0].figures)
+            near = closest(name, known)
+            hint = f"; did you mean '{near}'?" if near else ""
+            text = (
+                f"{what} '{item.name}' uses '{name}', which is no figure of the trajectory problem{hint} (it has"
+                f" {', '.join(known) or 'none'})"
+            )
+        raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")

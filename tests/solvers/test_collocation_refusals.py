@@ -1,0 +1,165 @@
+"""What the solver collocation cannot do is refused when the study is checked, at its place in the file."""
+
+from pathlib import Path
+
+import pytest
+
+from designopt import define
+from designopt.api import Study
+from designopt.plugin import load_file
+from designopt.problem import Problem
+from designopt.study.errors import StudyError
+from designopt.study.load import load_text
+
+MODELS = Path(__file__).with_name("collocation_models.py")
+
+
+@pytest.fixture(autouse=True)
+def _models():
+    load_file(str(MODELS), MODELS.read_bytes())
+
+
+TEXT = """\
+study: damped
+model: {use: damped_start}
+space:
+  damping: {low: 0.2, high: 5, unit: N s/m}
+objectives:
+  - {name: decay, minimize: error}
+solver: {use: collocation}
+"""
+
+
+def refused(text):
+    with pytest.raises(StudyError) as caught:
+        load_text(text, "damped.yaml", problem_of=Problem.of)
+    (issue,) = caught.value.issues
+    return f"{issue.line}:{issue.column}: {issue.message}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "damped_start",
+            "no_equations",
+            "7:15: model_not_symbolic: model 'no_equations' states no equations that a program could take in (it has no"
+            " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
+        ),
+        (
+            "minimize: error}",
+            "minimize: error}\n  - {name: heat, minimize: loss}",
+            "8:15: collocation minimises one objective, not 2; make limits of the others under 'constraints', or take a"
+            " solver for fronts (nsga2)",
+        ),
+        (
+            "minimize: error",
+            "minimize: 'error + 1 [m s]*peak'",
+            "7:15: objective 'decay' uses 'peak', which is no figure of the trajectory problem (it has error, loss);"
+            " use a solver that evaluates designs",
+        ),
+        (
+            "damped_start",
+            "two_units",
+            "7:15: 'damping' is in 'N s/m' in the model and in 'kN s/m' in its trajectory problem; the two have to be"
+            " the same",
+        ),
+        (
+            "unit: N s/m}",
+            "unit: N s/m}\n  stiffness: {values: [1, 2]}\nrelations: [stiffness > 3]",
+            "9:15: no combination of the held parameters fulfils the relations",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {dumping: 3}}",
+            "7:45: there is no free parameter 'dumping'; did you mean 'damping'? (there are damping)",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: [1, 7]}}",
+            "7:45: 7 is outside the range 0.2 to 5",
+        ),
+        (
+            "unit: N s/m}",
+            "unit: N s/m}\n  colour: 500 nm",
+            "8:15: the trajectory problem of model 'damped_start' has no parameter 'colour' (it has damping,"
+            " stiffness); take it out of 'space', or use a solver that evaluates designs",
+        ),
+        (
+            "unit: N s/m}",
+            "unit: N s/m, when: {stiffness: 2}}\n  stiffness: {values: [1, 2]}",
+            "8:15: 'damping' has a condition; where it does not hold the trajectory problem has to give it a number,"
+            " but it has a range",
+        ),
+        (
+            "use: damped_start}",
+            "use: damped_start, any_stiffness: true}",
+            "7:15: 'stiffness' would be chosen by the program; add it to 'space', if with one value",
+        ),
+        (
+            "minimize: error",
+            "minimize: heat_share",
+            "7:15: objective 'decay' uses 'heat_share', which is computed from results; a program needs its equations;"
+            " use a solver that evaluates designs",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, form: residual}",
+            "7:34: no system of the problem has a residual form",
+        ),
+        (
+            "use: damped_start}",
+            "use: damped_start, duration: -1}",
+            "7:15: bad_bounds: decay: tf: -1 is not after t0 = 0: a phase takes some time",
+        ),
+        (
+            "minimize: error}",
+            "minimize: error}\nrelations: [damping == 2]",
+            "8:15: the relation 'damping == 2' is met exactly by no program; express one parameter by the other",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: 1}}",
+            "7:45: at least 2 levels are needed, not 1; for one give it a fixed value",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, sweep: {damping: 20000}}",
+            "7:35: the values of damping make 20000 programs, 10000 are possible; give fewer levels",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, scales: {spin: 1}}",
+            "7:43: the trajectory problem has no such variable; there are position, speed, damping, stiffness",
+        ),
+        (
+            "solver: {use: collocation}",
+            "solver: {use: collocation, sweep: {damping: 4}}\nbudget: {evaluations: 3}",
+            "8:23: solver 'collocation' needs at least 4 evaluations, is 3",
+        ),
+    ],
+)
+def test_what_cannot_be_a_program_is_refused_where_it_stands(old, new, message):
+    assert old in TEXT
+    assert refused(TEXT.replace(old, new)) == message
+
+
+def test_an_aggregation_without_a_smooth_program_is_refused():
+    given = TEXT.replace("minimize: error", "minimize: error, over: {use: cvar, level: 0.5}")
+    given += "scenarios: [{name: a, mass: 1}, {name: b, mass: 2}]\n"
+    assert refused(given) == (
+        "7:15: objective 'decay' is taken over scenarios by 'cvar'; collocation knows nominal, mean, worst"
+    )
+
+
+def test_python_and_files_make_the_same_study():
+    by_file = load_text(TEXT, "damped.yaml", problem_of=Problem.of)
+    by_hand = define(
+        study="damped",
+        model={"use": "damped_start"},
+        space={"damping": {"low": 0.2, "high": 5, "unit": "N s/m"}},
+        objectives=[{"name": "decay", "minimize": "error"}],
+        solver={"use": "collocation"},
+    )
+    assert isinstance(by_hand, Study)
+    assert Problem.of(by_file).digest == by_hand.problem.digest
