@@ -135,16 +135,16 @@ def study_trajectory(
     model = problem.model.build()
     parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
     check_parameters(problem, parts[0])
-    for relation in problem.space.relations:
-        if relation.root.kind == "==":
-            text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
-            raise InvalidSetting("use", text)
     items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
     for item in items:
         check_expression(problem, item, parts)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
     rest = [p.name for p in problem.space.free if p.name not in reals]
     relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
+    for relation in relations.values():
+        if relation.root.kind == "==":
+            text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
+            raise InvalidSetting("use", text)
     base = _Merged(problem, parts, size).trajectory(objective, relations, margin)
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
     return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin)
