@@ -1,8 +1,6 @@
-"""Integrals and cost of a trajectory that is given by all variables of a program."""
+"""Integrals of a trajectory that is given by all variables of a program."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +20,6 @@ def integrals_at(statement: Statement, places: Layout, x: Vector, parameters: Ve
         found.append(_integrals(point, place, x, parameters[at : at + size]))
         at += size
     return found
-
-
-def cost_at(statement: Statement, places: Layout, x: Vector, parameters: Vector) -> float:
-    """The cost at variables `x` (n,), not scaled, with its integrals by quadrature."""
-    import casadi as ca
-
-    arguments: list[Any] = []
-    at, integrals = 0, integrals_at(statement, places, x, parameters)
-    for point, place, of_phase in zip(statement.points, places.phases, integrals, strict=True):
-        constants = parameters[at : at + point.constants.numel()]
-        at += len(constants) + point.signals.numel() * len(place.point)
-        fixed = list(constants[len(point.constant_names) :])
-        t0 = x[place.t0] if place.t0 >= 0 else fixed.pop(0)
-        tf = x[place.tf] if place.tf >= 0 else fixed.pop(0)
-        of_data = constants[: len(point.constant_names)]
-        arguments += [x[place.states[0]], x[place.states[-1]], t0, tf, of_phase, of_data]
-    arguments.append(x[list(places.parameters.values())])
-    return float(ca.Function("cost", statement.ends.all, [statement.ends.cost])(*arguments))
 
 
 def _integrals(point: Point, place: PhaseLayout, x: Vector, numbers: Vector) -> Vector:

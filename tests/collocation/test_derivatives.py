@@ -7,9 +7,11 @@ import benchmark_problems as problems
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.boxes import boxes
+from designopt.collocation.entries import constant_matrix
 from designopt.collocation.layout import layout
 from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription import state, transcribe
@@ -214,6 +216,22 @@ def test_the_matrices_grow_with_the_intervals_not_with_their_square():
     for function, result in (("jacobian", 1), ("hessian", 0)):
         few, many = (getattr(made, function).sparsity_out(result).nnz() for made in (short, long))
         assert few < many < 4.0 * few
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 5), (65536, 3), (70000, 65537), (3, 200000)])
+def test_entries_of_a_matrix_are_put_in_their_places_and_added(shape):
+    rng = np.random.default_rng(3)
+    rows, columns = (rng.integers(0, count, 500) for count in shape)
+    rows[:9], columns[:9], values = shape[0] - 1, shape[1] - 1, rng.uniform(size=500)
+
+    made = constant_matrix(rows, columns, values, shape)
+
+    expected = coo_array((values, (rows, columns)), shape=shape).tocsc()  # adds what falls on one place
+    expected.sort_indices()
+    assert made.shape == shape
+    assert made.row() == expected.indices.tolist()
+    assert made.colind() == expected.indptr.tolist()
+    np.testing.assert_allclose(made.nonzeros(), expected.data, rtol=1e-14)
 
 
 def assert_same(actual, expected):
