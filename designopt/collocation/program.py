@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from designopt.collocation.mesh import Mesh
 from designopt.collocation.nonsmooth import nonsmooth_warnings
 from designopt.collocation.options import Options
 from designopt.collocation.outcomes import equations, free_variables, over_constrained, told
-from designopt.collocation.problem import TrajectoryProblem
+from designopt.collocation.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
 from designopt.collocation.solution import Iterate, Solution
@@ -95,6 +96,8 @@ class Program:
         self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
         self._solvers: dict[tuple[bool, bool], tuple[Any, Any]] = {}
         self._scaling: Scaling | None = None
+        # functions and the solver keep their work in memory that threads must not share
+        self._lock = threading.Lock()
 
     @cached_property
     def _nlp(self) -> dict[str, Any]:
@@ -160,18 +163,39 @@ class Program:
 
         From `guess`; or from the `previous` solution of this program, its variables alone (`warm` primal) or with its
         multipliers (full). A failed solve is a solution with its status; raises `ProblemError` for bad numbers only.
+        Threads that solve one program wait for each other.
         """
+        with self._lock:
+            return self._solve(problem or self.problem, guess, warm, previous)
+
+    def _solve(
+        self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None
+    ) -> Solution:
         made = self.transcription
-        problem = problem or self.problem
         given = boxes(self.statement, problem, made.layout, made.blocks)
+        if warm not in get_args(Warm):
+            raise ValueError(f"warm is '{warm}', not one of {', '.join(get_args(Warm))}")
         if warm != "none" and previous is None:
             raise ValueError(f"warm is '{warm}', but there is no previous solution")
+        if previous is not None and warm != "none":
+            self._check_size(previous)
         if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
             start = guess or (previous.to_guess() if previous else Guess())
             x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
         return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None)
+
+    def _check_size(self, previous: Solution) -> None:
+        made = self.transcription
+        of_program = len(made.scale), len(made.row_scale)
+        given = len(previous.iterate.x), len(previous.iterate.of_rows)
+        if given != of_program:
+            text = (
+                f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
+                " it is of another program; give it as a guess (to_guess)"
+            )
+            raise ProblemError("bad_guess", "previous", text)
 
     def _first(self, problem: TrajectoryProblem, places: Layout, given: Boxes, guess: Guess) -> Vector:
         """All variables (n,) at the guess, not scaled; integrals have the values that it gives them."""

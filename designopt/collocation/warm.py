@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.program import Program
 from designopt.collocation.solution import Solution
+from designopt.collocation.status import Status
 
 #: A warm start that takes more than this share of the iterations of the cold one has not helped.
 HELPFUL = 0.5
@@ -51,6 +52,8 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
         if found.success and (best is None or not best.success or found.objective < best.objective):
             best = found
         best = best or found
+        if found.status is Status.CANCELLED:
+            return replace(found, warm_path=tuple(tried))
         helped = found.success and (warm != "full" or found.iterations <= max(HELPFUL * cold_iterations, 1.0))
         if helped:
             break
@@ -59,7 +62,10 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
 
 
 def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iterator[Solution]:
-    """Solutions of neighbouring `problems`, in their order: the first cold, each other from the one before."""
+    """Solutions of neighbouring `problems`, in their order: the first cold, each other from the one before.
+
+    One that was stopped on request is the last.
+    """
     previous: Solution | None = None
     cold = 0
     for problem in problems:
@@ -69,6 +75,8 @@ def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iter
         else:
             found = solve_near(program, problem, previous, cold)
         yield found
+        if found.status is Status.CANCELLED:
+            return
         previous = found if found.success else previous
 
 

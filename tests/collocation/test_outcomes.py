@@ -32,6 +32,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     sampled,
 )
+from designopt.collocation.design import solve_design
 from designopt.dynamics.system import System, Variable
 
 
@@ -411,6 +412,40 @@ def test_a_solve_in_another_thread_handles_no_signals():
     thread.join()
 
     assert found[0].status is Status.SOLVED
+
+
+def test_threads_may_share_a_program():
+    """In a process of its own: without their waiting for each other it is killed by a violation of memory."""
+    script = """
+import sys
+import threading
+sys.path.insert(0, sys.argv[1])
+import test_outcomes
+from designopt.collocation import Options, Program
+program = Program(test_outcomes.problems.block_move(), Options(intervals=20))
+found = []
+def work():
+    for _ in range(10):
+        found.append(round(program.solve().objective, 6))
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), set(found))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "40 {12.0}\n", "")
+
+
+def test_a_design_whose_solve_is_stopped_is_no_failed_design():
+    thread = interrupt_from(signal.getsignal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt, match="Stopped on request"):
+        solve_design(unending(), {}, Options(max_iterations=10**6))
+    thread.join()
 
 
 def test_ctrl_c_in_a_terminal_leaves_the_program_in_charge():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from designopt_motion.cart_pole import CartPole
 
-from designopt.collocation import Options, Program
+from designopt.collocation import Options, ProblemError, Program, Status
 from designopt.collocation.warm import nearest_neighbour_path, solve_chain, solve_near, verify
 
 
@@ -66,3 +66,38 @@ def test_verification_solves_a_sample_cold_and_tells_where_a_chain_is_on_another
     assert all(d.warm < 0.97 * d.cold for d in found)
     same = {0: solutions[0]}
     assert verify(program, problems, same, count=3, seed=1) == []
+
+
+@pytest.mark.parametrize("warm", ["primal", "full"])
+def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, warm):
+    other = Program(swing_ups([0.5])[0], Options(intervals=20)).solve()
+    with pytest.raises(ProblemError, match=r"previous: has \d+ variables and \d+ equations, this program") as refused:
+        program.solve(warm=warm, previous=other)
+    assert refused.value.status == "bad_guess"
+    assert "to_guess" in str(refused.value)
+    assert program.solve(guess=other.to_guess()).success
+
+
+def test_an_unknown_kind_of_warm_start_is_refused(program):
+    with pytest.raises(ValueError, match="warm is 'hot', not one of none, primal, full"):
+        program.solve(warm="hot", previous=program.solve())
+
+
+class Stopped:
+    """A program whose solves are stopped on request, all but the first."""
+
+    def __init__(self, program):
+        self.program, self.solves = program, 0
+
+    def solve(self, problem, **given):
+        self.solves += 1
+        found = self.program.solve(problem, **given)
+        return found if self.solves == 1 else replace(found, status=Status.CANCELLED)
+
+
+def test_a_request_to_stop_ends_a_chain_and_is_not_followed_by_another_try(program):
+    stopped = Stopped(program)
+    found = list(solve_chain(stopped, swing_ups([0.5, 0.51, 0.52])))
+    assert [s.status for s in found] == [Status.SOLVED, Status.CANCELLED]
+    assert stopped.solves == 2
+    assert found[-1].warm_path == ("full",)
