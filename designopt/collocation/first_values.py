@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.equations import data_at
 from designopt.collocation.problem import Phase
+from designopt.dynamics.system import System
 
 Vector = NDArray[np.float64]
 
@@ -22,19 +24,27 @@ def unknown_rates(phase: Phase, values: Mapping[str, Vector], fractions: Vector,
 
     `values` (n,) are given at rising `fractions` (n,) of a phase of `duration`.
     """
+    if phase.system.residual_form is None or duration <= 0.0:
+        return {}
+    names = _rates_of(phase.system)
+    return {name: np.gradient(values[state], fractions) / duration for name, state in names.items()}
+
+
+@lru_cache(maxsize=64)
+def _rates_of(system: System) -> dict[str, str]:
+    """The states whose rates the unknown rates are, by the names of these."""
     import casadi as ca
 
-    form, system = phase.system.residual_form, phase.system
-    if form is None or duration <= 0.0:
-        return {}
+    form = system.residual_form
+    assert form is not None
     arguments = [ca.SX.sym(form.rates.name_in(i), form.rates.size1_in(i)) for i in range(form.rates.n_in())]
     rates = form.rates(*arguments)
-    found = {}
-    for j, v in enumerate(form.unknowns):
-        for i, state in enumerate(system.states):
-            if ca.is_equal(rates[i], arguments[1][j]):
-                found[v.name] = np.gradient(values[state.name], fractions) / duration
-    return found
+    return {
+        v.name: state.name
+        for j, v in enumerate(form.unknowns)
+        for i, state in enumerate(system.states)
+        if ca.is_equal(rates[i], arguments[1][j])
+    }
 
 
 def algebraic_values(

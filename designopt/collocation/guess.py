@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -78,6 +79,10 @@ def default_course(phase: Phase, course: Course | None = None, before: float = 0
     The times are those of `course`, if there is one; else the middle of their ranges, and the beginning of a phase that
     follows another is `before`.
     """
+    for name, stated in phase.guess.items():
+        if np.shape(stated) != (2,) or not all(isinstance(value, Real) for value in stated):
+            text = f"is {stated!r}: give its first and its last value, (from, to)"
+            raise ProblemError("bad_guess", f"{phase.name}: guess.{name}", text)
     values = {}
     for v in phase.system.states:
         box = phase.bounds.get(v.name, (v.low, v.high))
@@ -181,8 +186,8 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
             if name not in parameters:
                 text = f"there is no such parameter; there are {', '.join(parameters) or 'none'}"
                 raise ProblemError("bad_guess", f"{where}.{name}", text)
-            if not math.isfinite(value):
-                raise ProblemError("bad_guess", f"{where}.{name}", f"is {value}")
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 
 
 def _fixed(box: float | tuple[float, float] | None) -> float | None:

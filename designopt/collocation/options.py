@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Literal
 
 from designopt.collocation.problem import ProblemError, TrajectoryProblem
@@ -23,6 +24,16 @@ CHOICES = {
 }
 
 
+def _check_whole(name: str, value: object) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, not a whole number")
+
+
+def _check_positive(name: str, value: object) -> None:
+    if not isinstance(value, Real) or not 0.0 < float(value) < float("inf"):
+        raise ValueError(f"{name} is {value!r}, not positive and finite")
+
+
 @dataclass(frozen=True)
 class Refinement:
     """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
@@ -37,8 +48,9 @@ class Refinement:
     greatest_degree: int = 8
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.tolerance < float("inf"):
-            raise ValueError(f"refine.tolerance is {self.tolerance}, not positive and finite")
+        _check_positive("refine.tolerance", self.tolerance)
+        _check_whole("refine.rounds", self.rounds)
+        _check_whole("refine.greatest_degree", self.greatest_degree)
         if self.method not in ("split", "hp"):
             raise ValueError(f"refine.method is '{self.method}', not split or hp")
         if self.rounds < 1:
@@ -88,16 +100,21 @@ class Options:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} is '{getattr(self, name)}', not one of {', '.join(choices)}")
         for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1), ("seed", 0)):
+            _check_whole(name, getattr(self, name))
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}, not at least {least}")
-        for name in ("tolerance", "acceptable_tolerance", "time_limit"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < float("inf"):
-                raise ValueError(f"{name} is {value}, not positive and finite")
-        if self.degree is not None and self.degree not in DEGREES:
-            raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
-        if bad := [name for name, value in self.scales.items() if not 0.0 < value < float("inf")]:
-            raise ValueError(f"scales.{bad[0]} is {self.scales[bad[0]]}, not positive and finite")
+        for name in ("tolerance", "acceptable_tolerance"):
+            _check_positive(name, getattr(self, name))
+        if self.time_limit is not None:
+            _check_positive("time_limit", self.time_limit)
+        if self.degree is not None:
+            _check_whole("degree", self.degree)
+            if self.degree not in DEGREES:
+                raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
+        for name, scale in self.scales.items():
+            _check_positive(f"scales.{name}", scale)
+        if not isinstance(self.refine, Refinement | None):
+            raise ValueError(f"refine is {self.refine!r}, not a Refinement(...)")
         self._check_scheme()
 
     def _check_scheme(self) -> None:

@@ -77,6 +77,13 @@ def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -
         ({"time_limit": float("inf")}, "time_limit is inf, not positive and finite"),
         ({"degree": 10}, "degree is 10, not one of 1 to 9"),
         ({"scales": {"x": -1.0}}, r"scales\.x is -1\.0, not positive"),
+        ({"scales": {"x": "1"}}, r"scales\.x is '1', not positive"),
+        ({"intervals": 10.5}, r"intervals is 10\.5, not a whole number"),
+        ({"intervals": "10"}, "intervals is '10', not a whole number"),
+        ({"seed": 1.5}, r"seed is 1\.5, not a whole number"),
+        ({"degree": True}, "degree is True, not a whole number"),
+        ({"tolerance": None}, "tolerance is None, not positive"),
+        ({"refine": {"tolerance": 1e-5}}, r"refine is \{'tolerance': 1e-05\}, not a Refinement"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -37,4 +38,20 @@ def test_a_guess_of_what_is_not_there_is_refused() -> None:
     problem = TrajectoryProblem([replace(phase(), guess={"w": (0.0, 0.0)})], cost=lambda e: e.integral["effort"])
     with pytest.raises(ProblemError, match=r"move: guess\.w: there is no such variable; there are x, v, u") as refused:
         Program(problem, Options(intervals=4), Guess())
+    assert refused.value.status == "bad_guess"
+
+
+@pytest.mark.parametrize("line", [(1.0,), (1.0, 2.0, 3.0), 2.0, ("1", "2"), None])
+def test_a_line_has_a_first_and_a_last_value(line: Any) -> None:
+    problem = TrajectoryProblem([replace(phase(), guess={"v": line})], cost=lambda e: e.integral["effort"])
+    with pytest.raises(ProblemError, match=r"move: guess\.v: is .*: give its first and its last value") as refused:
+        Program(problem, Options(intervals=4))
+    assert refused.value.status == "bad_guess"
+
+
+@pytest.mark.parametrize("value", ["a", [1.0, 2.0], None, float("nan")])
+def test_the_guess_of_a_parameter_is_a_finite_number(value: Any) -> None:
+    problem = TrajectoryProblem([phase()], cost=lambda e: e["weight"], extra=(Variable("weight", "kg", 0.0, 1.0),))
+    with pytest.raises(ProblemError, match=r"parameters\.weight: is .*, not a finite number") as refused:
+        Program(problem, Options(intervals=4), Guess(parameters={"weight": value}))
     assert refused.value.status == "bad_guess"
