@@ -47,6 +47,7 @@ _RATE_LOOP = ("rate_gain", "greatest_rate")
 _LOOPS: tuple[Loop, ...] = ("course", "speed")
 _NAMES = ("kp", "ti", "td", "tf", "b", "tt")
 _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
+_SMALLEST, _GREATEST = float(np.nextafter(0.0, 1.0)), float(np.finfo(float).max)
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
 _QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
             "effort", "sat_fraction")  # fmt: skip
@@ -290,8 +291,8 @@ class TrackedCarrier:
             if name in PARAMETERS[kind] and name not in given:
                 raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
         for name, value in given.items():
-            least = 0.0 if name in ("td", "b") else np.nextafter(0.0, 1.0)
-            if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
+            least = 0.0 if name in ("td", "b") else _SMALLEST
+            if not least <= value <= (1.5 if name == "b" else _GREATEST):
                 allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
                 raise InvalidDesign(f"{name}{ending}: {value:g} has to be {allowed}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
