@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,7 +99,7 @@ def read_solution(
     }
     objective, figures = reader.figures(values, x)
     parameters = made.layout.parameters
-    constraints = _constraints(problem, made, given, rows)
+    constraints = _constraints(problem, made, given, rows, values)
     return Solution(
         status=status,
         message=status.value,
@@ -182,8 +183,12 @@ def _stem(name: str) -> str:
     return name.split("[")[0]
 
 
-def _constraints(problem: TrajectoryProblem, made: Transcription, given: Boxes, rows: Vector) -> Constraints:
+def _constraints(
+    problem: TrajectoryProblem, made: Transcription, given: Boxes, rows: Vector, of_points: Sequence[PhaseValues]
+) -> Constraints:
+    """All rows, not scaled. Limits of an integral are those of a variable that equals it: here they are its own."""
     units = []
+    values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
     for block in made.blocks:
         phase = problem.phases[block.phase]
         stated: Mapping[str, Any] = {"path": phase.path, "ends": problem.constraints, "integral": phase.integrals}.get(
@@ -191,7 +196,12 @@ def _constraints(problem: TrajectoryProblem, made: Transcription, given: Boxes, 
         )
         of = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
         units.append(of.unit if of else "")
-    return Constraints(made.blocks, tuple(units), rows * made.row_scale, given.row_low, given.row_high, made.row_scale)
+        if block.kind == "integral" and of and (math.isfinite(of.low) or math.isfinite(of.high)):
+            number = list(phase.integrals).index(block.names[0])
+            values[block.first], low[block.first], high[block.first] = (
+                of_points[block.phase].integrals[number], of.low, of.high,
+            )  # fmt: skip
+    return Constraints(made.blocks, tuple(units), values, low, high, made.row_scale)
 
 
 def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float]:

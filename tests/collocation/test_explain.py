@@ -85,6 +85,22 @@ def test_constraints_between_ends_have_no_time():
     assert str(one) == "constraint 'speed[0]': 0.5 instead of 1 m/s"
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"low": 99.0}, ", at least 99 N^2 s"),
+        ({"low": 99.0, "high": 99.0}, " instead of 99 N^2 s"),
+    ],
+)
+def test_an_integral_is_told_with_its_value_and_its_limit(limits, told):
+    effort = Integral(lambda v: v["u"] ** 2, unit="N^2 s", **limits)
+    found = stopped(block(integrals={"effort": effort}), intervals=10)
+
+    (group,) = (g for g in found.explain().groups if g.kind == "integral")
+    assert group.worst.value == found.phase.integrals["effort"]
+    assert str(group) == f"integral 'effort' of motion: {group.worst.value:.4g}{told}"
+
+
 def test_integrals_and_equations_of_mechanisms_have_their_names():
     limited = block(integrals={"effort": Integral(lambda v: v["u"] ** 2, high=1.0, unit="N^2 s")})
     course = sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 1.0]})
