@@ -222,6 +222,24 @@ model("beam", version=1)(Fixed)
     assert "Traceback" not in done.stderr
 
 
+def test_a_warning_of_a_model_is_one_line(folder: Path) -> None:
+    doubtful = """
+import warnings
+class Doubtful:
+    def check(self) -> None:
+        warnings.warn("load: the beam yields from 900 N on", stacklevel=2)
+    def evaluate(self, design, scenario) -> Out:
+        return {"mass": 1.0, "sag": 1.0}
+model("beam", version=1)(Doubtful)
+"""
+    (folder / "beam.py").write_text(MODEL[: MODEL.index('@model("beam"')] + doubtful)
+    (folder / "beam.yaml").write_text(STUDY.replace(", load: 0.2 kN", ""))
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0] == "warning: load: the beam yields from 900 N on"
+    assert "UserWarning" not in done.stderr
+
+
 def test_a_plugin_file_that_raises_is_told_in_a_sentence(folder: Path) -> None:
     (folder / "broken.py").write_text("import no_such_package_at_all")
     for arguments in (("show", "nsga2"), ("validate", "beam.yaml"), ("run", "beam.yaml")):

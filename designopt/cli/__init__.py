@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -22,6 +23,11 @@ from designopt.cli.running import resume, run
 from designopt.cli.showing import show
 
 
+def _one_line(message: Warning | str, *_: object, **__: object) -> str:
+    """A warning for the user: what it says, not where in the code it was raised."""
+    return f"warning: {message}\n"
+
+
 class _Commands(click.Group):
     """A group of commands, any of which may be interrupted or find its output closed or full."""
 
@@ -33,6 +39,7 @@ class _Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
+        warnings.formatwarning = _one_line
         with told_output():
             try:
                 return super().invoke(ctx)
