@@ -28,9 +28,10 @@ from designopt.collocation.outcomes import equations, free_variables, over_const
 from designopt.collocation.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
-from designopt.collocation.solution import Iterate, Solution
+from designopt.collocation.solution import Iterate, PhaseSolution, Solution
 from designopt.collocation.status import OF_SOLVER, Status
 from designopt.collocation.transcription import Statement, state, transcribe
+from designopt.collocation.variant import check_expressions
 from designopt.collocation.versions import versions
 
 Vector = NDArray[np.float64]
@@ -54,6 +55,11 @@ NO_COST = 1e-6
 #: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
 #: more progress at 1e11 to 1e18 and ends at the limit of iterations.
 RUNAWAY = 1e10
+
+#: A guess from which no scaled variable moves by more than this may be stationary without being a minimum.
+UNMOVED = 1e-4
+#: The search begins anew by so much, in scaled variables, beside it; to count, it has to find a cost lower by this.
+BESIDE, LOWER = 0.1, 1e-6
 
 
 class Program:
@@ -162,7 +168,8 @@ class Program:
         """Solve for the numbers of `problem`, which states the same expressions as the program's own.
 
         From `guess`; or from the `previous` solution of this program, its variables alone (`warm` primal) or with its
-        multipliers (full). A failed solve is a solution with its status; raises `ProblemError` for bad numbers only.
+        multipliers (full). A failed solve is a solution with its status; raises `ProblemError` for bad numbers and for
+        other expressions. Functions are called when a program is built: numbers that they take from elsewhere stay.
         Threads that solve one program wait for each other.
         """
         with self._lock:
@@ -172,6 +179,8 @@ class Program:
         self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None
     ) -> Solution:
         made = self.transcription
+        if problem is not self.problem:
+            check_expressions(self.statement, problem)
         given = boxes(self.statement, problem, made.layout, made.blocks)
         if warm not in get_args(Warm):
             raise ValueError(f"warm is '{warm}', not one of {', '.join(get_args(Warm))}")
@@ -184,7 +193,9 @@ class Program:
         else:
             start = guess or (previous.to_guess() if previous else Guess())
             x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
-        return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None)
+        # the result of a solve is known to be more than stationary
+        guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
+        return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None, guessed)
 
     def _check_size(self, previous: Solution) -> None:
         made = self.transcription
@@ -206,7 +217,9 @@ class Program:
                 x[index] = np.nan_to_num(integrals[phase][number])
         return x
 
-    def _run(self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None) -> Solution:
+    def _run(
+        self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None, guessed: bool
+    ) -> Solution:
         made = self.transcription
         if self._scaling is None:
             self._scaling = scaling(made, x, given.parameters)
@@ -221,6 +234,10 @@ class Program:
             end = _End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
             end = self._solved(asked, x, warm)
+            if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
+                beside = self._solved_from_beside(asked, end)
+                if beside is not end:
+                    end, more = beside, "The guess is a stationary point that is no minimum: begun anew beside it."
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
@@ -275,6 +292,24 @@ class Program:
         if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
             status = Status.STALLED
         return _End(Iterate(x, of_rows, of_bounds), rows, status, stats, seconds)
+
+    def _solved_from_beside(self, given: Boxes, found: _End) -> _End:
+        """What is found from beside a guess that the solver did not move from, if that is better; else the same.
+
+        The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.
+        """
+        made = self.transcription
+        low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+        if free_variables(given) <= equations(given):
+            return found
+        x = found.iterate.x
+        x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
+        again = self._solved(given, x, None)
+        costs = [float(made.objective(end.iterate.x, given.parameters)) for end in (found, again)]
+        better = again.status is Status.SOLVED and costs[1] < costs[0] - LOWER * max(1.0, abs(costs[0]))
+        if better or again.status in (Status.DIVERGING, Status.CANCELLED):
+            return replace(again, seconds=found.seconds + again.seconds)
+        return found
 
     def _feasible(self, rows: Vector, given: Boxes) -> bool:
         scale = self.transcription.row_scale

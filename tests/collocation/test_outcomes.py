@@ -469,6 +469,34 @@ print(program.solve().status.name, flush=True)
     assert (out, err, process.returncode) == (b"CANCELLED\n", b"", 0)
 
 
+# --- stationary points that are no minima
+
+
+def integrator(cost, bound=math.inf):
+    x, u = ca.SX.sym("x"), ca.SX.sym("u")
+    system = System.from_expressions(
+        "integrator", states=[(Variable("x", "m"), x, u)], controls=[(Variable("u", "m/s", -bound, bound), u)]
+    )
+    effort = {"effort": Integral(lambda v: v["u"] ** 2)}
+    return TrajectoryProblem([Phase(system, tf=1.0, initial={"x": 0.0}, integrals=effort)], cost=cost)
+
+
+@pytest.mark.parametrize("cost", [lambda e: -e.integral["effort"], lambda e: -(e.final["x"] ** 2)])
+def test_rest_that_costs_the_most_is_not_taken_for_the_optimum(cost):
+    # all derivatives of both costs are zero at the guess, u = 0, where they have their maximum
+    found = solve(integrator(cost, bound=3.0))
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(-9.0, rel=1e-6)
+    assert "no minimum" in found.message
+    assert solve(integrator(cost)).status is Status.DIVERGING
+
+
+def test_a_guess_that_is_the_optimum_remains_it():
+    found = solve(integrator(lambda e: e.integral["effort"]))
+    assert (found.status, found.iterations, found.objective) == (Status.SOLVED, 0, 0.0)
+    assert "no minimum" not in found.message
+
+
 # --- models with kinks
 
 

@@ -1,0 +1,88 @@
+"""A program is solved for problems with its own expressions only: of others it would give the old optimum."""
+
+from dataclasses import replace
+
+import benchmark_problems as problems
+import casadi as ca
+import pytest
+
+from designopt.collocation import Constraint, Integral, Options, Phase, ProblemError, Program, TrajectoryProblem
+from designopt.dynamics.system import System, Variable
+
+
+def mass(weight=1.0, power=1, states=("x", "v")):
+    """x'' = u/weight, with the power of u in the rate."""
+    x, v, u = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("u")
+    return System.from_expressions(
+        "mass",
+        states=[(Variable(states[0], "m"), x, v), (Variable(states[1], "m/s"), v, u**power / weight)],
+        controls=[(Variable("u", "N"), u)],
+    )
+
+
+def move(system=None, *, price=1.0, limit=1.0, far=1.0, shown=1.0, **changes):
+    """A move whose functions take numbers from outside, made anew with every call."""
+    phase = Phase(
+        system or mass(),
+        tf=1.0,
+        initial={"x": 0.0, "v": 0.0},
+        path={"speed": Constraint(lambda v: limit * v["v"], high=1.6)},
+        integrals={"effort": Integral(lambda v: price * v["u"] ** 2)},
+    )
+    return TrajectoryProblem(
+        [replace(phase, **changes)],
+        cost=lambda e: e.integral["effort"],
+        constraints={"end": Constraint(lambda e: ca.vertcat(e.final["x"] - far, e.final["v"]), 0.0, 0.0)},
+        terms={"effort": lambda e: e.integral["effort"]},
+        figures={"reach": lambda e: shown * e.final["x"]},
+    )
+
+
+@pytest.fixture(scope="module")
+def program():
+    return Program(move(), Options(intervals=10))
+
+
+OTHERS = {
+    "a rate": (lambda: move(mass(weight=2.0)), "motion: rate of v"),
+    "a cost": (lambda: replace(move(), cost=lambda e: 2.0 * e.integral["effort"]), "cost"),
+    "an integral": (lambda: move(price=2.0), r"motion: integrals\.effort"),
+    "a path constraint": (lambda: move(limit=2.0), r"motion: path\.speed"),
+    "a constraint": (lambda: move(far=2.0), r"constraints\.end"),
+    "a figure": (lambda: move(shown=2.0), r"figures\.reach"),
+    "a term": (lambda: replace(move(), terms={"effort": lambda e: e.final["x"]}), r"terms\.effort"),
+}
+
+
+@pytest.mark.parametrize(("variant", "where"), OTHERS.values(), ids=OTHERS)
+def test_another_expression_is_refused_by_name(program, variant, where):
+    with pytest.raises(
+        ProblemError, match=f"^{where}: is another expression than when the program was built"
+    ) as raised:
+        program.solve(variant())
+    assert raised.value.status == "bad_statement"
+
+
+def test_other_variables_and_names_are_told_with_those_before(program):
+    for variant, told in (
+        (move(mass(states=("x", "w")), initial={}), "motion: states of the system: x, w were x, v when"),
+        (replace(move(), figures={"height": lambda e: e.tf}), "figures: height were reach when"),
+        (replace(move(), terms={}), "terms: none were effort when"),
+    ):
+        with pytest.raises(ProblemError, match=f"^{told} the program was built: build it anew"):
+            program.solve(variant)
+
+
+def test_the_same_expressions_may_be_stated_anew(program):
+    assert program.solve(move()).objective == program.solve().objective
+    slower = program.solve(move(tf=1.25))
+    assert slower.success
+    assert slower.objective < program.solve().objective
+
+
+def test_constraints_and_ranges_of_times_may_have_other_numbers():
+    problem = problems.sliding_mass()
+    program = Program(problem, Options(intervals=10))
+    held = program.solve(replace(problems.sliding_mass(), phases=[replace(problem.phases[0], tf=0.5)]))
+    assert held.success
+    assert held.phase.tf == 0.5
