@@ -252,7 +252,7 @@ class Dispatcher:
             self._compare(work, result, worker, ~fresh)
         texts = _json(result.names, result.values)
         now = time.time()
-        arrays = {i: self.store.write_arrays(work.keys[i], a) for i, a in result.arrays.items()}
+        arrays = self.store.write_all_arrays({work.keys[i]: a for i, a in result.arrays.items()})
         rows: list[tuple[Any, ...]] = []
         columns = zip(
             work.keys,
@@ -268,7 +268,7 @@ class Dispatcher:
             reason, message, _ = result.messages.get(i, ("", "", ""))
             tries = self._made(key, STATUSES[status]) if self._attempts else 1
             row = (key, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries)
-            rows.append((*row, worker, now, arrays.get(i)))
+            rows.append((*row, worker, now, arrays.get(key)))
         if fresh.all():
             self.journal.add_evaluations(rows)
         else:

@@ -10,6 +10,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from designopt.run.errors import StoreError, reading, resume_command
 from designopt.run.journal import Journal, connect_to_read, explain
 from designopt.run.lock import Lock
 from designopt.study.study import Study
+
+#: Files that are flushed at the same time (measured: 8 give ten times the files a second, 16 no more).
+FLUSHES = 8
 
 
 class Store:
@@ -94,6 +98,17 @@ class Store:
             self._lock.release()
 
     # -------------------------------------------------------------------------------------------------- arrays
+
+    def write_all_arrays(self, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) -> dict[bytes, str]:
+        """Keep arrays under their keys; the references for the journal. Durable before it returns.
+
+        A disk flushes several files at once in little more time than one.
+        """
+        if len(given) < 2:
+            return {key: self.write_arrays(key, arrays) for key, arrays in given.items()}
+        with ThreadPoolExecutor(FLUSHES) as pool:
+            references = pool.map(self.write_arrays, given.keys(), given.values())
+            return dict(zip(given, references, strict=True))
 
     def write_arrays(self, key: bytes, arrays: Mapping[str, NDArray[Any]]) -> str:
         """Keep `arrays` under `key`; the reference for the journal. Durable before it returns."""
