@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from designopt.run.store import read_study
+from designopt.study.study import Budget
+
 MODEL = '''
 import os, time
 from typing import Annotated, TypedDict
@@ -95,6 +98,9 @@ def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folde
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
     assert done.returncode == 0, done.stderr
+    again = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=90min")
+    assert again.returncode == 0, again.stderr
+    assert read_study(folder / "s.study").stages[-1].budget == Budget(64, 5400.0)
     shown = designopt(folder, "show", "s.study")
     assert shown.returncode == 0
     assert re.search(r"^evaluated +\d+ evaluations of \d+ designs, \d+ of them feasible$", shown.stdout, re.MULTILINE)
@@ -159,6 +165,9 @@ def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) ->
         (("run", "beam.yaml", "--plugin", "beam.py", "--set", "space.side.low=-1"), 2, "--set"),
         (("run", "beam.yaml", "--plugin", "beam.py", "--dry-run"), 0, "look"),
         (("resume", "x.study", "--budget", "front"), 2, "STAGE=N"),
+        (("resume", "x.study", "--budget", "front=3m"), 2, "a time such as 30min, not 'front=3m'"),
+        (("resume", "x.study", "--budget", "front=9", "--budget", "front=1h"), 2, "names a stage twice"),
+        (("resume", "x.study", "--budget", "front=-1h"), 2, "a time such as 30min, not 'front=-1h'"),
         (("resume", "x.study", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), 2, "--workers are local ones"),
         (("resume", "x.study", "--executor", "serial", "--workers", "2"), 2, "neither --workers nor --scheduler"),
     ],

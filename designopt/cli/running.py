@@ -7,6 +7,7 @@ import functools
 import shlex
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,10 @@ def run(
 @click.command()
 @click.argument("store", type=click.Path())
 @click.option(
-    "--budget", multiple=True, metavar="STAGE=N", help="A larger number of evaluations for a stage (repeatable)."
+    "--budget",
+    multiple=True,
+    metavar="STAGE=N",
+    help="A larger number of evaluations for a stage, or a time: STAGE=30min (repeatable).",
 )
 @plugin_option
 @_running
@@ -115,15 +119,28 @@ def resume(
     from designopt.run.progress import progress
 
     budgets = dict(_budget(item) for item in budget)
+    if len(budgets) < len(budget):
+        raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
     result = resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))
 
 
-def _budget(text: str) -> tuple[str, int]:
-    stage, _, number = text.rpartition("=")
-    if not stage or not number.isdigit():
-        raise click.UsageError(f"--budget takes STAGE=N, a stage's name and a whole number, not '{text}'")
-    return stage, int(number)
+def _budget(text: str) -> tuple[str, int | timedelta]:
+    from designopt.study import units
+
+    stage, _, given = text.rpartition("=")
+    if stage and given.isdigit():
+        return stage, int(given)
+    try:
+        amount = units.parse_amount(given)
+        time = timedelta(seconds=units.convert(amount.value, amount.unit or "", "s"))
+    except (units.UnitError, OverflowError, ValueError):
+        time = timedelta(0)
+    if not stage or time <= timedelta(0):
+        raise click.UsageError(
+            f"--budget takes STAGE=N, a stage's name and a whole number or a time such as 30min, not '{text}'"
+        )
+    return stage, time
 
 
 def _finish(result: Result) -> int:
@@ -138,8 +155,10 @@ def _finish(result: Result) -> int:
     click.echo(f"report       {page}")
     write_exports(result, page, result.study.export, required=False, label="export       ")
     click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
-    budgeted = [stage.name for stage in result.study.stages if stage.budget.evaluations is not None]
-    larger = f" --budget {budgeted[-1]}=N   (with a larger budget)" if budgeted else ""
+    budgets = {stage.name: stage.budget for stage in result.study.stages}
+    limited = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
+    limited = limited or [f"{name}=TIME" for name, budget in budgets.items() if budget.wall is not None]
+    larger = f" --budget {limited[-1]}   (with a larger budget)" if limited else ""
     click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
         click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,7 +43,7 @@ from designopt.run.stopping import Signals
 from designopt.run.store import Store, append_durably, discard, read_study
 from designopt.run.validated import with_validation
 from designopt.study.findings import nearest_or_all
-from designopt.study.study import Execution, Stage, Study
+from designopt.study.study import Budget, Execution, Stage, Study
 
 
 def run_study(
@@ -54,15 +55,15 @@ def run_study(
     workers: int | None = None,
     scheduler: str | None = None,
     executor: Literal["auto", "serial", "dask"] | None = None,
-    budget: Mapping[str, int] | None = None,
+    budget: Mapping[str, int | timedelta] | None = None,
     insecure: bool = False,
     allow_version_skew: bool = False,
 ) -> Result:
     """Run `study` with its store in the folder `store_path`; with `resume` continue what is there.
 
-    `workers`, `scheduler` and `executor` replace what the study says; `budget` replaces numbers of evaluations by the
-    name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
-    other versions.
+    `workers`, `scheduler` and `executor` replace what the study says; `budget` replaces numbers of evaluations (or
+    times) by the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew`
+    workers with other versions.
 
     Raises `StoreError` (exists already, in use, other problem or format, not writable, workers not usable),
     `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
@@ -201,7 +202,7 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; install it first", path)
 
 
-def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Path) -> tuple[Stage, ...]:
+def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
     present = [stage.name for stage in stages]
     for name in budget:
         if name not in present:
@@ -209,11 +210,15 @@ def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int], path: Pa
                 f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
             )
     return tuple(
-        dataclasses.replace(stage, budget=dataclasses.replace(stage.budget, evaluations=budget[stage.name]))
-        if stage.name in budget
-        else stage
+        dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
         for stage in stages
     )
+
+
+def _changed(budget: Budget, given: int | timedelta) -> Budget:
+    if isinstance(given, timedelta):
+        return dataclasses.replace(budget, wall=given.total_seconds())
+    return dataclasses.replace(budget, evaluations=given)
 
 
 def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:

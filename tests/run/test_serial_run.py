@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import time
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -138,6 +139,15 @@ def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start
     assert grown.counts["points"] == 95
     assert dump(grown) == dump(run_study(study(95), tmp_path / "b"))
     assert Result.open(tmp_path / "a").study.stages[0].budget.evaluations == 95
+
+
+def test_more_time_continues_a_stage_that_time_had_ended(tmp_path):
+    stage = listed(np.linspace(0, 1, 100), batch=1, wall=0.3)
+    study = make_study(settings={"pause": 0.01}, stages=(stage,), names=("a",), execution={"executor": "serial"})
+    assert run_study(study, tmp_path).counts["points"] < 50
+    grown = resume_study(tmp_path, budget={"list": timedelta(minutes=1)})
+    assert grown.counts["points"] == 100
+    assert Result.open(tmp_path).study.stages[0].budget == Budget(wall=60.0)
 
 
 def test_a_stage_that_others_have_started_from_gets_no_other_budget(tmp_path):
