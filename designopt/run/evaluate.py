@@ -372,6 +372,10 @@ def evaluate_one(
         if p.kind == "choice" and value not in p.values:
             raise ValueError(f"{p.name}: {value!r} is none of {', '.join(map(str, p.values))}")
         x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
+        if p.kind != "choice" and not p.low <= x[-1] <= p.high:
+            raise ValueError(f"{p.name}: {value!r} is not from {p.low!r} to {p.high!r} {p.unit}".rstrip())
+        if p.kind == "int" and not x[-1].is_integer():
+            raise ValueError(f"{p.name}: {value!r} is not a whole number")
     design = problem.space.design(x)
     if missing := [name for name in design if name in problem.space.names and name not in values]:
         raise KeyError(f"parameter '{missing[0]}' has no value")

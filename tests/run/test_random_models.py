@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from run_cases import dump, listed, make_study, use
 
 from designopt.plugin import Use, find, load_file
@@ -12,7 +13,7 @@ from designopt.problem import Problem
 from designopt.run import archive
 from designopt.run.evaluate import evaluate_one, trial
 from designopt.run.runner import run_study
-from designopt.study.study import Stage
+from designopt.study.study import Parameter, Stage
 
 PLUGINS = Path(__file__).with_name("plugins_random.py")
 VALUES = [0.5, -1.0, 0.25, 1.5]
@@ -59,6 +60,23 @@ def test_one_design_alone_has_the_numbers_of_the_run(tmp_path):
             alone = evaluate_one(study, {"a": value}, scenario=scenario, arrays=["throws"])
             assert alone.outputs["value"] == result.outcomes.figures["value"][row, place]
             assert np.array_equal(alone.arrays["throws"], result.arrays(row, place)["throws"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        ("real", 2.5, "a: 2.5 is not from -2 to 2 mm"),
+        ("real", -2.0001, "a: -2.0001 is not from -2 to 2 mm"),
+        ("real", float("nan"), "a: nan is not from -2 to 2 mm"),
+        ("int", 3, "a: 3 is not from -2 to 2 mm"),
+        ("int", 1.5, "a: 1.5 is not a whole number"),
+    ],
+)
+def test_one_design_alone_is_refused_where_the_study_does_not_look(kind, value, message):
+    study = dataclasses.replace(dice(), space=(Parameter("a", kind, -2, 2, unit="mm"),))
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        evaluate_one(study, {"a": value})
+    assert evaluate_one(study, {"a": 2}).ok
 
 
 def test_trying_a_model_out_gives_the_same_lines_twice():
