@@ -124,14 +124,15 @@ class Result:
         row_of[numbers] = np.arange(len(numbers))
         return row_of[points]
 
-    def message(self, i: int, scenario: int = 0) -> str:
+    def message(self, i: int, scenario: int | str = 0) -> str:
         """What was said about design `i` in a scenario; "" for a success."""
         return str(self._evaluation(i, scenario, "message") or "")
 
-    def arrays(self, i: int, scenario: int = 0) -> dict[str, NDArray[Any]]:
-        """The kept arrays of design `i` in a scenario; empty when there are none.
+    def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
+        """The kept arrays, by their names, of design `i` in a scenario (its number or name); empty when there are none.
 
-        Raises `StoreError` when they should be there and are not, or are damaged.
+        Raises `KeyError` for the name of no scenario, and `StoreError` when arrays should be there and are not, or are
+        damaged.
         """
         reference = self._evaluation(i, scenario, "arrays")
         return read_arrays(self.path, reference) if reference else {}
@@ -141,7 +142,12 @@ class Result:
         """Keys of the rows that were asked for one by one."""
         return {}
 
-    def _evaluation(self, i: int, scenario: int, column: str) -> Any:
+    def _evaluation(self, i: int, scenario: int | str, column: str) -> Any:
+        if isinstance(scenario, str):
+            names = [s.name for s in self.recorded_problem.scenarios]
+            if scenario not in names:
+                raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
+            scenario = names.index(scenario)
         if i not in self._keys:
             self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
         with self._journal() as journal:

@@ -234,6 +234,18 @@ def test_a_store_whose_aggregation_is_not_here_says_so(tmp_path, monkeypatch):
         result.front()
 
 
+def test_the_scenario_of_arrays_is_a_number_or_a_name(tmp_path):
+    study = make_study(
+        "wave", minimize=("square",), names=("a",), stages=(listed([1.0]),),
+        execution={"executor": "serial", "arrays": {"signal": "all"}},
+    )  # fmt: skip
+    result = run_study(study, tmp_path)
+    (name,) = [s.name for s in study.scenarios]
+    assert result.arrays(0, name)["signal"].tolist() == result.arrays(0)["signal"].tolist()
+    with pytest.raises(KeyError, match=f"no scenario 'signal' \\(known: {name}\\)"):
+        result.arrays(0, "signal")
+
+
 def test_arrays_that_were_lost_are_named_and_resume_makes_them_anew(tmp_path):
     for keep in ("all", "front"):
         study = make_study(
