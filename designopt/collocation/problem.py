@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,17 @@ class Phase:
     data: Mapping[str, float | Signal] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name in ("t0", "tf"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _stated_box(f"{self.name}: {name}", getattr(self, name)))
+        for side in ("bounds", "initial", "final"):
+            given = getattr(self, side).items()
+            stated = {name: _stated_box(f"{self.name}: {side}.{name}", box) for name, box in given}
+            if side == "bounds":
+                stated = {name: ends(box) for name, box in stated.items()}
+            object.__setattr__(self, side, stated)
+
 
 @dataclass(frozen=True)
 class Duration:
@@ -211,6 +223,8 @@ class TrajectoryProblem:
     extra: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
+        stated = {name: _stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
+        object.__setattr__(self, "parameters", stated)
         phases: list[Phase] = []
         begins: list[tuple[float, float]] = []
         for phase in self.phases:
@@ -228,8 +242,8 @@ class TrajectoryProblem:
             for phase, begin in zip(phases, begins, strict=True)
             if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
         }
-        stated = {name: c for name, c in self.constraints.items() if not isinstance(c.value, Duration)}
-        object.__setattr__(self, "constraints", {**stated, **later})
+        own = {name: c for name, c in self.constraints.items() if not isinstance(c.value, Duration)}
+        object.__setattr__(self, "constraints", {**own, **later})
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -247,6 +261,16 @@ def ends(box: Box) -> tuple[float, float]:
     """Lower and upper end of a box."""
     low, high = box if isinstance(box, tuple) else (box, box)
     return float(low), float(high)
+
+
+def _stated_box(where: str, given: Any) -> Box:
+    """A box as it was given, with two numbers of any kind as a tuple. Raises `ProblemError` (bad_bounds)."""
+    if isinstance(given, Real):
+        return given if isinstance(given, float) else float(given)
+    pair = list(given) if isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1 else []
+    if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
+        raise ProblemError("bad_bounds", where, f"is {given!r}: give a number or a range, (low, high)")
+    return float(pair[0]), float(pair[1])
 
 
 def periodic(

@@ -353,6 +353,33 @@ def test_a_periodic_motion_knows_its_states():
     assert text == "constraints.again: there is no state 'w'; there are x, v"
 
 
+BOXES = {
+    "a list of one": (lambda: with_phase(tf=[1.0]), "motion: tf: is [1.0]: "),
+    "three numbers": (lambda: with_phase(initial={"x": (0.0, 1.0, 2.0)}), "motion: initial.x: is (0.0, 1.0, 2.0): "),
+    "a text": (lambda: with_phase(final={"x": "1"}), "motion: final.x: is '1': "),
+    "a text as an end": (lambda: with_phase(bounds={"x": ("0", 1.0)}), "motion: bounds.x: is ('0', 1.0): "),
+    "nothing": (lambda: replace(problems.damped_start(), parameters={"c": None}), "parameters.c: is None: "),
+    "an end that is nothing": (lambda: with_phase(t0=(None, 1.0)), "motion: t0: is (None, 1.0): "),
+    "an expression": (lambda: with_phase(tf=ca.SX.sym("tf")), "motion: tf: is SX(tf): "),
+    "an expression as an end": (lambda: with_phase(tf=(1.0, ca.SX.sym("tf"))), "motion: tf: is (1.0, SX(tf)): "),
+}
+
+
+@pytest.mark.parametrize(("problem", "message"), BOXES.values(), ids=BOXES)
+def test_a_box_is_a_number_or_two(problem, message):
+    with pytest.raises(ProblemError) as raised:
+        problem()
+    assert raised.value.status == "bad_bounds"
+    assert str(raised.value) == f"{message}give a number or a range, (low, high)"
+
+
+def test_two_numbers_of_any_kind_are_a_range():
+    given = with_phase(bounds={"x": [-1, 2], "u": 3}, initial={"x": np.array([0.0, 0.5])}, tf=np.float64(1.0)).phases[0]
+    assert given.bounds == {"x": (-1.0, 2.0), "u": (3.0, 3.0)}
+    assert given.initial == {"x": (0.0, 0.5)}
+    assert given.tf == 1.0
+
+
 VARIANTS = {
     "phases": (lambda: replace(BLOCK, phases=[replace(PHASE, name="other")]), "phases: other were motion when"),
     "constraints": (
