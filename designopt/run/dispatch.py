@@ -273,8 +273,8 @@ class Dispatcher:
             self.journal.add_evaluations(rows)
         else:
             self.journal.add_evaluations([row for row, is_new in zip(rows, fresh.tolist(), strict=True) if is_new])
-            for i, reference in arrays.items():
-                self.journal.set_arrays(work.keys[i], reference)
+            for key, reference in arrays.items():
+                self.journal.set_arrays(key, reference)
         new = np.flatnonzero(fresh)
         self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
         self.evaluations += len(new)
