@@ -74,3 +74,34 @@ def test_expressions_become_functions_of_the_six_arguments(falling):
     assert np.array(falling.rhs([1, 2], [], [], [9.81, 5], [], 0)).ravel().tolist() == [2.0, -9.81]
     assert np.array(falling.guard([1, -2], [], [], [9.81, 5], [], 0)).ravel().tolist() == [1.0, 3.0]
     assert [v.unit for v in falling.outputs] == ["J/kg"]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "residuals"),
+    [
+        pytest.param(lambda x, m: [[m, ca.cos(x - 1.0)], [ca.cos(1.0 - x), 2.0 * m]], 1.0, id="definite"),
+        pytest.param(lambda x, m: [[m, ca.cos(x)], [ca.cos(x), 2.0 * m]], -1.0, id="negative definite"),
+        pytest.param(lambda x, m: [[2.0, 0.5], [0.5, 1.0]], 1.0, id="constant"),
+        pytest.param(lambda x, m: [[m, ca.sin(x)], [0.3, 2.0]], 1.0, id="not symmetric"),
+        pytest.param(lambda x, m: [[ca.sin(x), m], [m, 0.0]], 1.0, id="indefinite, and its first entry passes zero"),
+    ],
+)
+def test_unknown_rates_solve_their_equations(matrix, residuals):
+    x, v, m, a, b = (ca.SX.sym(name) for name in ("x", "v", "m", "a", "b"))
+    rows = matrix(x, m)
+    forces = [v - x, x * v]
+    unknowns = [
+        (Variable(name, ""), symbol, residuals * (row[0] * a + row[1] * b - force))
+        for name, symbol, row, force in zip("ab", (a, b), rows, forces, strict=True)
+    ]
+    system = System.from_expressions(
+        "solved",
+        states=[(Variable("x", ""), x, a), (Variable("v", ""), v, b)],
+        parameters=[(Variable("m", "kg"), m)],
+        unknowns=unknowns,
+    )
+    numbers = ca.Function("numbers", [x, m], [ca.vertcat(*(ca.horzcat(*row) for row in rows))])
+    for at in (-2.0, 0.0, 0.7):
+        expected = np.linalg.solve(np.array(numbers(at, 1.3), float), [0.4 - at, 0.4 * at])
+        found = np.array(system.rhs([at, 0.4], [], [], [1.3], [], 0.0), float).ravel()
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
