@@ -136,6 +136,7 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], sign
 
 
 def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], held: dict[str, NDArray[np.bool_]]) -> Table:
+    layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     head = ("design", "scenario", *layers, *(f"{name} holds" for name in held))
     rows = tuple(
         (
