@@ -17,6 +17,8 @@ from designopt.collocation.status import Status
 HELPFUL = 0.5
 #: Optima that differ by more than this, relative, are different ones.
 EQUAL = 1e-6
+#: An objective below this is zero.
+TINY = 1e-300
 
 
 def nearest_neighbour_path(points: ArrayLike) -> NDArray[np.int64]:
@@ -101,6 +103,7 @@ def verify(
     found = []
     for number in sorted(drawn.tolist()):
         cold, warm = program.solve(problems[number]), solutions[number]
-        if abs(cold.objective - warm.objective) > EQUAL * max(1.0, abs(warm.objective)) or not cold.success:
+        apart = abs(cold.objective - warm.objective) / max(abs(cold.objective), abs(warm.objective), TINY)
+        if apart > EQUAL or not cold.success:
             found.append(Difference(number, warm.objective, cold.objective))
     return found

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from designopt_motion.cart_pole import CartPole
 
-from designopt.collocation import Options, ProblemError, Program, Status
-from designopt.collocation.warm import nearest_neighbour_path, solve_chain, solve_near, verify
+from designopt.collocation import Options, ProblemError, Program, Status, solve_chain, solve_near, verify
+from designopt.collocation.warm import nearest_neighbour_path
 
 
 def swing_ups(lengths):
@@ -66,6 +66,16 @@ def test_verification_solves_a_sample_cold_and_tells_where_a_chain_is_on_another
     assert all(d.warm < 0.97 * d.cold for d in found)
     same = {0: solutions[0]}
     assert verify(program, problems, same, count=3, seed=1) == []
+
+
+def test_verification_judges_small_objectives_by_their_size():
+    (problem,) = swing_ups([0.5])
+    small = replace(problem, cost=lambda e: 1e-9 * problem.cost(e))
+    program = Program(small, Options(intervals=40))
+    found = program.solve()
+    other = replace(found, objective=1.001 * found.objective)
+    assert verify(program, [small], {0: found}, count=1, seed=1) == []
+    assert [d.warm for d in verify(program, [small], {0: other}, count=1, seed=1)] == [other.objective]
 
 
 @pytest.mark.parametrize("warm", ["primal", "full"])
