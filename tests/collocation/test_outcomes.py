@@ -340,6 +340,14 @@ def test_a_guess_that_is_not_finite_is_refused():
 # --- requests to stop
 
 
+@pytest.fixture
+def handled():
+    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_from(handler, number=signal.SIGINT):
     """Sends the signal to this process when the solver has taken it over from `handler` and goes through iterations."""
 
@@ -355,7 +363,7 @@ def interrupt_from(handler, number=signal.SIGINT):
     return thread
 
 
-def test_a_request_to_stop_ends_the_solve_with_its_last_iterate():
+def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     before = signal.getsignal(signal.SIGINT)
     thread = interrupt_from(before)
     program = Program(unending(), Options(max_iterations=10**6))
@@ -441,7 +449,7 @@ print(len(found), set(found))
     assert (done.returncode, done.stdout, done.stderr) == (0, "40 {12.0}\n", "")
 
 
-def test_a_design_whose_solve_is_stopped_is_no_failed_design():
+def test_a_design_whose_solve_is_stopped_is_no_failed_design(handled):
     thread = interrupt_from(signal.getsignal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt, match="Stopped on request"):
         solve_design(unending(), {}, Options(max_iterations=10**6))
@@ -450,7 +458,9 @@ def test_a_design_whose_solve_is_stopped_is_no_failed_design():
 
 def test_ctrl_c_in_a_terminal_leaves_the_program_in_charge():
     script = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import test_outcomes
 from designopt.collocation import Options, Program
