@@ -267,6 +267,27 @@ def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:
     assert done.stderr.endswith(", the first: the section folds\n")
 
 
+def test_a_study_whose_programs_all_fail_says_how_they_ended(folder: Path) -> None:
+    (folder / "ride.yaml").write_text("""
+study: ride
+model: {use: quarter_car}
+space:
+  stiffness: {low: 2 kN/m, high: 200 kN/m, unit: N/m}
+  damping: {low: 100, high: 20000, unit: N s/m}
+objectives: [{name: ride, minimize: cost}]
+constraints: [{name: soft, of: discomfort, max: -1}]
+solver: {use: collocation, intervals: 10, max_iterations: 5}
+execution: {executor: serial}
+""")
+    done = designopt(folder, "run", "ride.yaml")
+    assert done.returncode == 1, done.stderr
+    end = "Most frequent end of a program: iteration_limit, 1 of 1, the first: The limit of iterations was reached; "
+    assert done.stderr.splitlines()[-1].startswith(end)
+    shown = designopt(folder, "show", "results/ride.study").stdout
+    assert "\nprograms     1: iteration_limit 1\n" in shown
+    assert f"No program has led to a design yet, so there is no design to choose. {end}" in shown
+
+
 def test_without_a_failure_none_is_told(folder: Path) -> None:
     changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)

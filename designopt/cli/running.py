@@ -146,6 +146,7 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
 def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
+    from designopt.report.best import most_frequent_end
     from designopt.run.errors import resume_command
 
     feasible = bool(result.outcomes.feasible.any())
@@ -162,7 +163,9 @@ def _finish(result: Result) -> int:
     click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
         click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
-        click.echo(_most_frequent_failure(result), err=True, nl=bool(result.failures()))
+        for line in (_most_frequent_failure(result), most_frequent_end(result)):
+            if line:
+                click.echo(line, err=True)
         return NOTHING_FEASIBLE
     return DONE
 

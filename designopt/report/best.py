@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from designopt.plugin import report
 from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
 from designopt.report.limits import sentence, warnings
@@ -52,11 +54,26 @@ def best(result: Result) -> Section:
 def without_feasible(result: Result) -> str:
     """Why there is nothing to choose from."""
     outcomes = result.outcomes
+    if not len(outcomes) and (ended := most_frequent_end(result)):
+        return f"No program has led to a design yet, so there is no design to choose. {ended}"
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
     if outcomes.failed.all():
         return "No evaluation gave a result, so there is no design to choose; the failures tell why."
     return "No design keeps all limits, so there is no design to choose."
+
+
+def most_frequent_end(result: Result) -> str:
+    """How most programs without a result ended, and what was said first, in a line; "" where all have one."""
+    failed = [record for record in result.programs() if not record.ok]
+    if not failed:
+        return ""
+    ((status, number),) = Counter(record.status for record in failed).most_common(1)
+    said = next((record.message.strip() for record in failed if record.status == status), "")
+    share = f"{number} of {len(result.programs())}"
+    return f"Most frequent end of a program: {status}, {share}" + (
+        f", the first: {said.splitlines()[0]}" if said else ""
+    )
 
 
 def describe(result: Result, row: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from designopt.report.best import without_feasible
@@ -51,9 +52,12 @@ def state(result: Result) -> str:
         if status != "invalid"
     ]
     invalid = int(invalid_designs(result).sum())
+    programs = Counter(record.status for record in result.programs())
+    ends = ", ".join(f"{status} {count(n)}" for status, n in programs.most_common(6))
     return "\n".join(
         [
             f"study        {result.study.name}",
+            *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
             f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
             *(
