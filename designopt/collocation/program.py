@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes, boxes
 from designopt.collocation.compiled import with_compiled
-from designopt.collocation.evaluate import integrals_at
 from designopt.collocation.guess import Guess, initial_point
 from designopt.collocation.interrupt import Stopping, watcher
 from designopt.collocation.invalid import invalid_number
@@ -29,8 +28,9 @@ from designopt.collocation.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
 from designopt.collocation.solution import Iterate, PhaseSolution, Solution
+from designopt.collocation.statement import Statement, state
 from designopt.collocation.status import OF_SOLVER, Status
-from designopt.collocation.transcription import Statement, state, transcribe
+from designopt.collocation.transcription import transcribe
 from designopt.collocation.variant import check_expressions
 from designopt.collocation.versions import versions
 
@@ -84,7 +84,7 @@ class Program:
         stated = statement or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
         # a statement that is given was compiled by the one who knows how often it will be solved
-        self.statement = statement or with_compiled(stated, options, 1)
+        self.statement = statement or with_compiled(stated, options, options.starts)
         compiled = time.perf_counter()
         if meshes is None:
             meshes = [Mesh.uniform(options.scheme_for(problem), options.intervals) for _ in problem.phases]
@@ -211,10 +211,11 @@ class Program:
     def _first(self, problem: TrajectoryProblem, places: Layout, given: Boxes, guess: Guess) -> Vector:
         """All variables (n,) at the guess, not scaled; integrals have the values that it gives them."""
         x = initial_point(self.statement, problem, places, given, guess)
-        if places.integrals:
-            integrals = integrals_at(self.statement, places, x, given.parameters)
-            for (phase, number), index in places.integrals.items():
-                x[index] = np.nan_to_num(integrals[phase][number])
+        for phase in sorted({phase for phase, _ in places.integrals}):
+            values = self._reader.phase(phase, x, given.parameters).integrals
+            for number, value in enumerate(values.tolist()):
+                if (phase, number) in places.integrals:
+                    x[places.integrals[phase, number]] = np.nan_to_num(value)
         return x
 
     def _run(

@@ -3,11 +3,12 @@
 import logging
 
 import pytest
+from chains import raised
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, Program
 from designopt.collocation.compiled import with_compiled
-from designopt.collocation.transcription import state
+from designopt.collocation.statement import state
 from designopt.dynamics.compile import find_compiler
 
 PROBLEM = CartPole().trajectory_problem({})
@@ -31,6 +32,19 @@ def test_small_models_and_few_solves_stay_interpreted():
     assert statement.functions[0].operations < 2000
     assert with_compiled(statement, Options(), solves=1000) is statement
     assert with_compiled(statement, Options(compile="never"), solves=1000) is statement
+
+
+@needs_compiler
+def test_large_models_are_compiled_for_many_solves():
+    problem = raised(5)
+    statement = state(problem, residual=False)
+    assert statement.functions[0].operations > 2000
+    assert with_compiled(statement, Options(), solves=20) is statement
+    assert with_compiled(statement, Options(), solves=21) is not statement
+    # a program knows of its starts, each of which is a solve
+    for starts, many in ((20, False), (21, True)):
+        program = Program(problem, Options(form="explicit", starts=starts, intervals=4))
+        assert program.statement.functions[0].hessian.is_a("External") is many
 
 
 def test_without_a_compiler_the_functions_stay_interpreted_and_it_is_said(monkeypatch, caplog):
