@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from designopt.collocation.problem import Phase, ProblemError, Signal, TrajectoryProblem
+from designopt.collocation.problem import Constraint, Integral, Phase, ProblemError, Signal, TrajectoryProblem
 from designopt.dynamics.system import Variable
 
 
@@ -21,8 +21,9 @@ def check(problem: TrajectoryProblem) -> None:
         _check_system_names(phase)
         _check_tables(phase)
         _check_data(phase)
-        _check_constraint_names(f"{phase.name}: path", phase.path)
-    _check_constraint_names("constraints", problem.constraints)
+        _check_constraints(f"{phase.name}: path", phase.path, Constraint)
+        _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
+    _check_constraints("constraints", problem.constraints, Constraint)
     _check_shared(problem)
 
 
@@ -76,10 +77,13 @@ def _check_data(phase: Phase) -> None:
     known(f"{phase.name}: data", phase.data, names, "data entry")
 
 
-def _check_constraint_names(where: str, constraints: Mapping[str, Any]) -> None:
-    for name in constraints:
+def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:
+    for name, entry in given.items():
         if "[" in name:  # rows of a constraint are called so
             raise ProblemError("bad_statement", f"{where}.{name}", "a name has no bracket '[': rename it")
+        if not isinstance(entry, kind):
+            text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
+            raise ProblemError("bad_statement", f"{where}.{name}", text)
 
 
 def _check_shared(problem: TrajectoryProblem) -> None:

@@ -96,6 +96,12 @@ class Ends:
         return getattr(next(iter(phases.values())), name)
 
 
+def _check_limits(low: object, high: object) -> None:
+    for name, limit in (("low", low), ("high", high)):
+        if not isinstance(limit, Real):
+            raise ValueError(f"{name} is {limit!r}: give a number, an infinite one where there is no limit")
+
+
 @dataclass(frozen=True)
 class Constraint:
     """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
@@ -108,6 +114,9 @@ class Constraint:
     high: float = math.inf
     unit: str = ""
 
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high)
+
 
 @dataclass(frozen=True)
 class Integral:
@@ -117,6 +126,9 @@ class Integral:
     low: float = -math.inf
     high: float = math.inf
     unit: str = ""
+
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +254,7 @@ class TrajectoryProblem:
             for phase, begin in zip(phases, begins, strict=True)
             if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
         }
-        own = {name: c for name, c in self.constraints.items() if not isinstance(c.value, Duration)}
+        own = {name: c for name, c in self.constraints.items() if not isinstance(getattr(c, "value", None), Duration)}
         object.__setattr__(self, "constraints", {**own, **later})
 
     @property

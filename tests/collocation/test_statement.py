@@ -353,6 +353,33 @@ def test_a_periodic_motion_knows_its_states():
     assert text == "constraints.again: there is no state 'w'; there are x, v"
 
 
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (
+            lambda: with_phase(path={"speed": lambda v: v["v"]}),
+            "motion: path.speed: is a function, not Constraint(function, low, high)",
+        ),
+        (
+            lambda: with_phase(integrals={"effort": Constraint(lambda v: v["u"] ** 2)}),
+            "motion: integrals.effort: is a Constraint, not Integral(function, low, high)",
+        ),
+        (lambda: replace(BLOCK, constraints={"end": 1.0}), "constraints.end: is a float, not Constraint(function"),
+    ],
+)
+def test_a_constraint_is_a_function_with_limits(problem, message):
+    status, text = refusal(problem)
+    assert status == "bad_statement"
+    assert text.startswith(message)
+
+
+@pytest.mark.parametrize("kind", [Constraint, Integral])
+@pytest.mark.parametrize(("limits", "told"), [({"low": None}, "low is None"), ({"high": "1"}, "high is '1'")])
+def test_limits_are_numbers(kind, limits, told):
+    with pytest.raises(ValueError, match=f"{told}: give a number, an infinite one where there is no limit"):
+        kind(lambda v: v["x"], **limits)
+
+
 BOXES = {
     "a list of one": (lambda: with_phase(tf=[1.0]), "motion: tf: is [1.0]: "),
     "three numbers": (lambda: with_phase(initial={"x": (0.0, 1.0, 2.0)}), "motion: initial.x: is (0.0, 1.0, 2.0): "),
