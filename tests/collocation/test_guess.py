@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import benchmark_problems
 import casadi as ca
@@ -25,7 +26,7 @@ from designopt.collocation import (
     solve,
 )
 from designopt.collocation.boxes import boxes
-from designopt.collocation.guess import initial_point
+from designopt.collocation.guess import default_course, initial_point
 from designopt.collocation.rollout import rollout
 from designopt.dynamics.system import System, Variable
 
@@ -57,6 +58,19 @@ def dae(lowest: float = -math.inf) -> TrajectoryProblem:
     effort = {"effort": Integral(lambda v: v["u"] ** 2)}
     phase = Phase(system, tf=2.0, initial={"x": 2.0}, final={"x": 10.0}, integrals=effort)
     return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+
+
+def block() -> Phase:
+    """A block moves by 1 m in 1 s, rest to rest."""
+    x, v, u = ca.SX.sym("x"), ca.SX.sym("v"), ca.SX.sym("u")
+    system = System.from_expressions(
+        "block",
+        states=[(Variable("x", "m"), x, v), (Variable("v", "m/s"), v, u)],
+        controls=[(Variable("u", "N", -20.0, 20.0), u)],
+    )
+    ends = {"x": 0.0, "v": 0.0}, {"x": 1.0, "v": 0.0}
+    effort = {"effort": Integral(lambda s: s["u"] ** 2)}
+    return Phase(system, tf=1.0, name="move", initial=ends[0], final=ends[1], integrals=effort)
 
 
 def test_nothing_given_is_a_line_between_fixed_ends_the_middle_of_bounds_and_no_control() -> None:
@@ -184,6 +198,36 @@ def test_arrays_that_make_no_sense_are_refused(times: list[float], values: list[
     with pytest.raises(ProblemError) as refused:
         sampled(times, {"x": values})
     assert (refused.value.status, refused.value.where) == ("bad_guess", where)
+
+
+def test_the_lines_of_a_phase_come_before_those_between_its_ends() -> None:
+    course = default_course(replace(block(), guess={"v": (1.0, 3.0), "u": (30.0, -1.0)})).at(np.array([0.0, 0.5, 1.0]))
+    assert course["v"] == pytest.approx([1.0, 2.0, 3.0])
+    assert course["u"] == pytest.approx([20.0, 9.5, -1.0])  # clipped to the range first
+    assert course["x"] == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_a_guess_of_what_is_not_there_is_refused() -> None:
+    problem = TrajectoryProblem([replace(block(), guess={"w": (0.0, 0.0)})], cost=lambda e: e.integral["effort"])
+    with pytest.raises(ProblemError, match=r"move: guess\.w: there is no such variable; there are x, v, u") as refused:
+        Program(problem, Options(intervals=4), Guess())
+    assert refused.value.status == "bad_guess"
+
+
+@pytest.mark.parametrize("line", [(1.0,), (1.0, 2.0, 3.0), 2.0, ("1", "2"), None])
+def test_a_line_has_a_first_and_a_last_value(line: Any) -> None:
+    problem = TrajectoryProblem([replace(block(), guess={"v": line})], cost=lambda e: e.integral["effort"])
+    with pytest.raises(ProblemError, match=r"move: guess\.v: is .*: give its first and its last value") as refused:
+        Program(problem, Options(intervals=4))
+    assert refused.value.status == "bad_guess"
+
+
+@pytest.mark.parametrize("value", ["a", [1.0, 2.0], None, float("nan")])
+def test_the_guess_of_a_parameter_is_a_finite_number(value: Any) -> None:
+    problem = TrajectoryProblem([block()], cost=lambda e: e["weight"], extra=(Variable("weight", "kg", 0.0, 1.0),))
+    with pytest.raises(ProblemError, match=r"parameters\.weight: is .*, not a finite number") as refused:
+        Program(problem, Options(intervals=4), Guess(parameters={"weight": value}))
+    assert refused.value.status == "bad_guess"
 
 
 def test_a_rollout_is_the_motion_that_the_guessed_controls_cause() -> None:
