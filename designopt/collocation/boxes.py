@@ -20,7 +20,8 @@ from designopt.collocation.problem import (
     TrajectoryProblem,
     ends,
 )
-from designopt.collocation.transcription import Block, Statement
+from designopt.collocation.rows import Block
+from designopt.collocation.statement import Statement
 
 Vector = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from designopt.collocation.options import Options
 from designopt.collocation.points import PointFunctions
-from designopt.collocation.transcription import Statement
+from designopt.collocation.statement import Statement
 from designopt.dynamics.compile import CompilerError, load_library
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.transcription import Block
+from designopt.collocation.rows import Block
 
 if TYPE_CHECKING:
     from designopt.collocation.solution import PhaseSolution, Solution

@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.mesh import Mesh
-from designopt.collocation.transcription import Block, Statement, Transcription
+from designopt.collocation.rows import Block
+from designopt.collocation.statement import Statement
+from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.collocation.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.points import Point
-from designopt.collocation.transcription import Statement
+from designopt.collocation.statement import Statement
 
 #: Operations with a kink or a jump, in the user's words.
 WORDS = {

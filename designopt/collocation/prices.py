@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.multipliers import Multipliers, costates, multipliers
 from designopt.collocation.problem import TrajectoryProblem
+from designopt.collocation.rows import Block
 from designopt.collocation.sensitivity import data_sensitivity
 from designopt.collocation.solution import Iterate
-from designopt.collocation.transcription import Block, Transcription
+from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
 

@@ -18,8 +18,9 @@ from designopt.collocation.prices import PhaseValues, Prices, path_blocks
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.scheme import lagrange
 from designopt.collocation.solution import Iterate, Kind, PhaseSolution, Solution
+from designopt.collocation.statement import Statement
 from designopt.collocation.status import Status
-from designopt.collocation.transcription import Statement, Transcription
+from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from designopt.collocation.explain import Constraints
 from designopt.collocation.mesh import Mesh
+from designopt.collocation.rows import Block
 from designopt.collocation.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.status import Status
-from designopt.collocation.transcription import Block
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.layout import Layout
 from designopt.collocation.problem import ProblemError
-from designopt.collocation.transcription import Statement
+from designopt.collocation.statement import Statement
 
 Vector = NDArray[np.float64]
 

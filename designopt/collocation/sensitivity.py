@@ -12,7 +12,8 @@ from designopt.collocation.ends import linear_integrals
 from designopt.collocation.multipliers import Multipliers
 from designopt.collocation.points import column
 from designopt.collocation.problem import Phase, Signal, TrajectoryProblem
-from designopt.collocation.transcription import Statement, Transcription
+from designopt.collocation.statement import Statement
+from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
 

@@ -20,12 +20,10 @@ from designopt.collocation.layout import Layout, PhaseLayout, layout
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.points import PointFunctions
 from designopt.collocation.rows import Block, Rows
-from designopt.collocation.statement import Statement, state
+from designopt.collocation.statement import Statement
 
 if TYPE_CHECKING:
     import casadi as ca
-
-__all__ = ["Block", "Statement", "Transcription", "state", "transcribe"]
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

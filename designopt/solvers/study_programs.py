@@ -40,7 +40,7 @@ class StudyPrograms:
         """The question and its program, which all designs share."""
         from designopt.collocation import Program
         from designopt.collocation.compiled import with_compiled
-        from designopt.collocation.transcription import state
+        from designopt.collocation.statement import state
 
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size

@@ -14,7 +14,8 @@ from designopt.collocation.boxes import boxes
 from designopt.collocation.entries import constant_matrix
 from designopt.collocation.layout import layout
 from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
-from designopt.collocation.transcription import state, transcribe
+from designopt.collocation.statement import state
+from designopt.collocation.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 
 NODES = np.array([0.0, 0.15, 0.4, 0.75, 1.0])
