@@ -19,12 +19,33 @@ from designopt.collocation.status import Status
 RUNAWAY = 1e3
 #: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
 OFTEN = 0.2
+#: A state that stays below so many times what the tolerance leaves of its scale is known to less than three digits.
+SEEN = 1e3
 
 
 def told(solution: Solution, options: Options, more: str = "") -> Solution:
-    """`solution` with the message that its status asks for; `more` is what only the program knows."""
+    """`solution` with the message that its status asks for, and warnings; `more` is what only the program knows."""
     facts = [*_facts(solution, options), *([more] if more else [])]
-    return replace(solution, message=" ".join([solution.status.value, *facts]))
+    warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
+    return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
+
+
+def _doubts(solution: Solution, options: Options) -> Iterator[str]:
+    """What is not as it should be although the solver has succeeded."""
+    for name, value in {**solution.terms, **solution.figures}.items():
+        if not math.isfinite(value):
+            yield f"invalid_figure: '{name}' is {value} at the solution"
+    for phase in solution.phases.values():
+        for name, limits in phase.ends.items():
+            scale = solution.scales[f"{phase.name}.{name}"]
+            largest = float(np.abs(phase.values[name]).max())
+            fixed = max(abs(low) if low == high else 0.0 for low, high in limits)
+            if 0.0 < max(largest, fixed) < SEEN * options.tolerance * scale and fixed:
+                unit = f" {phase.units[name]}".rstrip()
+                yield (
+                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, fixed):.2g}{unit} but is solved to"
+                    f" {options.tolerance:g} of {scale:.3g}{unit}: give it bounds or a scale of its own size"
+                )
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:

@@ -479,6 +479,30 @@ print(program.solve().status.name, flush=True)
     assert (out, err, process.returncode) == (b"CANCELLED\n", b"", 0)
 
 
+# --- results that are doubtful although they are solved
+
+
+def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
+    # 1e-9 m is less than 1e-8 of the scale of a variable without a range, 1 m: rest is a solution to the tolerance
+    small = block(final={"x": 1e-9, "v": 0.0})
+    found = solve(small, intervals=10)
+    assert found.objective < 0.5 * 12e-18
+    (warning,) = found.warnings
+    assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1: give it")
+
+    scales = {"x": 1e-9, "v": 1e-9, "u": 1e-8}
+    scaled = solve(small, intervals=10, scales=scales)
+    assert scaled.objective == pytest.approx(12e-18, rel=1e-6)
+    assert scaled.warnings == ()
+    assert solve(block(), intervals=10).warnings == ()
+
+
+def test_a_figure_that_is_no_number_is_warned_about():
+    found = solve(replace(problems.block_move(), figures={"root": lambda e: ca.sqrt(e.final["x"] - 2.0)}), intervals=5)
+    assert found.success
+    assert found.warnings == ("invalid_figure: 'root' is nan at the solution",)
+
+
 # --- stationary points that are no minima
 
 
@@ -583,8 +607,9 @@ def test_a_badly_scaled_program_names_the_variables():
 
     low, high = found.scaling_range
     assert high / low > 1e8
-    [warning] = found.warnings
+    [warning, small] = found.warnings
     assert warning.startswith("badly_scaled: ")
+    assert small.startswith("badly_scaled: x of motion stays below 1e-06 but is solved to 1e-08 of 1")
     assert "(rate of 'x' by 'v')" in warning
     assert "(rate of 'v' by 'u')" in warning
 
