@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,9 +51,7 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
         records.append(_record(i, found))
         if found.status is Status.CANCELLED or _better(found, best):
             best = found
-    return replace(
-        best, message=f"{best.message} {_spread(records)}", starts=tuple(records), seed=options.seed, timing=timing
-    )
+    return replace(best, starts=tuple(records), seed=options.seed, timing=timing)
 
 
 def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Generator) -> Guess:
@@ -128,7 +126,8 @@ def _better(found: Solution, best: Solution) -> bool:
     return not math.isfinite(other) or one < other - SAME * max(1.0, abs(other))
 
 
-def _spread(records: list[StartRecord]) -> str:
+def spread(records: Sequence[StartRecord]) -> str:
+    """How many starts were solved, and between which objectives, in a sentence."""
     solved = [record.objective for record in records if record.status.success]
     text = f"{len(solved)} of {len(records)} starts were solved"
     return f"{text}, with objectives from {min(solved):.6g} to {max(solved):.6g}." if solved else f"{text}."

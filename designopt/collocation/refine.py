@@ -70,7 +70,9 @@ def refine(program: Program, first: Solution, refinement: Refinement) -> Solutio
         ]
         guess = found.to_guess()
         finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
-        result = finer.solve(guess=guess)
+        result = replace(
+            finer.solve(guess=guess), starts=first.starts, seed=first.seed, warm_path=first.warm_path
+        )  # they tell where the first solution is from
         timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
             key: seconds for key, seconds in timing.items() if key not in result.timing
         }

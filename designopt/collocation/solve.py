@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from designopt.collocation.equations import is_determined
 from designopt.collocation.guess import Guess
-from designopt.collocation.multistart import solve_from_starts
+from designopt.collocation.multistart import solve_from_starts, spread
 from designopt.collocation.options import Options
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.program import Program
@@ -31,6 +31,8 @@ def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Gue
     found = solve_from_starts(program, guess, roll=options.rollout)
     if found.success and options.refine is not None:
         found = refine(program, found, options.refine)
+    if found.starts:
+        found = replace(found, message=f"{found.message} {spread(found.starts)}")
     if found.success and options.check:
         found = checked(problem, program.statement, found)
     return found
