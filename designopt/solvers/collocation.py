@@ -143,7 +143,7 @@ class Collocation:
     def program(self, problem: Problem) -> StudyPrograms:
         """What solves programs on a worker."""
         study, points = self._points(problem)
-        return StudyPrograms(study, self.options(), len(points) * self.starts)
+        return StudyPrograms(study, self.options(), len(points) * self.starts + min(self.verify, len(points)))
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""

@@ -59,7 +59,7 @@ class StudyPrograms:
 
         try:
             problem = self._built[0].at(x)
-            found = self._solved(problem, self._guess(problem, seed), before)
+            found = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
             found = self._finished(problem, found)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))

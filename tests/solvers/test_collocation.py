@@ -281,6 +281,7 @@ def test_other_guesses_and_cold_solves_are_programs_of_their_own(tmp_path):
     assert len(records) == 3 * 3 + 2
     assert all(record.ok for record in records)
     assert len({record.start["damping"] for record in records}) == 3
+    assert sum(record.solution.seed > 0 for record in records) == 2 * 3  # the random numbers of other guesses
     assert len(result.outcomes) == 3  # one design for each point
     assert told(result, "programs_differ") == []  # there is one optimum
     again = study(space=space, solver=solver).run(tmp_path / "t")
