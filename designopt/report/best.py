@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 
 from designopt.plugin import report
@@ -12,6 +13,8 @@ from designopt.run.result import Result
 
 #: With more parameters than this a design is not put into words.
 TOLD = 8
+#: Of the message of a program so many characters are shown in a line.
+LONGEST = 240
 
 
 @report("best", version=1)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.collocation import Integral, Phase, ProblemError, TrajectoryProblem
 from designopt.dynamics.simulator import Simulator
 from designopt.dynamics.system import System, Variable
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory
@@ -126,6 +126,8 @@ class QuarterCar:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The ride as a program; its figures are the integrals and the cost."""
+        if late := self._late(self._data(scenario)):
+            raise ProblemError("bad_bounds", "bump_time", late)
         rest = dict.fromkeys(("body", "wheel", "body_speed", "wheel_speed"), 0.0)
         phase = Phase(
             self._systems[0],
@@ -149,13 +151,19 @@ class QuarterCar:
     def _data(self, scenario: Mapping[str, Any]) -> dict[str, float]:
         return {**_DEFAULTS, **{name: float(value) for name, value in scenario.items()}}
 
+    def _late(self, data: Mapping[str, float]) -> str:
+        """What is wrong with a bump that the ride does not meet; else empty."""
+        if data["bump_time"] - _REACH * data["bump_width"] < self.duration:
+            return ""
+        return f"the bump at {data['bump_time']:g} s comes after the end at {self.duration:g} s"
+
     def _runs(self, design: Suspension, data: Mapping[str, float]) -> Sequence[Trajectory]:
         """The ride in pieces: a simulation that starts at rest may step over a bump that it has not met yet."""
         reach = _REACH * data["bump_width"]
         inner = [data["bump_time"] + side * reach for side in (-1.0, 0.0, 1.0)]
         edges = [0.0, *(t for t in inner if 0.0 < t < self.duration), self.duration]
-        if data["bump_time"] - reach >= self.duration:
-            raise InvalidDesign(f"the bump at {data['bump_time']:g} s comes after the end at {self.duration:g} s")
+        if late := self._late(data):
+            raise InvalidDesign(late)
         grid = np.linspace(0.0, self.duration, _SAMPLES)
         x = np.zeros(len(self._simulator.system.states))
         runs = []

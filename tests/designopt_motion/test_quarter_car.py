@@ -7,7 +7,7 @@ import pytest
 from designopt_motion.quarter_car import QuarterCar
 from scipy.integrate import solve_ivp
 
-from designopt.collocation import Options, solve
+from designopt.collocation import Options, ProblemError, solve
 from designopt.plugin import InvalidDesign
 from designopt.testing import check_model
 
@@ -63,6 +63,8 @@ def test_no_bump_is_stepped_over(car, bump_time):
 def test_a_bump_after_the_end_is_refused(car):
     with pytest.raises(InvalidDesign, match="comes after the end"):
         car.evaluate(BEST, {"bump_time": 4.0})
+    with pytest.raises(ProblemError, match="bump_time: the bump at 4 s comes after the end at 3 s"):
+        car.trajectory_problem({"bump_time": 4.0})
 
 
 def test_the_program_finds_the_best_suspension(car):
