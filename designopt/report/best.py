@@ -72,11 +72,10 @@ def most_frequent_end(result: Result) -> str:
     if not failed:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
-    said = next((record.message.strip() for record in failed if record.status == status), "")
+    said = next((record.message for record in failed if record.status == status), "")
+    told = textwrap.shorten(said, LONGEST, placeholder=" ...")
     share = f"{number} of {len(result.programs())}"
-    return f"Most frequent end of a program: {status}, {share}" + (
-        f", the first: {said.splitlines()[0]}" if said else ""
-    )
+    return f"Most frequent end of a program: {status}, {share}" + (f", the first: {told}" if told else "")
 
 
 def describe(result: Result, row: int) -> str:
