@@ -119,11 +119,11 @@ def _record(i: int, found: Solution) -> StartRecord:
 
 
 def _better(found: Solution, best: Solution) -> bool:
-    """Whether a later start wins: by more than the solver's tolerance, so that the same optimum counts once."""
+    """Whether a later start wins: by more than the solver's tolerance, so that one optimum counts once."""
     if found.success != best.success:
         return found.success
     one, other = (s.objective if s.success else s.violation for s in (found, best))
-    return not math.isfinite(other) or one < other - SAME * max(1.0, abs(other))
+    return not math.isfinite(other) or one < other - SAME * max(abs(one), abs(other))
 
 
 def spread(records: Sequence[StartRecord]) -> str:

@@ -12,7 +12,7 @@ from designopt.collocation.boxes import Boxes
 from designopt.collocation.explain import KEPT, worst_violations
 from designopt.collocation.options import Options
 from designopt.collocation.problem import TrajectoryProblem, ends
-from designopt.collocation.solution import AT_BOUND, Solution
+from designopt.collocation.solution import Solution
 from designopt.collocation.status import Status
 
 #: A variable that has grown to so many times its scale runs away.
@@ -102,21 +102,16 @@ def _worst(solution: Solution) -> str:
 
 
 def _saturated(solution: Solution) -> Iterator[str]:
-    found = [
-        f"{name} of {phase.name} is at {value:.4g} for {100.0 * share:.0f} % of the time"
-        for phase in solution.phases.values()
-        for name, shares in phase.saturation.items()
-        for share, value in zip(shares, phase.bounds[name], strict=True)
-        if share >= OFTEN
-    ]
+    found = []
     for phase in solution.phases.values():
-        weights = phase.mesh.weights[phase.mesh.first :]
-        for name, values in phase.path.items():
-            for limit in {limit for limit in phase.path_limits[name] if math.isfinite(limit)}:
-                share = float(weights @ (np.abs(values - limit) <= AT_BOUND * max(1.0, abs(limit))))
-                if share >= OFTEN:
-                    text = f"path constraint '{name}' of {phase.name} is at {limit:.4g}"
-                    found.append(f"{text} for {100.0 * share:.0f} % of the time")
+        limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
+        limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
+        found += [
+            f"{name} of {phase.name} is at {limit:.4g} for {100.0 * share:.0f} % of the time"
+            for name, shares, limits in limited
+            for share, limit in zip(shares, limits, strict=True)
+            if share >= OFTEN
+        ]
     if found:
         yield f"On bounds: {'; '.join(found)}."
 

@@ -125,15 +125,20 @@ class PhaseSolution:
     @cached_property
     def saturation(self) -> dict[str, tuple[float, float]]:
         """The share of time that each variable with bounds spends at its lower and at its upper one."""
-        weights = self.mesh.weights
-        found = {}
-        for name, (low, high) in self.bounds.items():
-            if low == high or not (math.isfinite(low) or math.isfinite(high)):
-                continue
-            near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, *_finite(abs(low), abs(high))))
-            values = self.values[name]
-            found[name] = (float(weights @ (values <= low + near)), float(weights @ (values >= high - near)))
-        return found
+        return {
+            name: _shares_at_limits(self.values[name], self.mesh.weights, limits)
+            for name, limits in self.bounds.items()
+            if _is_range(*limits)
+        }
+
+    @cached_property
+    def path_saturation(self) -> dict[str, tuple[float, float]]:
+        """The share of time that each path constraint, equations left out, spends at its lower and upper limit."""
+        return {
+            name: _shares_at_limits(self.path[name], self.mesh.weights[self.mesh.first :], limits)
+            for name, limits in self.path_limits.items()
+            if _is_range(*limits)
+        }
 
     def of_kind(self, kind: Kind) -> list[str]:
         """Names of the variables of one kind, in their order."""
@@ -259,5 +264,13 @@ class Solution:
         return load(path)
 
 
-def _finite(*values: float) -> list[float]:
-    return [value for value in values if math.isfinite(value)]
+def _is_range(low: float, high: float) -> bool:
+    return low < high and (math.isfinite(low) or math.isfinite(high))
+
+
+def _shares_at_limits(values: Vector, weights: Vector, limits: Limits) -> tuple[float, float]:
+    """Shares of time, points weighted by `weights` (n,), that `values` (n,) are near the lower and the upper limit."""
+    low, high = limits
+    sizes = [abs(limit) for limit in limits if math.isfinite(limit)]
+    near = AT_BOUND * (high - low if len(sizes) == 2 else max(1.0, *sizes))
+    return float(weights @ (values <= low + near)), float(weights @ (values >= high - near))

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from designopt.collocation.solution import PhaseSolution, Solution
     from designopt.run.programs import ProgramRecord
 
+#: Objectives that differ by less than this, relative, are those of one optimum.
+SAME = 1e-6
+
 
 @report("programs", version=1)
 def programs(result: Result) -> Section | None:
@@ -82,7 +85,7 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
     objectives = [_figure(r, "objective") for r in records if r.ok and not held(r)]
     if len(objectives) > 1:
         low, high = min(objectives), max(objectives)
-        if high - low > 1e-6 * max(1.0, abs(low)):
+        if high - low > SAME * max(abs(low), abs(high)):
             found.append(
                 f"{plural(len(objectives), 'start')} ended in different local optima: objectives from {number(low)} to "
                 f"{number(high)}."
@@ -123,8 +126,7 @@ def _parameters(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
             low, high = s.parameter_bounds[name]
             if low == high:
                 continue
-            near = 1e-6 * max(high - low, abs(value)) if np.isfinite(high - low) else 1e-6 * max(1.0, abs(value))
-            at = "lower bound" if value - low <= near else "upper bound" if high - value <= near else ""
+            at = {"low": "lower bound", "high": "upper bound"}.get(s.at_bound[name], "")
             unit = s.parameter_units.get(name, "")
             rows.append((i + 1, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name])))
     if not rows:

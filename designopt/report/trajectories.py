@@ -24,8 +24,6 @@ Vector = NDArray[np.float64]
 DRAWN = 12
 #: Points of a curve.
 SAMPLES = 401
-#: A variable is on its bound within this share of the bound's range.
-ON_BOUND = 1e-4
 
 
 @report("trajectories", version=1)
@@ -201,18 +199,9 @@ def _activity(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
     """(variable, phase, share of time at the lower, at the upper limit) of all that reaches one."""
-    found = []
-    for phase_name, phase in solution.phases.items():
-        limited = [(name, phase.values[name], phase.bounds[name], 0) for name in phase.values]
-        limited += [
-            (name, values, phase.path_limits.get(name, (-np.inf, np.inf)), phase.mesh.first)
-            for name, values in phase.path.items()
-        ]
-        for name, values, (low, high), first in limited:
-            weights = phase.mesh.weights[first:] / phase.mesh.weights[first:].sum()
-            range_ = high - low if np.isfinite(high - low) and high > low else max(1.0, float(np.abs(values).max()))
-            at_low = float(weights[values <= low + ON_BOUND * range_].sum())
-            at_high = float(weights[values >= high - ON_BOUND * range_].sum())
-            if at_low > 0.0 or at_high > 0.0:
-                found.append((name, phase_name, at_low, at_high))
-    return found
+    return [
+        (name, phase_name, at_low, at_high)
+        for phase_name, phase in solution.phases.items()
+        for name, (at_low, at_high) in (*phase.saturation.items(), *phase.path_saturation.items())
+        if at_low > 0.0 or at_high > 0.0
+    ]

@@ -321,3 +321,16 @@ def test_the_share_of_time_on_each_bound_is_told():
     low, high = found.phase.saturation["u"]
     assert (low, high) == pytest.approx((0.5, 0.5), abs=1.0 / 40)
     assert "x" not in found.phase.saturation  # it has no bounds
+
+
+def test_the_share_of_time_on_each_limit_of_a_path_constraint_is_told():
+    problem = problems.double_integrator()
+    path = {
+        "push": Constraint(lambda v: 2.0 * v["u"], -1.0, 1.0),
+        "tie": Constraint(lambda v: v["u"] - v["u"], 0.0, 0.0),
+    }
+    limited = replace(problem, phases=[replace(problem.phases[0], path=path)])
+    found = Program(limited, Options(intervals=40)).solve()
+
+    assert found.phase.path_saturation["push"] == pytest.approx((0.5, 0.5), abs=1.0 / 40)
+    assert "tie" not in found.phase.path_saturation  # an equation is always met

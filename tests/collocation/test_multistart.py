@@ -67,6 +67,13 @@ def test_a_better_optimum_is_found_from_another_start_and_all_are_reported() -> 
     assert f"6 of 6 starts were solved, with objectives from {low:.6g} to {high:.6g}." in found.message
 
 
+def test_the_better_of_small_objectives_wins() -> None:
+    large = two_valleys()
+    small = replace(large, cost=lambda e: 1e-9 * large.cost(e))
+    found = solve(small, Options(intervals=2, starts=6, seed=3))
+    assert found.objective == pytest.approx(-0.305e-9, rel=1e-2)
+
+
 def test_starts_depend_on_the_seed_and_their_number_alone() -> None:
     problem = benchmark_problems.cart_pole()
     options = Options(intervals=20, starts=3, seed=5, check=False)
