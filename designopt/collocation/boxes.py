@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.check import known
-from designopt.collocation.layout import Layout
+from designopt.collocation.layout import Layout, PhaseLayout
+from designopt.collocation.points import Point
 from designopt.collocation.problem import (
     Box,
     Constraint,
@@ -45,44 +46,9 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
     _check_same(statement.problem, problem)
     low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
     parameters = []
-    for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
-        point = statement.points[i]
-        system = phase.system
-        unknowns = point.form.unknowns if point.form else ()
-        for side, boxes_given, names in (
-            ("bounds", phase.bounds, point.names),
-            ("initial", phase.initial, point.names[: point.nx]),
-            ("final", phase.final, point.names[: point.nx]),
-        ):
-            known(f"{phase.name}: {side}", boxes_given, names, "variable" if side == "bounds" else "state")
-        for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
-            box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
-            where = place.states[:, j] if j < point.nx else place.point[:, j]
-            low[where], high[where] = box
-            for side, given, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
-                if v.name in given:
-                    a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
-                    a, b = max(a, box[0]), min(b, box[1])
-                    if a > b:
-                        text = (
-                            f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state: change one"
-                        )
-                        raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
-                    low[place.states[slot, j]], high[place.states[slot, j]] = a, b
-        fixed = []
-        for name, given_time, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
-            if given_time is None:
-                continue
-            a, b = _box(f"{phase.name}: {name}", given_time)
-            if index >= 0:
-                low[index], high[index] = a, b
-            elif a < b:
-                text = "was one number when the program was built: give one, or build it anew"
-                raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)
-            elif not math.isfinite(a):
-                raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
-            else:
-                fixed.append(a)
+    for i, (phase, point, place) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
+        _limit_variables(phase, point, place, low, high)
+        fixed = _limit_times(phase, place, low, high)
         begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
         if not begin[0] < ends(phase.tf)[1]:
             text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase takes some time"
@@ -92,23 +58,72 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
+    _limit_parameters(problem, places, low, high)
+    _limit_integrals(problem, places, low, high)
+    row_low, row_high = _row_limits(problem, blocks)
+    return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
+
+
+def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector, high: Vector) -> None:
+    """The boxes of all variables on the way, and of the states at both ends."""
+    states = point.names[: point.nx]
+    known(f"{phase.name}: bounds", phase.bounds, point.names, "variable")
+    known(f"{phase.name}: initial", phase.initial, states, "state")
+    known(f"{phase.name}: final", phase.final, states, "state")
+    unknowns = point.form.unknowns if point.form else ()
+    system = phase.system
+    for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
+        box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
+        where = place.states[:, j] if j < point.nx else place.point[:, j]
+        low[where], high[where] = box
+        for side, given, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
+            if v.name in given:
+                a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
+                a, b = max(a, box[0]), min(b, box[1])
+                if a > b:
+                    text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state: change one"
+                    raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
+                low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+
+
+def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
+    """The boxes of free times; the fixed ones are returned."""
+    fixed = []
+    for name, given, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
+        if given is None:
+            continue
+        a, b = _box(f"{phase.name}: {name}", given)
+        if index >= 0:
+            low[index], high[index] = a, b
+        elif a < b:
+            text = "was one number when the program was built: give one, or build it anew"
+            raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)
+        elif not math.isfinite(a):
+            raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
+        else:
+            fixed.append(a)
+    return fixed
+
+
+def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
     variables = {v.name: v for v in problem.variables}
     known("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
-        box_given = problem.parameters.get(name, (variables[name].low, variables[name].high))
-        low[index], high[index] = _box(f"parameters.{name}", box_given)
-    row_low, row_high = _row_limits(problem, blocks)
+        given = problem.parameters.get(name, (variables[name].low, variables[name].high))
+        low[index], high[index] = _box(f"parameters.{name}", given)
+
+
+def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
     for i, phase in enumerate(problem.phases):
         for j, (name, integral) in enumerate(phase.integrals.items()):
-            where_stated = f"{phase.name}: integrals.{name}"
-            limits = _box(where_stated, (integral.low, integral.high))
+            where = f"{phase.name}: integrals.{name}"
+            limits = _box(where, (integral.low, integral.high))
             if (i, j) in places.integrals:
                 index = places.integrals[i, j]
                 low[index], high[index] = limits
             elif limits != (-math.inf, math.inf):
                 text = "had no limits when the program was built: build it anew"
-                raise ProblemError("bad_bounds", where_stated, text)
-    return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
+                raise ProblemError("bad_bounds", where, text)
 
 
 def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[Vector, Vector]:

@@ -70,7 +70,7 @@ _SAMPLES = 201
 class CartPole:
     """Swing-up of a pole on a cart from hanging to upright, rest to rest, with the least integral of squared force.
 
-    Kelly, SIAM Review 59 (2017) 849, section 5. Unless the scenario says otherwise: cart 1 kg, pole 0.3 kg, 1 m of
+    Kelly, SIAM Review 59 (2017) 849, section 6. Unless the scenario says otherwise: cart 1 kg, pole 0.3 kg, 1 m of
     way, a track of 2 m to both sides, 20 N at most. One evaluation solves one trajectory problem.
     """
 
