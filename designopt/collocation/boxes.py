@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.check import known
 from designopt.collocation.layout import Layout, PhaseLayout
 from designopt.collocation.points import Point
 from designopt.collocation.problem import (
@@ -23,6 +22,7 @@ from designopt.collocation.problem import (
 )
 from designopt.collocation.rows import Block
 from designopt.collocation.statement import Statement
+from designopt.collocation.statement_checks import known
 
 Vector = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.entries import stretch
 from designopt.collocation.layout import Layout
-from designopt.collocation.points import Point, column, stated
+from designopt.collocation.points import Point, column, nonzeros, stated
 from designopt.collocation.problem import Ends, Named, PhaseEnds, Symbols, TrajectoryProblem
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class EndFunctions:
     hessian_columns: Indices
 
 
-def end_functions(points: Sequence[Point], symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+    """Form them, with their derivatives by the variables that they depend on."""
     import casadi as ca
 
     symbols, where, constants = [], [], []
@@ -141,9 +142,6 @@ def end_functions(points: Sequence[Point], symbols_of: EndSymbols, places: Layou
     jacobian: Any = ca.jacobian(rows, v)
     mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
     hessian: Any = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
-
-    def nonzeros(matrix: Any) -> Any:
-        return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
     G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
     return EndFunctions(

@@ -188,15 +188,15 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
         return ca.Function(name, arguments, [ca.cse(result)])
 
     a = point.arguments
-    of_rows = function("jacobian", a, _nonzeros(jacobian))
-    of_lagrangian = function("hessian", [*a, multipliers, of_cost], _nonzeros(hessian))
+    of_rows = function("jacobian", a, nonzeros(jacobian))
+    of_lagrangian = function("hessian", [*a, multipliers, of_cost], nonzeros(hessian))
     return PointFunctions(
         values=function("values", a, rows),
         jacobian=of_rows,
         jacobian_rows=np.array(J.row(), np.int64),
         jacobian_columns=_columns(J),
         cost=function("cost", a, cost),
-        cost_gradient=function("cost_gradient", a, _nonzeros(gradient)),
+        cost_gradient=function("cost_gradient", a, nonzeros(gradient)),
         cost_columns=_columns(G),
         hessian=of_lagrangian,
         hessian_rows=np.array(H.row(), np.int64),
@@ -271,7 +271,8 @@ def _last_line(error: Exception) -> str:
     return lines[-1].strip() if lines else type(error).__name__
 
 
-def _nonzeros(matrix: Any) -> Any:
+def nonzeros(matrix: Any) -> Any:
+    """The nonzeros of a matrix (SX) as a column."""
     import casadi as ca
 
     return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
@@ -282,6 +283,7 @@ def _columns(sparsity: Any) -> Indices:
 
 
 def column(entries: Sequence[Any]) -> Any:
+    """Expressions (SX) below each other; none are a column too."""
     import casadi as ca
 
     return ca.vertcat(*entries) if entries else ca.SX(0, 1)

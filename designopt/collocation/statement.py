@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designopt.collocation.check import check
 from designopt.collocation.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.points import Point, PointFunctions, point_functions
 from designopt.collocation.problem import TrajectoryProblem
+from designopt.collocation.statement_checks import check_statement
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
 
     Raises `ProblemError` for statements that make no sense or have no symbolic form.
     """
-    check(problem)
+    check_statement(problem)
     points = tuple(Point(phase, residual=residual) for phase in problem.phases)
     ends = end_symbols(problem, points)
     direct = linear_integrals(problem, ends)

@@ -160,7 +160,7 @@ class _Parts:
         """What stands between the ends of phases. All phases have been added."""
         import casadi as ca
 
-        ends = end_functions(self.statement.points, self.statement.ends, self.places)
+        ends = end_functions(self.statement.ends, self.places)
         arguments = [
             self._variables[ends.variables.tolist()],
             end_constants(self.statement.points, self.places, self.parameters),

@@ -10,7 +10,7 @@ from designopt.collocation.problem import Constraint, Integral, Phase, ProblemEr
 from designopt.dynamics.system import Variable
 
 
-def check(problem: TrajectoryProblem) -> None:
+def check_statement(problem: TrajectoryProblem) -> None:
     """Raises `ProblemError` (bad_statement) for phases and names that do not fit together."""
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
