@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Objectives of programs that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6
+#: Settings that the options of a program may refuse.
+SETTINGS = ("form", "degree", "midpoint_control", "refine")
 #: A larger relative difference between the objective of a program and the model's own value is told.
 APART = 1e-4
 
@@ -99,7 +101,14 @@ class Collocation:
         """Raises `InvalidSetting` for what cannot be stated as a program."""
         from designopt.collocation import ProblemError
 
-        study, _ = self._points(problem)
+        if _incomplete(problem):
+            return
+        study, points = self._points(problem)
+        if (count := len(points) * self.starts) > sweep.MOST_POINTS:
+            text = (
+                f"with {len(points)} points of the sweep they make {count} programs, {sweep.MOST_POINTS} are possible"
+            )
+            raise InvalidSetting("starts", text)
         known = study.variables
         if unknown := [name for name in self.scales if name not in known]:
             text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
@@ -107,13 +116,13 @@ class Collocation:
         try:
             self.program(problem).check()
         except ProblemError as error:
-            if error.where == "form":
-                raise InvalidSetting("form", str(error).removeprefix("form: ")) from error
+            if error.where.split(".")[0] in SETTINGS:
+                raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
         """The optimum of each point of the sweep is evaluated."""
-        return len(self._points(problem)[1])
+        return 0 if _incomplete(problem) else len(self._points(problem)[1])
 
     def options(self) -> Options:
         """How each program is solved."""
@@ -213,6 +222,11 @@ class _Asked:
     cold: NDArray[np.bool_]
 
 
+def _incomplete(problem: Problem) -> bool:
+    """Whether values of scenarios are wrong, which is told by itself: they are missing here."""
+    return any(value is None for scenario in problem.scenarios for value in scenario.values.values())
+
+
 def _best(problem: Problem, asked: _Asked, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
     """For each point the row of its best program, the first of equals; -1 where none was solved."""
     sign = problem.objectives[0].sign
@@ -235,12 +249,19 @@ def _verified(asked: _Asked, done: SolvedPrograms) -> str | None:
     first = asked.owners[rows]  # the rows of the points in their chains are the points' own numbers
     size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
     apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
-    other = (apart > SAME) | (done.ok[rows] != done.ok[first])
+    one = done.ok[rows] != done.ok[first]
+    other = (apart > SAME) | one
     if not other.any():
         return None
+    how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
+    how += (
+        [f"{int(one.sum())} {'was' if one.sum() == 1 else 'were'} solved in one of the two ways only"]
+        if one.any()
+        else []
+    )
     return (
-        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere (objectives differ by"
-        f" up to {apart.max():.2g}, relative): there are several local optima; try starts, or shorter chains"
+        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere ({'; '.join(how)}):"
+        " there are several local optima; try starts, or shorter chains"
     )
 
 
@@ -250,8 +271,10 @@ def _compared(problem: Problem, outcomes: Outcomes, objectives: Matrix) -> list[
     found = []
     own = objective.sign * outcomes.objectives[:, 0]
     known = np.isfinite(own) & np.isfinite(objectives)
-    size = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300)
-    apart = np.where(known, np.abs(own - objectives) / size, 0.0)
+    with np.errstate(invalid="ignore"):  # what has no result is infinite or not a number
+        size, difference = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300), np.abs(own - objectives)
+    apart = np.zeros(len(own))
+    apart[known] = difference[known] / size[known]
     if (apart > APART).any():
         worst = int(apart.argmax())
         text = (

@@ -328,10 +328,15 @@ def _related(problem: Problem, relation: Expression) -> Any:
 
 
 def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
-    from designopt.collocation.problem import ProblemError
+    from designopt.collocation.problem import ProblemError, TrajectoryProblem
 
     try:
-        made: TrajectoryProblem = model.trajectory_problem(dict(scenario.values))
+        made = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:
         raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
+    except SystemExit as error:  # it would end the check without a word
+        raise InvalidSetting("use", f"the model's 'trajectory_problem' called sys.exit({error.code})") from error
+    if not isinstance(made, TrajectoryProblem):
+        text = f"the model's 'trajectory_problem' gives {type(made).__name__}, not a TrajectoryProblem"
+        raise InvalidSetting("use", text)
     return made

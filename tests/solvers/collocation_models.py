@@ -1,5 +1,6 @@
 """Models with equations for the tests of the solver collocation. Loaded as a plugin file, as a user's own would be."""
 
+import sys
 from typing import Annotated, TypedDict
 
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
@@ -98,3 +99,14 @@ def no_equations(design: Bar, scenario: Load) -> Decay:
 @objective("heat_share", version=1)
 def heat_share(loss, error) -> Annotated[float, Quantity("1/s^2", "loss by error")]:
     return loss / error
+
+
+@model("stray", version=1)
+class Stray(DampedStart):
+    """Its trajectory problem is none."""
+
+    ends: bool = False
+
+    def trajectory_problem(self, scenario):
+        if self.ends:
+            sys.exit(3)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
 from designopt.run.journal import Journal
 from designopt.run.result import Result
+from designopt.solvers.collocation import _compared
 from designopt.solvers.trajectories import symbolic
 from designopt.study.expression import Expression
 from designopt.testing.evaluation import InProcess, no_outcomes
@@ -339,6 +341,17 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_told():
     assert told.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
     same, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 1.0 + 5e-7, chain=2, verify=5)
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
+
+
+def test_evaluations_without_a_result_are_compared_with_nothing():
+    # warnings are errors here: infinite and missing numbers are passed over in silence
+    problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)])
+    outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
+    ((kind, text),) = _compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
+    assert kind == "objective_differs"
+    assert text.startswith(
+        "the model evaluates 'decay' of 1 of 4 optima otherwise than the program, at most 1.1 instead"
+    )
 
 
 def test_a_refined_mesh_is_as_fine_as_it_was_asked_for(tmp_path):

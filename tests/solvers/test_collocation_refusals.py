@@ -103,6 +103,31 @@ def refused(text):
             " use a solver that evaluates designs",
         ),
         (
+            "damped_start",
+            "stray",
+            "7:15: the model's 'trajectory_problem' gives NoneType, not a TrajectoryProblem",
+        ),
+        (
+            "use: damped_start",
+            "use: stray, ends: true",
+            "7:15: the model's 'trajectory_problem' called sys.exit(3)",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, scheme: trapezoidal, degree: 3}",
+            "7:57: is a setting of the scheme radau, not of trapezoidal: leave it out or change the scheme",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, midpoint_control: linear, refine: {method: hp}}",
+            "7:71: is a setting of the scheme radau, not of hermite_simpson: leave it out or change the scheme",
+        ),
+        (
+            "use: collocation}",
+            "use: collocation, starts: 6000, sweep: {damping: 2}}",
+            "7:36: with 2 points of the sweep they make 12000 programs, 10000 are possible",
+        ),
+        (
             "use: collocation}",
             "use: collocation, form: residual}",
             "7:34: no system of the problem has a residual form",
@@ -163,3 +188,8 @@ def test_python_and_files_make_the_same_study():
     )
     assert isinstance(by_hand, Study)
     assert Problem.of(by_file).digest == by_hand.problem.digest
+
+
+@pytest.mark.parametrize("mass", ["-1", ".nan", "x"])
+def test_of_a_scenario_with_a_wrong_value_that_alone_is_told(mass):
+    assert refused(TEXT + f"scenarios: [{{name: a, mass: {mass}}}]\n").startswith("8:")
