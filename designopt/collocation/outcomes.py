@@ -8,10 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.collocation.boxes import Boxes
 from designopt.collocation.explain import KEPT, worst_violations
 from designopt.collocation.options import Options
-from designopt.collocation.problem import TrajectoryProblem, ends
 from designopt.collocation.solution import Solution
 from designopt.collocation.status import Status
 
@@ -153,34 +151,3 @@ def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]
     if math.isfinite(bound):
         return 0.0, where
     return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"
-
-
-def free_variables(given: Boxes) -> int:
-    """How many variables are not held."""
-    return int((given.low < given.high).sum())
-
-
-def equations(given: Boxes) -> int:
-    """How many rows have one value alone."""
-    return int((given.row_low == given.row_high).sum())
-
-
-def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
-    """What there is too much of, if there are more equations than free variables; else empty."""
-    free, rows = free_variables(given), equations(given)
-    if rows <= free:
-        return ""
-    suspects = []
-    for phase in problem.phases:
-        for side, stated in (("initial", phase.initial), ("final", phase.final)):
-            held = [name for name, box in stated.items() if len(set(ends(box))) == 1]
-            if held:
-                suspects.append(f"{side} values of {', '.join(held)} of {phase.name}")
-        equal = [name for name, c in phase.path.items() if c.low == c.high]
-        if equal:
-            suspects.append(f"path constraints {', '.join(equal)} of {phase.name}")
-    equal = [name for name, c in problem.constraints.items() if c.low == c.high]
-    if equal:
-        suspects.append(f"constraints {', '.join(equal)}")
-    text = f"{rows} equations for {free} free variables, {rows - free} too many."
-    return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text

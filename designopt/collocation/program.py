@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes, boxes
 from designopt.collocation.compiled import with_compiled
+from designopt.collocation.conditioning import Conditioning, conditioning
 from designopt.collocation.guess import Guess, initial_point
-from designopt.collocation.interrupt import Stopping, watcher
+from designopt.collocation.interrupt import Stopping
 from designopt.collocation.invalid import invalid_number
-from designopt.collocation.jacobian import Scaling, scaling, without_idle_rows
+from designopt.collocation.ipopt import ipopt
 from designopt.collocation.layout import Layout, layout
 from designopt.collocation.mesh import Mesh
 from designopt.collocation.nonsmooth import nonsmooth_warnings
 from designopt.collocation.options import Options
-from designopt.collocation.outcomes import equations, free_variables, over_constrained, told
+from designopt.collocation.outcomes import told
+from designopt.collocation.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.reading import Reader, read_solution
 from designopt.collocation.scaling import scales
@@ -37,24 +39,9 @@ from designopt.collocation.versions import versions
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
 
-#: A warm start with multipliers begins so close to bounds and so deep in the barrier.
-WARM = {
-    "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-8,
-    "warm_start_bound_frac": 1e-8,
-    "warm_start_slack_bound_push": 1e-8,
-    "warm_start_slack_bound_frac": 1e-8,
-    "warm_start_mult_bound_push": 1e-8,
-    "mu_init": 1e-5,
-}
-
 #: The cost is divided by its size at the guess, which makes the solver's absolute tolerance one relative to it, unless
 #: that is smaller than this: then it tells nothing of the size at the optimum.
 NO_COST = 1e-6
-
-#: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
-#: more progress at 1e11 to 1e18 and ends at the limit of iterations.
-RUNAWAY = 1e10
 
 #: A guess from which no scaled variable moves by more than this may be stationary without being a minimum.
 UNMOVED = 1e-4
@@ -101,7 +88,7 @@ class Program:
         built = time.perf_counter() - compiled
         self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
         self._solvers: dict[tuple[bool, bool], tuple[Any, Any]] = {}
-        self._scaling: Scaling | None = None
+        self._conditioning: Conditioning | None = None
         # functions and the solver keep their work in memory that threads must not share
         self._lock = threading.Lock()
 
@@ -120,40 +107,11 @@ class Program:
 
     def _solver(self, *, warm: bool, watched: bool) -> tuple[Any, Any]:
         """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
-        import casadi as ca
-
         if (warm, watched) not in self._solvers:
             begin = time.perf_counter()
-            made, options = self.transcription, self.options
-            ipopt: dict[str, Any] = {
-                "print_level": 0,
-                "sb": "yes",
-                "tol": options.tolerance,
-                "acceptable_tol": options.acceptable_tolerance,
-                "max_iter": options.max_iterations,
-                "mumps_permuting_scaling": 0,
-                "diverging_iterates_tol": RUNAWAY,
-                **(WARM if warm else {}),
-            }
-            if options.time_limit is not None:
-                ipopt["max_wall_time"] = options.time_limit
-            given: dict[str, Any] = {"grad_f": made.gradient, "jac_g": made.jacobian}
-            if options.hessian == "exact":
-                given["hess_lag"] = made.hessian
-            else:
-                ipopt["hessian_approximation"] = "limited-memory"
-            watch = watcher((made.layout.size, len(made.row_scale), made.parameter_size)) if watched else None
-            if watch is not None:
-                given["iteration_callback"] = watch
-            settings = {
-                "print_time": False,
-                "ipopt": ipopt,
-                "calc_lam_p": False,
-                "no_nlp_grad": True,
-                "show_eval_warnings": False,
-                **given,
-            }
-            self._solvers[warm, watched] = ca.nlpsol("program", "ipopt", self._nlp, settings), watch
+            self._solvers[warm, watched] = ipopt(
+                self.transcription, self._nlp, self.options, warm=warm, watched=watched
+            )
             self.timing["build"] += time.perf_counter() - begin
         return self._solvers[warm, watched]
 
@@ -222,8 +180,8 @@ class Program:
         self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None, guessed: bool
     ) -> Solution:
         made = self.transcription
-        if self._scaling is None:
-            self._scaling = scaling(made, x, given.parameters)
+        if self._conditioning is None:
+            self._conditioning = conditioning(made, x, given.parameters)
         asked = given
         if equations(given) > free_variables(given):
             x = np.clip(x, (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale)
@@ -253,8 +211,8 @@ class Program:
             more = f"IPOPT says {end.stats['return_status']}."
         found = replace(
             found,
-            warnings=(*self.warnings, *self._scaling.warnings),
-            scaling_range=(self._scaling.smallest, self._scaling.largest),
+            warnings=(*self.warnings, *self._conditioning.warnings),
+            scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=f"ipopt, {self.options.hessian} hessian, mumps",
             versions=versions(),
             seed=self.options.seed,

@@ -1,13 +1,12 @@
-"""How far the entries of a program's scaled Jacobian are apart where the search begins."""
+"""How well a program is conditioned: how far the entries of its scaled Jacobian are apart where the search begins."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.boxes import Boxes
 from designopt.collocation.explain import WORDS
 from designopt.collocation.transcription import Transcription
 
@@ -17,12 +16,10 @@ Vector = NDArray[np.float64]
 BAD = 1e8
 #: What is smaller than this share of the largest entry of its row is a rounding error.
 ROUNDING = 1e-13
-#: What a row without free variables may miss its limits by.
-ROUNDED = 1e-10
 
 
 @dataclass(frozen=True)
-class Scaling:
+class Conditioning:
     """The smallest and the largest entry that is not zero, each with what it is of."""
 
     smallest: float
@@ -41,7 +38,7 @@ class Scaling:
         )
 
 
-def scaling(made: Transcription, x: Vector, parameters: Vector) -> Scaling:
+def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditioning:
     """At scaled variables `x`. Entries that are rounding errors beside others of their row do not count, unless there
     is nothing else in their column."""
     matrix = made.jacobian(x, parameters)[1]
@@ -50,7 +47,7 @@ def scaling(made: Transcription, x: Vector, parameters: Vector) -> Scaling:
     rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
     counted = np.isfinite(sizes) & (sizes > 0.0)
     if not counted.any():
-        return Scaling(np.nan, np.nan)
+        return Conditioning(np.nan, np.nan)
     sizes, rows, columns = sizes[counted], rows[counted], columns[counted]
     of_row, of_column = np.zeros(len(made.row_scale)), np.zeros(made.layout.size)
     np.maximum.at(of_row, rows, sizes)
@@ -58,27 +55,9 @@ def scaling(made: Transcription, x: Vector, parameters: Vector) -> Scaling:
     real = (sizes > ROUNDING * of_row[rows]) | (sizes >= of_column[columns])
     smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
     if not sizes[largest] > BAD * sizes[smallest]:
-        return Scaling(float(sizes[smallest]), float(sizes[largest]))
+        return Conditioning(float(sizes[smallest]), float(sizes[largest]))
     names = [f"{row_name(made, rows[k])} by {variable_name(made, columns[k])}" for k in (smallest, largest)]
-    return Scaling(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
-
-
-def without_idle_rows(made: Transcription, given: Boxes, x: Vector, rows: Vector) -> Boxes:
-    """`given` without limits of rows that hold whatever the free variables are, as those of controls that are held.
-
-    `rows` (m,) are the scaled constraints at the scaled variables `x`.
-    """
-    sparsity = made.jacobian.sparsity_out(1)
-    of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
-    free = given.low < given.high
-    touched = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
-    kept = np.maximum(given.row_low / made.row_scale - rows, rows - given.row_high / made.row_scale) <= ROUNDED
-    idle = ~touched & kept
-    return replace(
-        given,
-        row_low=np.where(idle, -np.inf, given.row_low),
-        row_high=np.where(idle, np.inf, given.row_high),
-    )
+    return Conditioning(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
 
 
 def row_name(made: Transcription, row: int) -> str:
