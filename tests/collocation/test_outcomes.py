@@ -4,20 +4,15 @@ A failed solve gives its last iterate as a solution; it never raises and never w
 """
 
 import math
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import benchmark_problems as problems
 import casadi as ca
 import numpy as np
 import pytest
+from small_motions import block, motion, solve
 
 from designopt import collocation
 from designopt.collocation import (
@@ -32,48 +27,9 @@ from designopt.collocation import (
     TrajectoryProblem,
     sampled,
 )
-from designopt.collocation.design import solve_design
 from designopt.dynamics.system import System, Variable
 
-
-def block(**changes):
-    problem = problems.block_move()
-    return replace(problem, phases=[replace(problem.phases[0], **changes)])
-
-
-def motion(rate, *, final=1.0, initial=0.0, duration=1.0, cost=lambda v: v["u"] ** 2, **more):
-    """One state with `rate`, from `initial` to `final` with the least `cost`."""
-    return TrajectoryProblem(
-        [
-            Phase(
-                problems.system("body", {"x": rate}, ["u"]),
-                tf=duration,
-                initial={"x": initial},
-                final={} if final is None else {"x": final},
-                integrals={"cost": Integral(cost)},
-                **more,
-            )
-        ],
-        cost=lambda e: e.integral["cost"],
-    )
-
-
-def unending():
-    """A rate that jumps back in the middle of the way: the search goes to and fro, for 4000 iterations and more."""
-    return motion(lambda s: ca.if_else(s["x"] > 0.5, -1.0, 1.0) + 0.1 * s["u"], duration=2.0, bounds={"u": (-1.0, 1.0)})
-
-
-@pytest.fixture(autouse=True)
-def silent(capfd):
-    """Nothing is written to the terminal."""
-    yield
-    out, err = capfd.readouterr()
-    assert (out, err) == ("", "")
-
-
-def solve(problem, guess=None, **options):
-    return Program(problem, Options(**options), guess).solve(guess=guess)
-
+pytestmark = pytest.mark.usefixtures("silent")
 
 # --- solved
 
@@ -337,172 +293,6 @@ def test_a_guess_that_is_not_finite_is_refused():
     assert (error.value.status, error.value.where) == ("bad_guess", "x")
 
 
-# --- requests to stop
-
-
-@pytest.fixture
-def handled():
-    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def interrupt_from(handler, number=signal.SIGINT):
-    """Sends the signal to this process when the solver has taken it over from `handler` and goes through iterations."""
-
-    def send():
-        while signal.getsignal(number) is handler:
-            time.sleep(0.005)
-        time.sleep(0.2)
-        if signal.getsignal(number) is not handler:
-            os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=send, daemon=True)
-    thread.start()
-    return thread
-
-
-def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
-    before = signal.getsignal(signal.SIGINT)
-    thread = interrupt_from(before)
-    program = Program(unending(), Options(max_iterations=10**6))
-    begin = time.perf_counter()
-    found = program.solve()
-    thread.join()
-
-    assert found.status is Status.CANCELLED
-    assert not found.success
-    assert time.perf_counter() - begin < 5.0
-    assert found.iterations > 0
-    assert np.abs(found.phase.values["x"] - found.phase.times / 2.0).max() > 1e-6  # it is not the guess
-    assert "to_guess" in found.message
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_what_the_handler_of_the_host_raises_reaches_it():
-    class Break(KeyboardInterrupt):
-        pass
-
-    def receive(number, frame):
-        raise Break
-
-    before = signal.signal(signal.SIGTERM, receive)
-    try:
-        thread = interrupt_from(receive, signal.SIGTERM)
-        with pytest.raises(Break):
-            solve(unending(), max_iterations=10**6)
-        thread.join()
-        assert signal.getsignal(signal.SIGTERM) is receive
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def test_a_host_that_only_notes_the_request_lets_the_solve_end():
-    noted = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
-    receive = signal.getsignal(signal.SIGTERM)
-    try:
-        thread = interrupt_from(receive, signal.SIGTERM)
-        found = solve(unending(), time_limit=1.0, max_iterations=10**6)
-        thread.join()
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-    assert found.status is Status.TIME_LIMIT
-    assert noted == [signal.SIGTERM]
-
-
-def test_a_solve_in_another_thread_handles_no_signals():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(solve(problems.block_move(), intervals=5)))
-    thread.start()
-    thread.join()
-
-    assert found[0].status is Status.SOLVED
-
-
-def test_threads_may_share_a_program():
-    """In a process of its own: without their waiting for each other it is killed by a violation of memory."""
-    script = """
-import sys
-import threading
-sys.path.insert(0, sys.argv[1])
-import test_outcomes
-from designopt.collocation import Options, Program
-program = Program(test_outcomes.problems.block_move(), Options(intervals=20))
-found = []
-def work():
-    for _ in range(10):
-        found.append(round(program.solve().objective, 6))
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(len(found), set(found))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
-    )
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "40 {12.0}\n", "")
-
-
-def test_a_design_whose_solve_is_stopped_is_no_failed_design(handled):
-    thread = interrupt_from(signal.getsignal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt, match="Stopped on request"):
-        solve_design(unending(), {}, Options(max_iterations=10**6))
-    thread.join()
-
-
-def test_ctrl_c_in_a_terminal_leaves_the_program_in_charge():
-    script = """
-import signal
-import sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.path.insert(0, sys.argv[1])
-import test_outcomes
-from designopt.collocation import Options, Program
-program = Program(test_outcomes.unending(), Options(max_iterations=10**6))
-print("ready", flush=True)
-print(program.solve().status.name, flush=True)
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(Path(__file__).parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-
-    assert (out, err, process.returncode) == (b"CANCELLED\n", b"", 0)
-
-
-# --- results that are doubtful although they are solved
-
-
-def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
-    # 1e-9 m is less than 1e-8 of the scale of a variable without a range, 1 m: rest is a solution to the tolerance
-    small = block(final={"x": 1e-9, "v": 0.0})
-    found = solve(small, intervals=10)
-    assert found.objective < 0.5 * 12e-18
-    (warning,) = found.warnings
-    assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1: give it")
-
-    scales = {"x": 1e-9, "v": 1e-9, "u": 1e-8}
-    scaled = solve(small, intervals=10, scales=scales)
-    assert scaled.objective == pytest.approx(12e-18, rel=1e-6)
-    assert scaled.warnings == ()
-    assert solve(block(), intervals=10).warnings == ()
-
-
-def test_a_figure_that_is_no_number_is_warned_about():
-    found = solve(replace(problems.block_move(), figures={"root": lambda e: ca.sqrt(e.final["x"] - 2.0)}), intervals=5)
-    assert found.success
-    assert found.warnings == ("invalid_figure: 'root' is nan at the solution",)
-
-
 # --- stationary points that are no minima
 
 
@@ -531,97 +321,7 @@ def test_a_guess_that_is_the_optimum_remains_it():
     assert "no minimum" not in found.message
 
 
-# --- models with kinks
-
-
-KINKS = {
-    "abs": (lambda s: ca.fabs(s["x"]) + s["u"], "abs (fabs(x))"),
-    "min": (lambda s: ca.fmin(s["x"], 0.5) + s["u"], "min (fmin("),
-    "max": (lambda s: ca.fmax(s["u"], 0.0), "max (fmax("),
-    "sign": (lambda s: s["u"] - 0.1 * ca.sign(s["x"]), "sign (sign(x))"),
-    "if_else": (lambda s: ca.if_else(s["x"] > 0.5, 1.0, 2.0) * s["u"], "if_else"),
-    "floor": (lambda s: s["u"] + ca.floor(s["x"]), "floor (floor(x))"),
-}
-
-
-@pytest.mark.parametrize(("rate", "named"), KINKS.values(), ids=KINKS)
-def test_a_model_with_a_kink_is_warned_about_by_the_name_of_the_expression(rate, named):
-    [warning] = Program(motion(rate), Options(intervals=5)).warnings
-
-    assert warning.startswith("nonsmooth_model: the rate of 'x' of motion has ")
-    assert named in warning
-
-
-def test_constraints_and_integrands_with_kinks_are_named():
-    problem = motion(
-        lambda s: s["u"],
-        cost=lambda v: ca.fabs(v["u"]),
-        path={"gap": Constraint(lambda v: ca.fmax(v["x"], v["u"]), high=2.0)},
-    )
-    found = solve(problem, intervals=5)
-
-    assert [w.split(" of motion")[0] for w in found.warnings] == [
-        "nonsmooth_model: the path constraint 'gap'",
-        "nonsmooth_model: the integrand 'cost'",
-    ]
-
-
-def test_smooth_models_and_kinks_in_time_alone_give_no_warning():
-    smooth = motion(lambda s: ca.sqrt(s["x"] ** 2 + 1e-4) + ca.tanh(s["u"]) + ca.fmax(s["t"], 0.5))
-
-    assert Program(smooth, Options(intervals=5)).warnings == ()
-    assert Program(problems.cart_pole(), Options(intervals=5)).warnings == ()
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "rough"),
-    [("linear", {}, True), ("bspline", {"degree": [2]}, True), ("bspline", {}, False)],
-    ids=["linear", "quadratic", "cubic"],
-)
-def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_derivatives(kind, options, rough):
-    x = np.linspace(-5.0, 5.0, 21)
-    table = ca.interpolant("force", kind, [x], np.sin(x), options)
-    found = solve(motion(lambda s: table(s["x"]) + s["u"]), intervals=10)
-
-    assert found.status is Status.SOLVED
-    assert [("a table without continuous second derivatives (force(x))" in w) for w in found.warnings] == [True] * rough
-
-
-# --- scaling and solver settings
-
-
-def test_a_badly_scaled_program_names_the_variables():
-    problem = TrajectoryProblem(
-        [
-            Phase(
-                problems.system("tiny", {"x": lambda s: 1e-7 * s["v"], "v": lambda s: 1e6 * s["u"]}, ["u"]),
-                tf=2.0,
-                initial={"x": 0.0, "v": 0.0},
-                final={"x": 1e-6, "v": 0.0},
-                integrals={"e": Integral(lambda v: v["u"] ** 2)},
-            )
-        ],
-        cost=lambda e: e.integral["e"],
-    )
-    found = solve(problem)
-
-    low, high = found.scaling_range
-    assert high / low > 1e8
-    [warning, small] = found.warnings
-    assert warning.startswith("badly_scaled: ")
-    assert small.startswith("badly_scaled: x of motion stays below 1e-06 but is solved to 1e-08 of 1")
-    assert "(rate of 'x' by 'v')" in warning
-    assert "(rate of 'v' by 'u')" in warning
-
-
-def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
-    found = solve(problems.cart_pole())
-
-    low, high = found.scaling_range
-    assert 0.0 < low < high < 1e8 * low
-    assert found.warnings == ()
-    assert found.scales["motion.x"] == 2.0
-    assert found.scales["motion.u"] == 20.0
+# --- solver settings
 
 
 def test_the_differential_form_with_static_parameters_is_not_slow():

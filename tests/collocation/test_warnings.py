@@ -1,0 +1,138 @@
+"""What is doubtful about a problem or a result is warned about: kinks, scales, figures, states too small to be seen."""
+
+from dataclasses import replace
+
+import benchmark_problems as problems
+import casadi as ca
+import numpy as np
+import pytest
+from small_motions import block, motion, solve
+
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Options,
+    Phase,
+    Program,
+    Status,
+    TrajectoryProblem,
+)
+
+pytestmark = pytest.mark.usefixtures("silent")
+
+
+# --- results that are doubtful although they are solved
+
+
+def test_a_state_that_is_too_small_for_the_tolerance_is_warned_about():
+    # 1e-9 m is less than 1e-8 of the scale of a variable without a range, 1 m: rest is a solution to the tolerance
+    small = block(final={"x": 1e-9, "v": 0.0})
+    found = solve(small, intervals=10)
+    assert found.objective < 0.5 * 12e-18
+    (warning,) = found.warnings
+    assert warning.startswith("badly_scaled: x of motion stays below 1e-09 but is solved to 1e-08 of 1: give it")
+
+    scales = {"x": 1e-9, "v": 1e-9, "u": 1e-8}
+    scaled = solve(small, intervals=10, scales=scales)
+    assert scaled.objective == pytest.approx(12e-18, rel=1e-6)
+    assert scaled.warnings == ()
+    assert solve(block(), intervals=10).warnings == ()
+
+
+def test_a_figure_that_is_no_number_is_warned_about():
+    found = solve(replace(problems.block_move(), figures={"root": lambda e: ca.sqrt(e.final["x"] - 2.0)}), intervals=5)
+    assert found.success
+    assert found.warnings == ("invalid_figure: 'root' is nan at the solution",)
+
+
+# --- models with kinks
+
+
+KINKS = {
+    "abs": (lambda s: ca.fabs(s["x"]) + s["u"], "abs (fabs(x))"),
+    "min": (lambda s: ca.fmin(s["x"], 0.5) + s["u"], "min (fmin("),
+    "max": (lambda s: ca.fmax(s["u"], 0.0), "max (fmax("),
+    "sign": (lambda s: s["u"] - 0.1 * ca.sign(s["x"]), "sign (sign(x))"),
+    "if_else": (lambda s: ca.if_else(s["x"] > 0.5, 1.0, 2.0) * s["u"], "if_else"),
+    "floor": (lambda s: s["u"] + ca.floor(s["x"]), "floor (floor(x))"),
+}
+
+
+@pytest.mark.parametrize(("rate", "named"), KINKS.values(), ids=KINKS)
+def test_a_model_with_a_kink_is_warned_about_by_the_name_of_the_expression(rate, named):
+    [warning] = Program(motion(rate), Options(intervals=5)).warnings
+
+    assert warning.startswith("nonsmooth_model: the rate of 'x' of motion has ")
+    assert named in warning
+
+
+def test_constraints_and_integrands_with_kinks_are_named():
+    problem = motion(
+        lambda s: s["u"],
+        cost=lambda v: ca.fabs(v["u"]),
+        path={"gap": Constraint(lambda v: ca.fmax(v["x"], v["u"]), high=2.0)},
+    )
+    found = solve(problem, intervals=5)
+
+    assert [w.split(" of motion")[0] for w in found.warnings] == [
+        "nonsmooth_model: the path constraint 'gap'",
+        "nonsmooth_model: the integrand 'cost'",
+    ]
+
+
+def test_smooth_models_and_kinks_in_time_alone_give_no_warning():
+    smooth = motion(lambda s: ca.sqrt(s["x"] ** 2 + 1e-4) + ca.tanh(s["u"]) + ca.fmax(s["t"], 0.5))
+
+    assert Program(smooth, Options(intervals=5)).warnings == ()
+    assert Program(problems.cart_pole(), Options(intervals=5)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "rough"),
+    [("linear", {}, True), ("bspline", {"degree": [2]}, True), ("bspline", {}, False)],
+    ids=["linear", "quadratic", "cubic"],
+)
+def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_derivatives(kind, options, rough):
+    x = np.linspace(-5.0, 5.0, 21)
+    table = ca.interpolant("force", kind, [x], np.sin(x), options)
+    found = solve(motion(lambda s: table(s["x"]) + s["u"]), intervals=10)
+
+    assert found.status is Status.SOLVED
+    assert [("a table without continuous second derivatives (force(x))" in w) for w in found.warnings] == [True] * rough
+
+
+# --- scaling
+
+
+def test_a_badly_scaled_program_names_the_variables():
+    problem = TrajectoryProblem(
+        [
+            Phase(
+                problems.system("tiny", {"x": lambda s: 1e-7 * s["v"], "v": lambda s: 1e6 * s["u"]}, ["u"]),
+                tf=2.0,
+                initial={"x": 0.0, "v": 0.0},
+                final={"x": 1e-6, "v": 0.0},
+                integrals={"e": Integral(lambda v: v["u"] ** 2)},
+            )
+        ],
+        cost=lambda e: e.integral["e"],
+    )
+    found = solve(problem)
+
+    low, high = found.scaling_range
+    assert high / low > 1e8
+    [warning, small] = found.warnings
+    assert warning.startswith("badly_scaled: ")
+    assert small.startswith("badly_scaled: x of motion stays below 1e-06 but is solved to 1e-08 of 1")
+    assert "(rate of 'x' by 'v')" in warning
+    assert "(rate of 'v' by 'u')" in warning
+
+
+def test_a_well_scaled_program_tells_its_range_and_is_not_warned_about():
+    found = solve(problems.cart_pole())
+
+    low, high = found.scaling_range
+    assert 0.0 < low < high < 1e8 * low
+    assert found.warnings == ()
+    assert found.scales["motion.x"] == 2.0
+    assert found.scales["motion.u"] == 20.0
