@@ -79,6 +79,9 @@ class GivenResult(Result):
     def validation(self) -> Any:
         return self.validated
 
+    def programs(self) -> tuple[Any, ...]:
+        return ()
+
     sessions = property(lambda self: ({"id": 1, "host": "<b>bench</b>", "versions": {"numpy": "2.4"}, **self.session},))
 
     def counted(self) -> dict[str, int]:
