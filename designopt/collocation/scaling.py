@@ -23,7 +23,7 @@ def scales(
 ) -> tuple[Vector, Vector]:
     """Scale and shift (n,) of all variables: half the range and its middle where the box is finite and no wider than
     `WIDEST`, else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales win, by
-    name.
+    name; those of free times are t0 and tf, of all phases.
     """
     scale, shift = np.ones(places.size), np.zeros(places.size)
     named = set()
@@ -35,10 +35,11 @@ def scales(
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
             _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], given.get(name))
-        for index in (place.t0, place.tf):
+        for name, index in (("t0", place.t0), ("tf", place.tf)):
             if index >= 0:
+                named.add(name)
                 one = np.array([index])
-                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], None)
+                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
     for name, index in places.parameters.items():
         named.add(name)
         one = np.array([index])

@@ -65,12 +65,18 @@ class StudyTrajectory:
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of all variables that have a scale."""
+        from designopt.collocation.problem import ends
+
         names = []
         for phase in self.base.phases:
             form = phase.system.residual_form
             unknowns = form.unknowns if form else ()
             names += [*phase.system.states, *unknowns, *phase.system.controls, *phase.system.algebraic]
-        return tuple(dict.fromkeys(v.name for v in (*names, *self.base.variables)))
+        limits = [
+            (n, box) for phase in self.base.phases for n, box in (("t0", phase.t0), ("tf", phase.tf)) if box is not None
+        ]
+        times = [name for name, box in limits if len(set(ends(box))) > 1]
+        return tuple(dict.fromkeys((*(v.name for v in (*names, *self.base.variables)), *times)))
 
     @cached_property
     def _column(self) -> dict[str, int]:

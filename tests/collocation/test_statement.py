@@ -121,6 +121,12 @@ def test_unknown_names_of_scales_are_refused():
     assert "scales.w: there is no such variable; there are u, v, x" in refusal(lambda: BLOCK, scales={"w": 1.0})[1]
 
 
+def test_scales_of_free_times_may_be_given():
+    problem = replace(BLOCK, phases=[replace(PHASE, tf=(0.5, 2.0))])
+    assert Program(problem, Options(intervals=4, scales={"tf": 3.0})).solve().scales[f"{PHASE.name}.tf"] == 3.0
+    assert "scales.tf: there is no such variable" in refusal(lambda: BLOCK, scales={"tf": 3.0})[1]  # it is fixed
+
+
 def test_ends_of_several_phases_need_the_name_of_the_phase():
     first, second = replace(PHASE, name="a"), replace(PHASE, name="b")
 
