@@ -104,6 +104,23 @@ def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_de
 # --- scaling
 
 
+@pytest.mark.parametrize(
+    ("bounds", "status"),
+    [
+        ({"u": (-1e13, 1e13)}, Status.DIVERGING),
+        ({"x": (-2e10, 2e10), "u": (-1e13, 1e13)}, Status.LOCALLY_INFEASIBLE),
+    ],
+)
+def test_a_program_that_fails_for_its_scales_says_so(bounds, status):
+    # u = 6e10 at most is all that it needs; but bounds so wide give no scale, and the search goes astray
+    far = block(final={"x": 1e10, "v": 0.0}, bounds=bounds)
+    found = solve(far, intervals=10)
+    assert found.status is status
+    assert found.message.endswith("The program is badly scaled, which may be the only cause: see the warnings.")
+    scales = {"x": 1e10, "v": 1e10, "u": 1e11}
+    assert solve(block(final={"x": 1e10, "v": 0.0}), intervals=10, scales=scales).success
+
+
 def test_a_badly_scaled_program_names_the_variables():
     problem = TrajectoryProblem(
         [
