@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,14 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
             found[name] = _given(p, sweep[name])
         elif p.kind != "real":
             found[name] = _all(p)
-    if (count := math.prod(len(values) for values in found.values())) > MOST_POINTS:
-        text = f"the values of {', '.join(found)} make {count} programs, {MOST_POINTS} are possible; give fewer levels"
-        raise InvalidSetting("sweep", text)
+    _check_count(found, math.prod(len(values) for values in found.values()))
     return found
+
+
+def _check_count(names: Iterable[str], count: int) -> None:
+    if count > MOST_POINTS:
+        text = f"the values of {', '.join(names)} make {count} programs, {MOST_POINTS} are possible; give fewer levels"
+        raise InvalidSetting("sweep", text)
 
 
 def points(problem: Problem, held: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
@@ -72,6 +76,7 @@ def _given(p: Parameter, wanted: int | Sequence[Any]) -> list[float]:
             raise InvalidSetting(where, "all values of a choice are taken; list some to have fewer")
         if wanted < 2:
             raise InvalidSetting(where, f"at least 2 levels are needed, not {wanted}; for one give it a fixed value")
+        _check_count([p.name], wanted)  # before so many numbers are made
         spread = np.geomspace if p.scale == "log" else np.linspace
         values = np.clip(spread(p.low, p.high, wanted), p.low, p.high)
         return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))

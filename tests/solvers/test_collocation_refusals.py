@@ -154,6 +154,11 @@ def refused(text):
         ),
         (
             "use: collocation}",
+            "use: collocation, sweep: {damping: 10000000000000000}}",
+            "7:35: the values of damping make 10000000000000000 programs, 10000 are possible; give fewer levels",
+        ),
+        (
+            "use: collocation}",
             "use: collocation, scales: {spin: 1}}",
             "7:43: the trajectory problem has no such variable; there are position, speed, damping, stiffness",
         ),
