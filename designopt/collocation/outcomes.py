@@ -60,8 +60,8 @@ def _facts(solution: Solution, options: Options) -> Iterator[str]:
         yield _conditioning(solution)
     if status is Status.DIVERGING:
         yield from _growing(solution)
-    scaled = not any(warning.startswith("badly_scaled") for warning in solution.warnings)
-    if status in (Status.LOCALLY_INFEASIBLE, Status.DIVERGING) and not scaled:
+    badly_scaled = any(warning.startswith("badly_scaled") for warning in solution.warnings)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.DIVERGING) and badly_scaled:
         yield "The program is badly scaled, which may be the only cause: see the warnings."
 
 
