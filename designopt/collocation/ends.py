@@ -159,13 +159,8 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     )
 
 
-def end_constants(points: Sequence[Point], places: Layout, parameters: Any) -> Any:
+def end_constants(places: Layout, parameters: Any) -> Any:
     """All constants of the end functions: of each phase its data that are numbers, then its fixed times."""
     import casadi as ca
 
-    parts, at = [], 0
-    for point, place in zip(points, places.phases, strict=True):
-        nc = point.constants.numel()
-        parts.append(stretch(parameters, at, at + nc))
-        at += nc + point.signals.numel() * len(place.point)
-    return ca.vertcat(*parts) if parts else ca.MX(0, 1)
+    return ca.vertcat(*(stretch(parameters, place.constants, place.signals) for place in places.phases))

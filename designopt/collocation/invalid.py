@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.expressions import first_invalid
 from designopt.collocation.nonsmooth import parts
+from designopt.collocation.phase_values import PhaseValues
 from designopt.collocation.points import Point
-from designopt.collocation.prices import PhaseValues
 from designopt.collocation.reading import Reader
 
 Vector = NDArray[np.float64]

@@ -17,10 +17,12 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PhaseLayout:
-    """Indices of one phase's variables.
+    """Indices of one phase's variables, and where its numbers are.
 
     `states` (slots, nx); `point` (points, nw) of all variables of each collocation point; `theta` of the phase's
-    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones.
+    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones. Of the parameters of the program's
+    functions it has those from `constants` to `signals`, the constants of all points, and those from there to
+    `numbers_end`, the signals point by point.
     """
 
     mesh: Mesh
@@ -29,6 +31,9 @@ class PhaseLayout:
     theta: Indices
     t0: int
     tf: int
+    constants: int
+    signals: int
+    numbers_end: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,12 @@ def layout(
             tf, offset = offset, offset + 1
         times.append((t0, tf))
     integrals = {key: offset + i for i, key in enumerate(kept)}
-    phases = []
+    phases: list[PhaseLayout] = []
     for (states, at_points), point, mesh, (t0, tf) in zip(numbered, points, meshes, times, strict=True):
         free = [t for t, is_free in zip((t0, tf), point.free_times, strict=True) if is_free]
         theta = np.array([*(parameters[n] for n in point.parameter_names), *free], np.int64)
-        phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf))
+        begin = phases[-1].numbers_end if phases else 0
+        signals = begin + point.constants.numel()
+        end = signals + point.signals.numel() * len(at_points)
+        phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
     return Layout(tuple(phases), parameters, integrals, offset + len(integrals))

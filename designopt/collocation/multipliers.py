@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.mesh import Mesh
+from designopt.collocation.phase_values import PhaseValues
 from designopt.collocation.rows import Block
-from designopt.collocation.statement import Statement
 from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
@@ -41,9 +41,9 @@ class Multipliers:
     of_rows: Vector
     of_bounds: Vector
 
-    def by_point(self, statement: Statement, made: Transcription, i: int) -> Matrix:
+    def by_point(self, made: Transcription, i: int) -> Matrix:
         """The multipliers (points, rows of a point) of all that the points of phase i give."""
-        place, functions = made.layout.phases[i], statement.functions[i]
+        place, functions = made.layout.phases[i], made.statement.functions[i]
         mesh = place.mesh
         found = np.zeros((len(place.point), functions.rows.count))
         which = functions.rows
@@ -96,24 +96,21 @@ def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
     return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
 
 
-def costates(
-    statement: Statement, made: Transcription, i: int, found: Multipliers, x: Vector, parameters: tuple[Vector, Matrix]
-) -> Matrix:
-    """Costates (slots, nx) of phase i at variables `x` (not scaled), with the `parameters` of its points: constants
-    and signals (points, ns)."""
+def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values: PhaseValues) -> Matrix:
+    """Costates (slots, nx) of phase i at variables `x` (not scaled), where its functions have `values`."""
+    statement = made.statement
     place, functions = made.layout.phases[i], statement.functions[i]
     mesh, nx = place.mesh, statement.points[i].nx
-    duration = _duration(made, i, x, parameters[0])
     block = block_of(made.blocks, "defect", i)
     assert block is not None
     defects = found.of_rows[block.rows]
-    of_points = found.by_point(statement, made, i)
+    of_points = found.by_point(made, i)
 
     def at_point(k: int) -> Vector:
         """T of a point: what it contributes, derived by its states."""
         theta = x[place.theta]
         fraction = mesh.fractions[mesh.first + k]
-        arguments = (x[place.point[k]], theta, parameters[0], parameters[1][k], fraction)
+        arguments = (x[place.point[k]], theta, values.constants, values.signals[k], fraction)
         total = np.zeros(len(place.point[k]) + len(theta))
         of_rows = np.asarray(functions.jacobian(*arguments), float).ravel()
         np.add.at(total, functions.jacobian_columns, of_rows * of_points[k, functions.jacobian_rows])
@@ -122,7 +119,7 @@ def costates(
         return total[:nx]
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
-    return _courses(mesh, defects, first, at_point(len(place.point) - 1), duration)
+    return _courses(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
 
 
 def _courses(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:
@@ -169,11 +166,3 @@ def _through_rates(mesh: Mesh, defects: Matrix) -> Matrix:
         parts = -np.einsum("kix,ir,k->krx", own, scheme.Q, mesh.widths[some])
         np.add.at(found, mesh.bases[some, None] + np.arange(scheme.steps + 1), parts)
     return found[mesh.first :]
-
-
-def _duration(made: Transcription, i: int, x: Vector, constants: Vector) -> float:
-    place = made.layout.phases[i]
-    fixed = list(constants[len(constants) - (place.t0 < 0) - (place.tf < 0) :])
-    t0 = x[place.t0] if place.t0 >= 0 else fixed.pop(0)
-    tf = x[place.tf] if place.tf >= 0 else fixed.pop(0)
-    return float(tf - t0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.boxes import Boxes
 from designopt.collocation.multipliers import Multipliers, costates, multipliers
+from designopt.collocation.phase_values import PhaseValues
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.rows import Block
 from designopt.collocation.sensitivity import data_sensitivity
@@ -18,19 +19,6 @@ from designopt.collocation.solution import Iterate
 from designopt.collocation.transcription import Transcription
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class PhaseValues:
-    """What the functions of a phase's points give: rates and integrands times the duration, path constraints."""
-
-    constants: Vector
-    signals: Vector
-    t0: float
-    tf: float
-    rates: Vector
-    path: Vector
-    integrals: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +42,7 @@ class Prices:
 
     def of_data(self) -> dict[str, float]:
         """d objective / d of data that are numbers and of fixed times."""
-        return data_sensitivity(self.problem, self.made, self.found, self.x, self.given.parameters)
+        return data_sensitivity(self.problem, self.made, self.found, self.x, self.values)
 
     def of_parameters(self) -> dict[str, float]:
         """d objective / d bound of parameters, or d parameter of those that are held."""
@@ -78,8 +66,7 @@ class Prices:
 
     def of_states(self, i: int) -> dict[str, Vector]:
         """Costates (slots,) of phase i."""
-        values = self.values[i]
-        found = costates(self.made.statement, self.made, i, self.found, self.x, (values.constants, values.signals))
+        found = costates(self.made, i, self.found, self.x, self.values[i])
         return {v.name: found[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
 
     def of_ends(self, i: int) -> dict[str, tuple[float, float]]:
@@ -113,8 +100,7 @@ class Prices:
 
     def _per_second(self, i: int) -> Vector:
         """Seconds (slots,) that each point stands for in the quadrature."""
-        values = self.values[i]
-        return np.asarray(self.made.layout.phases[i].mesh.weights * (values.tf - values.t0))
+        return np.asarray(self.made.layout.phases[i].mesh.weights * self.values[i].duration)
 
 
 def path_blocks(made: Transcription, i: int) -> list[Block]:

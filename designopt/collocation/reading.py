@@ -13,8 +13,9 @@ from designopt.collocation.boxes import Boxes
 from designopt.collocation.deferred import Deferred
 from designopt.collocation.explain import Constraints
 from designopt.collocation.layout import Layout
+from designopt.collocation.phase_values import PhaseValues
 from designopt.collocation.points import column
-from designopt.collocation.prices import PhaseValues, Prices, path_blocks
+from designopt.collocation.prices import Prices, path_blocks
 from designopt.collocation.problem import TrajectoryProblem
 from designopt.collocation.scheme import lagrange
 from designopt.collocation.solution import Iterate, Kind, PhaseSolution, Solution
@@ -42,10 +43,8 @@ class Reader:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
         place, point = self.places.phases[i], self.statement.points[i]
         mesh, count = place.mesh, len(place.point)
-        at = sum(self._size(j) for j in range(i))
-        nc = point.constants.numel()
-        constants = parameters[at : at + nc]
-        signals = parameters[at + nc : at + self._size(i)].reshape(count, -1)
+        constants = parameters[place.constants : place.signals]
+        signals = parameters[place.signals : place.numbers_end].reshape(count, -1)
         fixed = list(constants[len(point.constant_names) :])
         t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
         tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
@@ -72,10 +71,6 @@ class Reader:
     def cost(self, x: Vector, parameters: Vector) -> float:
         """The objective at variables `x` (n,), not scaled."""
         return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
-
-    def _size(self, i: int) -> int:
-        point = self.statement.points[i]
-        return int(point.constants.numel() + point.signals.numel() * len(self.places.phases[i].point))
 
 
 def read_solution(
@@ -145,8 +140,7 @@ def _phase(
     first = _extrapolation(mesh.schemes[0].points, mesh.first)
     all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
     all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
-    duration = of_points.tf - of_points.t0
-    rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / duration
+    rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
         inner = place.point[0, j]
@@ -162,7 +156,7 @@ def _phase(
         mesh=mesh,
         t0=of_points.t0,
         tf=of_points.tf,
-        times=of_points.t0 + mesh.fractions * duration,
+        times=of_points.t0 + mesh.fractions * of_points.duration,
         values={name: all_points[:, j] for j, name in enumerate(point.names)},
         rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
         kinds={v.name: kind for kind, table in tables for v in table},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.ends import linear_integrals
 from designopt.collocation.multipliers import Multipliers
+from designopt.collocation.phase_values import PhaseValues
 from designopt.collocation.points import column
 from designopt.collocation.problem import Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement import Statement
@@ -22,49 +24,40 @@ _FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary
 
 
 def data_sensitivity(
-    problem: TrajectoryProblem, made: Transcription, found: Multipliers, x: Vector, parameters: Vector
+    problem: TrajectoryProblem, made: Transcription, found: Multipliers, x: Vector, values: Sequence[PhaseValues]
 ) -> dict[str, float]:
     """d objective / d of data that are numbers and of fixed times, by "phase.name".
 
-    The gradient of the Lagrangian by them at variables `x` (not scaled) with the program's `parameters`. A fixed time
-    moves the samples of signals over time, too.
+    The gradient of the Lagrangian by them at variables `x` (not scaled), where the functions of the phases have
+    `values`. A fixed time moves the samples of signals over time, too.
     """
     statement = made.statement
     of_points, of_ends = _functions(statement)
     ends: list[Any] = []
     results: list[tuple[Phase, list[str], Vector]] = []
-    at = 0
-    for i, (phase, place) in enumerate(zip(problem.phases, made.layout.phases, strict=True)):
+    for i, (phase, place, known) in enumerate(zip(problem.phases, made.layout.phases, values, strict=True)):
         point, count = statement.points[i], len(place.point)
-        nc, ns = point.constants.numel(), point.signals.numel()
-        constants = parameters[at : at + nc]
-        signals = parameters[at + nc : at + nc + ns * count].reshape(count, ns)
-        at += nc + ns * count
+        nc, ns = len(known.constants), point.signals.numel()
         fractions = place.mesh.fractions[place.mesh.first :]
         weights = place.mesh.weights[place.mesh.first :]
         theta = x[place.theta]
+        constants = np.tile(known.constants[:, None], count)
         gradient = np.asarray(
             of_points[i].map(count)(
-                x[place.point].T, np.tile(theta[:, None], count), np.tile(constants[:, None], count), signals.T,
-                fractions[None, :], found.by_point(statement, made, i).T, weights[None, :],
+                x[place.point].T, np.tile(theta[:, None], count), constants, known.signals.T, fractions[None, :],
+                found.by_point(made, i).T, weights[None, :],
             ), float,
         ).reshape(nc + ns, count)  # fmt: skip
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
-        t0 = x[place.t0] if place.t0 >= 0 else constants[len(point.constant_names)]
-        tf = x[place.tf] if place.tf >= 0 else constants[-1]
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):
-                slope = _slope(phase.data[entry], t0 + fractions * (tf - t0))
+                slope = _slope(phase.data[entry], known.t0 + fractions * known.duration)
                 total[j] += float(gradient[nc + k] @ (slope * share))
         results.append((phase, [*point.constant_names, *fixed], total))
-        integrals = np.zeros(len(phase.integrals))
-        for (phase_number, number), index in made.layout.integrals.items():
-            if phase_number == i:
-                integrals[number] = x[index]
-        data = constants[: len(point.constant_names)]
-        ends += [x[place.states[0]], x[place.states[-1]], t0, tf, integrals, data]
+        data = known.constants[: len(point.constant_names)]
+        ends += [x[place.states[0]], x[place.states[-1]], known.t0, known.tf, known.integrals, data]
     of_rows = [found.of_rows[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
     ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_rows, np.empty(0)])]
     by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]

@@ -106,13 +106,8 @@ class _Parts:
 
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
         self.row_scale = rows.scales(scale)
-        numbers = sum(
-            point.constants.numel() + point.signals.numel() * len(place.point)
-            for point, place in zip(statement.points, places.phases, strict=True)
-        )
-        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", numbers)
+        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.phases[-1].numbers_end)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
-        self._taken = 0  # parameters of the phases that are added
         self._variables: Any = ca.DM(scale.tolist()) * self.x + ca.DM(shift.tolist())
         self.gradient, self.jacobian, self.hessian = Entries(), Entries(), Entries()
         r, c, f = rows.of_variables()
@@ -163,7 +158,7 @@ class _Parts:
         ends = end_functions(self.statement.ends, self.places)
         arguments = [
             self._variables[ends.variables.tolist()],
-            end_constants(self.statement.points, self.places, self.parameters),
+            end_constants(self.places, self.parameters),
         ]
         self.cost += self.cost_scale * ends.cost(*arguments)
         if ends.gradient_columns.size:
@@ -187,17 +182,14 @@ class _Parts:
         """Arguments of the functions of a point, for all points of the phase side by side."""
         import casadi as ca
 
-        point, count = self.statement.points[i], len(place.point)
-        nc, ns = point.constants.numel(), point.signals.numel()
-        begin, middle = self._taken, self._taken + nc
-        self._taken = middle + ns * count
+        ns, count = self.statement.points[i].signals.numel(), len(place.point)
         own = self._variables[int(place.point[0, 0]) : int(place.point[-1, -1]) + 1]  # they are neighbours
         theta = self._variables[place.theta.tolist()] if len(place.theta) else ca.MX(0, 1)
         return [
             ca.reshape(own, place.point.shape[1], count),
             ca.repmat(theta, 1, count),
-            ca.repmat(stretch(self.parameters, begin, middle), 1, count),
-            ca.reshape(stretch(self.parameters, middle, self._taken), ns, count),
+            ca.repmat(stretch(self.parameters, place.constants, place.signals), 1, count),
+            ca.reshape(stretch(self.parameters, place.signals, place.numbers_end), ns, count),
             ca.DM(place.mesh.fractions[place.mesh.first :].tolist()).T,
         ]
 

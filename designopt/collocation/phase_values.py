@@ -1,0 +1,33 @@
+"""What the functions of a phase give along a trajectory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseValues:
+    """Numbers of one phase at the variables of a program.
+
+    `constants` (nc,) are its data that are numbers, then its fixed times; `signals` (points, ns) its sampled data.
+    `rates` (points, nx) of the states, times the duration; `path` (points, np); `integrals` of the whole phase.
+    """
+
+    constants: Vector
+    signals: Matrix
+    t0: float
+    tf: float
+    rates: Matrix
+    path: Matrix
+    integrals: Vector
+
+    @property
+    def duration(self) -> float:
+        """tf - t0."""
+        return self.tf - self.t0
