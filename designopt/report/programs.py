@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +12,15 @@ from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, plural, with_unit
 from designopt.report.section import Section, Table
-from designopt.report.trajectories import choosable, drawn, held, program_choice, program_words
+from designopt.report.trajectories import Drawn, best_of_each, choosable, drawn, held, program_choice, program_words
 from designopt.run.result import Result
 
 if TYPE_CHECKING:
     from designopt.collocation.solution import PhaseSolution, Solution
     from designopt.run.programs import ProgramRecord
 
+#: Messages that are told at most.
+MESSAGES = 50
 #: Objectives that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6
 
@@ -34,7 +36,7 @@ def programs(result: Result) -> Section | None:
     figures = []
     if shown:
         choices = program_choice(shown)
-        solutions = [record.solution for record in shown if record.solution is not None]
+        solutions = [program.solution for program in shown]
         for title, plot, note in (
             ("Mesh and error by interval", _errors, _ERRORS),
             ("Course of the solver", _history, _HISTORY),
@@ -49,8 +51,8 @@ def programs(result: Result) -> Section | None:
         facts=_facts(records, sign),
         findings=tuple(_findings(records, sign)),
         figures=tuple(figures),
-        tables=(_outcomes(records), *_parameters(shown)),
-        details=tuple((program_words(r, i), r.message) for i, r in enumerate(records[:50]) if r.message),
+        tables=(*_optima(records, best_of_each(result)), _outcomes(records, best_of_each(result)), *_parameters(shown)),
+        details=tuple((program_words(r, n), r.message) for n, r in _told(records)),
     )
 
 
@@ -101,38 +103,65 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
     return found
 
 
-def _outcomes(records: Sequence[ProgramRecord]) -> Table:
+def _told(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
+    """The programs whose messages are told, with their numbers: those without a result, or the only one."""
+    numbered = [(n, record) for n, record in enumerate(records, start=1) if record.message]
+    return [(n, record) for n, record in numbered if not record.ok or len(records) == 1][:MESSAGES]
+
+
+def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[Table, ...]:
+    """What a sweep found: of each of its points the best program."""
+    if len(best) < 2:
+        return ()
+    some = [records[i] for i in sorted(best)]
+    names = [name for name in held(some[0]) if len({str(held(record).get(name)) for record in some}) > 1]
+    released = [name for name in some[0].start if name not in held(some[0])]
+    rows = [
+        (
+            *(held(records[i]).get(name, "-") for name in names),
+            _figure(records[i], "objective"),
+            *(records[i].figures.get(f"optimum({name})", math.nan) for name in released),
+            i + 1,
+        )
+        for i in sorted(best)
+    ]
+    return (Table("The best of each point", (*names, "objective", *released, "program"), tuple(rows)),)
+
+
+def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
     rows = []
     for i, record in enumerate(records):
         at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items()) or "-"
         iterations = _figure(record, "iterations")
         rows.append((
-            i + 1, record.stage, at, record.status, number(_figure(record, "objective")),
+            i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "-",
             int(iterations) if math.isfinite(iterations) else "-", number(_figure(record, "error_estimate")),
             number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
         ))  # fmt: skip
     columns = ("program", "stage", "held at", "status", "objective", "iterations", "error estimate",
                "re-simulation error", "took [s]")  # fmt: skip
-    return Table("Outcomes", columns, tuple(rows))
+    note = "Set off: the best of its point. Points that several starts or a cold verification solved stand here again."
+    marked = frozenset(best) if len(best) < len(records) else frozenset()
+    return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
 
 
-def _parameters(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
+def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
     rows = []
-    for i, record in enumerate(shown):
-        s = record.solution
-        if s is None:
-            continue
+    for program in shown:
+        s = program.solution
         for name, value in s.parameters.items():
             low, high = s.parameter_bounds[name]
             if low == high:
                 continue
             at = {"low": "lower bound", "high": "upper bound"}.get(s.at_bound[name], "")
             unit = s.parameter_units.get(name, "")
-            rows.append((i + 1, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name])))
+            rows.append(
+                (program.number, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name]))
+            )
     if not rows:
         return ()
     columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
-    return (Table("Static parameters", columns, tuple(rows)),)
+    return (Table("Static parameters", columns, tuple(rows), note="Of the programs that are drawn."),)
 
 
 def _errors(solution: Solution) -> dict[str, Any]:

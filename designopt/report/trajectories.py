@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,9 +36,8 @@ def trajectories(result: Result) -> Section | None:
     choices = program_choice(shown)
     figures = []
     first = shown[0].solution
-    assert first is not None
     for name, phase in first.phases.items():
-        of_phase = [record.solution.phases[name] for record in shown if record.solution is not None]
+        of_phase = [program.solution.phases[name] for program in shown]
         title = "" if len(first.phases) == 1 else f" of {name}"
         for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
             names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
@@ -56,7 +56,12 @@ def trajectories(result: Result) -> Section | None:
         introduction="The motions that the programs found, by the polynomials of their schemes. Limits are dashed.",
         figures=tuple(figures),
         tables=_activity(shown),
-        notes=(f"Of {len(result.programs())} programs the first {len(shown)} with a result are drawn.",)
+        findings=tuple(
+            f"Program {program.number} has no result ({program.record.status}): its last iterate is drawn."
+            for program in shown
+            if not program.record.ok
+        ),
+        notes=(f"Of {len(result.programs())} programs {len(shown)} are drawn, the best ones first.",)
         if len(shown) < len(result.programs())
         else (),
     )
@@ -69,23 +74,53 @@ _COSTATES = (
 )
 
 
-def drawn(result: Result) -> list[ProgramRecord]:
-    """The programs with a solution that are drawn: those of one structure with the first."""
-    found: list[ProgramRecord] = []
-    for record in result.programs():
-        if record.solution is None:
-            continue
-        if found and found[0].solution is not None and set(record.solution.phases) != set(found[0].solution.phases):
-            continue
-        found.append(record)
-    return found[:DRAWN]
+@dataclass(frozen=True)
+class Drawn:
+    """A program that is drawn: its number among all, from 1, its record and its solution."""
+
+    number: int
+    record: ProgramRecord
+    solution: Solution
+
+    @property
+    def words(self) -> str:
+        """For a selector."""
+        return program_words(self.record, self.number)
 
 
-def program_choice(shown: Sequence[ProgramRecord]) -> tuple[Choice, ...]:
+def drawn(result: Result) -> list[Drawn]:
+    """The programs that are drawn: of each point of a sweep the best, then the others, failed ones last.
+
+    All have the phases of the first, which is the best of all.
+    """
+    numbered = list(enumerate(result.programs(), start=1))
+    best = best_of_each(result)
+    numbered.sort(key=lambda item: (not item[1].ok, item[0] - 1 not in best, best.get(item[0] - 1, 0)))
+    found: list[Drawn] = []
+    for n, record in numbered:
+        if len(found) == DRAWN:
+            break
+        solution = record.solution
+        if solution is not None and (not found or set(solution.phases) == set(found[0].solution.phases)):
+            found.append(Drawn(n, record, solution))
+    return found
+
+
+def best_of_each(result: Result) -> dict[int, int]:
+    """Of all programs with the same values held, the place in `result.programs()` of the best, with its rank."""
+    sign = result.problem.objectives[0].sign
+    best: dict[tuple[Any, ...], tuple[float, int]] = {}
+    for i, record in enumerate(result.programs()):
+        value = sign * record.figures.get("program(objective)", np.nan)
+        point = tuple(sorted((name, str(v)) for name, v in held(record).items()))
+        if record.ok and (point not in best or value < best[point][0]):
+            best[point] = (value, i)
+    return {i: rank for rank, (_, i) in enumerate(sorted(best.values()))}
+
+
+def program_choice(shown: Sequence[Drawn]) -> tuple[Choice, ...]:
     """A selector of the programs; none for a single one."""
-    if len(shown) < 2:
-        return ()
-    return (Choice("Program", tuple(program_words(record, i) for i, record in enumerate(shown))),)
+    return (Choice("Program", tuple(program.words for program in shown)),) if len(shown) > 1 else ()
 
 
 def held(record: ProgramRecord) -> dict[str, Any]:
@@ -93,11 +128,11 @@ def held(record: ProgramRecord) -> dict[str, Any]:
     return {name: value for name, value in record.start.items() if f"optimum({name})" not in record.figures}
 
 
-def program_words(record: ProgramRecord, i: int) -> str:
+def program_words(record: ProgramRecord, n: int) -> str:
     """A program in words: its number, what it was held at, how it ended."""
     at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items())
-    value = f", {number(record.solution.objective)}" if record.solution is not None else ""
-    return f"{i + 1}{f': {at}' if at else ''} ({record.status}{value})"
+    value = f", {number(record.figures['program(objective)'])}" if record.ok else ""
+    return f"{n}{f': {at}' if at else ''} ({record.status}{value})"
 
 
 def choosable(
@@ -180,14 +215,12 @@ def _costates(phase: PhaseSolution) -> dict[str, Any]:
     return stacked(rows, "time [s]")
 
 
-def _activity(shown: Sequence[ProgramRecord]) -> tuple[Table, ...]:
+def _activity(shown: Sequence[Drawn]) -> tuple[Table, ...]:
     """The share of the time that each limited variable and path constraint spends on its limits."""
     rows = []
-    for i, record in enumerate(shown):
-        if record.solution is None:
-            continue
-        for name, phase, low, high in activity(record.solution):
-            rows.append((i + 1, phase, name, f"{low:.1%}", f"{high:.1%}"))
+    for program in shown:
+        for name, phase, low, high in activity(program.solution):
+            rows.append((program.number, phase, name, f"{low:.1%}", f"{high:.1%}"))
     table = Table(
         "Activity of limits",
         ("program", "phase", "variable", "time at the lower limit", "time at the upper limit"),

@@ -81,7 +81,7 @@ def test_the_share_of_time_at_a_limit_is_that_of_the_control_itself(solutions):
 
 def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     section = programs(result(*(record(s, pole_length=at) for s, at in zip(solutions, (0.5, 0.6), strict=True))))
-    outcomes, parameters = section.tables
+    _, outcomes, parameters = section.tables
     assert [row[3] for row in outcomes.rows] == ["solved", "solved"]
     assert [row[5] for row in outcomes.rows] == [s.iterations for s in solutions]
     # the longer the time the less the effort: it is at its upper bound, and gives more when that is raised
@@ -115,3 +115,28 @@ def test_the_best_of_what_is_maximised_is_the_largest(solutions):
     least, largest = sorted(s.objective for s in solutions)
     assert programs(result(*records)).facts[2] == ("best objective", number(least))
     assert programs(result(*records, sign=-1.0)).facts[2] == ("best objective", number(largest))
+
+
+def test_a_sweep_is_answered_by_the_best_program_of_each_of_its_points(solutions):
+    worse = replace(solutions[0], objective=2.0 * solutions[0].objective)
+    records = [
+        record(worse, pole_length=0.5),
+        record(solutions[1], pole_length=0.6),
+        record(solutions[0], pole_length=0.5),
+    ]
+    section = programs(result(*records))
+    table = section.tables[0]
+    assert table.columns == ("pole_length", "objective", "duration", "program")
+    assert [row[0] for row in table.rows] == [0.6, 0.5]
+    assert [row[3] for row in table.rows] == [2, 3]
+    assert table.rows[1][1:3] == (solutions[0].objective, solutions[0].parameters["duration"])
+    assert section.tables[1].marked == {1, 2}
+
+
+def test_the_best_program_is_drawn_first_and_failed_ones_last_and_marked(solutions):
+    failed = record(solutions[0], pole_length=0.5)
+    failed.ok, failed.status = False, "locally_infeasible"
+    section = trajectories(result(failed, record(solutions[1], pole_length=0.6), record(solutions[0], pole_length=0.5)))
+    (choice,) = section.figures[0].choices
+    assert [option.split(":")[0] for option in choice.options] == ["3", "2", "1"]
+    assert section.findings == ("Program 1 has no result (locally_infeasible): its last iterate is drawn.",)
