@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -151,8 +152,6 @@ class Signal:
 
     def at(self, times: ArrayLike) -> NDArray[np.float64]:
         """Values at times; raises `ValueError` outside the signal."""
-        from scipy.interpolate import make_interp_spline
-
         asked = np.asarray(times, float)
         span = self.times[-1] - self.times[0]
         if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
@@ -160,8 +159,17 @@ class Signal:
                 f"the signal is known from {self.times[0]:g} to {self.times[-1]:g},"
                 f" not from {asked.min():g} to {asked.max():g}"
             )
-        spline = make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
-        return np.asarray(spline(np.clip(asked, self.times[0], self.times[-1])), float)
+        return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)
+
+    def slope(self, times: ArrayLike) -> NDArray[np.float64]:
+        """Derivatives by time at times within the signal; beyond it those at its ends."""
+        return np.asarray(self._spline.derivative()(np.clip(times, self.times[0], self.times[-1])), float)
+
+    @cached_property
+    def _spline(self) -> Any:
+        from scipy.interpolate import make_interp_spline
+
+        return make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
 
 
 @dataclass(frozen=True)

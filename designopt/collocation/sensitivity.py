@@ -53,8 +53,10 @@ def data_sensitivity(
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):
-                slope = _slope(phase.data[entry], known.t0 + fractions * known.duration)
-                total[j] += float(gradient[nc + k] @ (slope * share))
+                signal = phase.data[entry]
+                if isinstance(signal, Signal) and not signal.of_duration:
+                    slope = signal.slope(known.t0 + fractions * known.duration)
+                    total[j] += float(gradient[nc + k] @ (slope * share))
         results.append((phase, [*point.constant_names, *fixed], total))
         data = known.constants[: len(point.constant_names)]
         ends += [x[place.states[0]], x[place.states[-1]], known.t0, known.tf, known.integrals, data]
@@ -96,14 +98,3 @@ def _functions(statement: Statement) -> tuple[list[Any], Any]:
         results.append(ca.densify(ca.gradient(lagrangian, ca.vertcat(t0, tf))))
     of_ends = ca.Function("by_ends", [*ends.all, mu], results)
     return _FORMED.setdefault(statement, (of_points, of_ends))
-
-
-def _slope(signal: float | Signal, times: Vector) -> Vector:
-    """The derivative of a signal's samples by their times."""
-    from scipy.interpolate import make_interp_spline
-
-    assert isinstance(signal, Signal)
-    if signal.of_duration:
-        return np.zeros(len(times))
-    spline = make_interp_spline(signal.times, signal.values, k=min(3, len(signal.times) - 1))
-    return np.asarray(spline.derivative()(np.clip(times, signal.times[0], signal.times[-1])), float)
