@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.report.colours import axis, category, layout
+from designopt.report.compare_best import best_values
 from designopt.report.differences import differences
 from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
-from designopt.report.overview import duration
+from designopt.report.overview import computing_time, duration
 from designopt.report.page import page, write_page
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
@@ -69,7 +70,10 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
     banners = tuple(f"{e.label}: {told}" for e in entries if (told := unfinished(e.result)))
     parts = [_overview(entries, notes), _differences(entries)]
     fronts = [e.front for e in entries]
-    parts += [_fronts(entries, objectives, fronts)] if any(map(len, fronts)) else []
+    if any(map(len, fronts)):
+        parts.append(
+            best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
+        )
     parts.append(_chosen(entries, objectives))
     return write_page(page("comparison", title, f"{len(entries)} stores", parts, banners), path)
 
@@ -148,7 +152,7 @@ def _overview(entries: list[_Entry], notes: list[str]) -> Section:
                 c["feasible"],
                 failed,
                 len(e.front),
-                duration(float(np.nansum(r.wall))),
+                duration(computing_time(r)),
                 _elapsed(r),
                 r.ended,
             )
@@ -207,13 +211,12 @@ def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
     tables: list[Table] = []
     notes = []
     findings = []
-    if m > 1:
-        figures.append(_planes(entries, objectives, fronts))
-        if m > PAIRED:
-            notes.append(f"The first {PAIRED} of {m} objectives are drawn.")
-        for e, rows in zip(entries, fronts, strict=True):
-            if len(rows) > DRAWN:
-                notes.append(f"{DRAWN} of {count(len(rows))} designs on the front of {e.label} are drawn.")
+    figures.append(_planes(entries, objectives, fronts))
+    if m > PAIRED:
+        notes.append(f"The first {PAIRED} of {m} objectives are drawn.")
+    for e, rows in zip(entries, fronts, strict=True):
+        if len(rows) > DRAWN:
+            notes.append(f"{DRAWN} of {count(len(rows))} designs on the front of {e.label} are drawn.")
     if m <= OBJECTIVES:
         reference = _reference(entries, objectives, fronts)
         scale = _scale(entries, reference, fronts)
@@ -235,7 +238,7 @@ def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
         )
         notes.append(f"Reference point: {at}.")
         order = np.argsort(volumes)[::-1]
-        if best > 0.0 and m > 1:
+        if best > 0.0:
             first, second = entries[order[0]], entries[order[1]]
             lead = 1.0 - volumes[order[1]] / best
             findings.append(
@@ -245,10 +248,8 @@ def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
             )
         figures.append(_convergence(entries, reference, scale, m))
     return Section(
-        "Fronts" if m > 1 else "Convergence",
-        introduction="The designs of each store that no other one of the same store dominates in the common objectives."
-        if m > 1
-        else "",
+        "Fronts",
+        introduction="The designs of each store that no other of the same store dominates in the common objectives.",
         findings=tuple(findings),
         figures=tuple(figures),
         tables=tuple(tables),
@@ -261,7 +262,7 @@ def _nondominated(entries: list[_Entry], fronts: list[NDArray[np.intp]]) -> list
     import moocore
 
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
-    good = F[:, 0] == F[:, 0].min() if F.shape[1] == 1 else moocore.is_nondominated(F, keep_weakly=True)
+    good = moocore.is_nondominated(F, keep_weakly=True)
     parts = np.split(good, np.cumsum([len(f) for f in fronts])[:-1])
     return [f"{float(part.mean()):.0%}" if len(part) else "–" for part in parts]
 
@@ -315,7 +316,7 @@ def _scale(entries: list[_Entry], reference: Matrix, fronts: list[NDArray[np.int
 
 
 def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int) -> Figure:
-    """Hypervolume with the common reference (best value for one objective) over the designs asked for."""
+    """Hypervolume with the common reference over the designs asked for."""
     import moocore
 
     data = []
@@ -328,7 +329,7 @@ def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int)
         for place in places.tolist():
             new = e.objectives[done:place][feasible[done:place]]
             archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
-            if m > 1 and len(archive):
+            if len(archive):
                 archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
             course.append(decision.hypervolume(archive, reference) / scale)
             done = place
@@ -348,8 +349,7 @@ def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int)
         "xaxis": axis("designs asked for"),
         "yaxis": axis("share of what all reach together", tickformat=".0%", rangemode="tozero"),
     }
-    name = "Hypervolume over the designs" if m > 1 else "Gain over the reference, over the designs"
-    return Figure(name, {"data": data, "layout": layout(**axes)}, height=360)
+    return Figure("Hypervolume over the designs", {"data": data, "layout": layout(**axes)}, height=360)
 
 
 def _chosen(entries: list[_Entry], objectives: tuple[Objective, ...]) -> Section:

@@ -39,7 +39,7 @@ def overview(result: Result) -> Section:
         ("on the Pareto front" if len(problem.objectives) > 1 else "best designs", count(len(front))),
         ("failed designs", count(failed)),
         *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
-        ("computing time", duration(float(np.nansum(result.wall)))),
+        ("computing time", duration(computing_time(result))),
     ]
     repeated = result.counts["points"] - len(done)
     # A running batch is asked for before it is done; only then are there fewer designs without any being repeated.
@@ -117,6 +117,11 @@ def record(result: Result) -> Section:
         ),
         details=(("The study file", study.text),) if study.text else (),
     )
+
+
+def computing_time(result: Result) -> float:
+    """Seconds that evaluations and programs took, added over the workers."""
+    return float(np.nansum(result.wall)) + sum(program.wall for program in result.programs())
 
 
 def duration(seconds: float) -> str:

@@ -113,7 +113,19 @@ def test_one_common_objective_is_compared_by_its_best(tmp_path: Path) -> None:
     one = (minimize("mass", "kg"),)
     a, b = store("a", [(3, 0), (2, 0)], objectives=one), store("b", [(5, 0), (1, 0)], objectives=one)
     page = compared(a, b, path=tmp_path)
-    assert [f["name"].split("-")[0] for f in figures(page)] == ["convergence"]
+    assert [f["name"].split("-")[0] for f in figures(page)] == ["best"]
+    assert rows(page, "Best value of each store") == [["a", "2", "1.0e+00"], ["b", "1", "0.0e+00"]]
+    assert "b has the best mass, 1." in page
+    assert "a is 100 % behind." in page
+    alike = compared(a, replace(a, path=Path("c.study")), path=tmp_path)
+    assert "a and c have the same best mass to within a millionth." in alike
+
+
+def test_a_store_without_a_feasible_design_has_no_best_value(tmp_path: Path) -> None:
+    one = (minimize("mass", "kg"),)
+    none = store("none", [(1, 1)], objectives=one, constraints=(at_most("mass", 0.5, "kg"),))
+    page = compared(store("a", [(2, 0)], objectives=one), none, path=tmp_path)
+    assert rows(page, "Best value of each store")[1] == ["none", "–", "–"]
 
 
 def test_differences_of_the_studies_are_said_in_words() -> None:

@@ -1,0 +1,79 @@
+"""Stores that have one common objective: their best values, and how soon each came to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import listed, number, plain, with_unit
+from designopt.report.section import Figure, Section, Table
+from designopt.run.result import Result
+from designopt.study.study import Objective
+
+Matrix = NDArray[np.float64]
+
+#: Best values that differ by less than this, relative, are the same.
+SAME = 1e-6
+
+
+class Entry(Protocol):
+    """A store: its name on the page, its objectives (n, 1) to be minimised in common units, and its result."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def objectives(self) -> Matrix: ...
+    @property
+    def result(self) -> Result: ...
+
+
+def best_values(entries: Sequence[Entry], objective: Objective) -> Section:
+    """The best value of each store, its distance to the best of all, and the course of the best over the designs."""
+    courses = [_course(entry) for entry in entries]
+    best = np.array([course[-1] if len(course) else np.inf for course in courses])
+    least = float(best.min())
+    size = max(abs(least), float(np.finfo(float).tiny))
+    behind = (best - least) / size
+    rows = [
+        (entry.label, objective.sign * float(value), f"{apart:.1e}") if np.isfinite(value) else (entry.label, "–", "–")
+        for entry, value, apart in zip(entries, best, behind, strict=True)
+    ]
+    name = with_unit(objective.name, objective.unit)
+    leaders = [entry.label for entry, apart in zip(entries, behind, strict=True) if apart <= SAME]
+    others = [(e.label, float(a)) for e, a in zip(entries, behind, strict=True) if SAME < a < np.inf]
+    if len(leaders) > 1:
+        findings = [f"{listed(leaders)} have the same best {objective.name} to within a millionth."]
+    else:
+        findings = [f"{leaders[0]} has the best {objective.name}, {number(objective.sign * least)}."]
+    findings += [f"{label} is {number(100.0 * apart, 3)} % behind." for label, apart in others]
+    return Section(
+        "Best values",
+        findings=tuple(findings),
+        figures=(_figure(entries, courses, objective),),
+        tables=(Table("Best value of each store", ("store", name, "relative distance to the best"), tuple(rows)),),
+    )
+
+
+def _course(entry: Entry) -> Matrix:
+    """The best feasible value after each design asked for."""
+    values = np.where(entry.result.outcomes.feasible, entry.objectives[:, 0], np.inf)
+    return np.asarray(np.minimum.accumulate(values))
+
+
+def _figure(entries: Sequence[Entry], courses: Sequence[Matrix], objective: Objective) -> Figure:
+    data: list[dict[str, Any]] = []
+    for i, (entry, course) in enumerate(zip(entries, courses, strict=True)):
+        steps = np.flatnonzero(np.diff(course, prepend=np.inf) < 0.0)
+        places = np.append(steps, len(course) - 1) if len(steps) else steps
+        data.append({
+            "type": "scatter", "mode": "lines+markers", "name": plain(entry.label), "x": places + 1,
+            "y": objective.sign * course[places], "line": {"shape": "hv", "color": category(i), "width": 2},
+            "marker": {"size": 5},
+            "hovertemplate": f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b><extra></extra>",
+        })  # fmt: skip
+    axes = {"xaxis": axis("designs asked for"), "yaxis": axis(plain(with_unit(objective.name, objective.unit)))}
+    return Figure("Best so far, over the designs", {"data": data, "layout": layout(**axes)}, height=360)
