@@ -67,7 +67,7 @@ def _course(entry: Entry) -> Matrix:
 def _figure(entries: Sequence[Entry], courses: Sequence[Matrix], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
     for i, (entry, course) in enumerate(zip(entries, courses, strict=True)):
-        steps = np.flatnonzero(np.diff(course, prepend=np.inf) < 0.0)
+        steps = np.flatnonzero(course < np.concatenate([[np.inf], course[:-1]]))
         places = np.append(steps, len(course) - 1) if len(steps) else steps
         data.append({
             "type": "scatter", "mode": "lines+markers", "name": plain(entry.label), "x": places + 1,
