@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from designopt.collocation.options import Options
-from designopt.collocation.problem import TrajectoryProblem
+from designopt.collocation.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.solution import Solution
 from designopt.collocation.solve import solve
 from designopt.collocation.status import Status
@@ -16,9 +16,18 @@ from designopt.plugin import Diverged
 def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
     """The solution of `problem` with its parameters held at the values of `design`, which may name other inputs too.
 
-    Raises `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that was stopped
-    by Ctrl-C: that is nothing to hold against the design.
+    Parameters to which the problem itself gives a number may be left out of the design. Raises `ProblemError` for
+    others that are, `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that
+    was stopped by Ctrl-C: that is nothing to hold against the design.
     """
+    missing = [
+        v.name
+        for v in problem.variables
+        if v.name not in design and isinstance(problem.parameters.get(v.name), tuple | None)
+    ]
+    if missing:
+        text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
+        raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
     held = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
     solution = solve(replace(problem, parameters={**problem.parameters, **held}), options)
     if solution.status is Status.CANCELLED:

@@ -46,7 +46,7 @@ class StartRecord(NamedTuple):
     iterations: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PhaseSolution:
     """The course of all variables of a phase.
 
@@ -87,6 +87,11 @@ class PhaseSolution:
     segment_errors: Vector = field(default_factory=lambda: np.empty(0))
     resimulation_error: float = math.nan
     path_violation_between_points: float = math.nan
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        variables = ", ".join(self.values)
+        return f"PhaseSolution({self.name!r}, {self.t0:.6g} to {self.tf:.6g}, {len(self.mesh)} intervals: {variables})"
 
     def at(self, fractions: Vector) -> dict[str, Vector]:
         """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
@@ -154,7 +159,7 @@ class Iterate:
     of_bounds: Vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
@@ -202,6 +207,15 @@ class Solution:
     error_estimate: float = math.nan
     rounds: tuple[Round, ...] = ()
     starts: tuple[StartRecord, ...] = ()
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        parameters = "".join(f", {name}={value:.6g}" for name, value in self.parameters.items())
+        phases = ", ".join(f"{name}: {len(phase.mesh)} intervals" for name, phase in self.phases.items())
+        return (
+            f"Solution({self.status.name}, objective={self.objective:.9g}{parameters}, iterations={self.iterations},"
+            f" error_estimate={self.error_estimate:.1e}, {phases})"
+        )
 
     @property
     def success(self) -> bool:

@@ -18,6 +18,9 @@ from designopt.collocation.solution import PhaseSolution, Solution
 from designopt.collocation.statement import Statement
 from designopt.collocation.violation import violation_between_points
 
+#: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
+COARSE = 1e-3
+
 
 def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
     """The solution of `problem` from `guess`: from several starts, then refined, then checked, as the options say.
@@ -62,6 +65,8 @@ def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -
         f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
         f" by {segments:.1e} when it begins anew at every node."
     )
+    if found.error_estimate > COARSE:
+        text += " The mesh is coarse: take more intervals, or refine."
     doubts = tuple(
         f"{phase.name}: the algebraic equations do not determine {', '.join(v.name for v in phase.system.algebraic)}"
         " (a higher index): the checks take them from the solution and do not see their error"
