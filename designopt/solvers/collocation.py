@@ -186,13 +186,20 @@ class Collocation:
         ends = ", ".join(f"{count} {reason}" for reason, count in told)
         return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
 
+    def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
+        """Where further starts have the free parameters (starts - 1, dimension), in [0, 1): a Latin hypercube."""
+        from scipy.stats import qmc
+
+        count = self.starts - 1
+        return np.asarray(qmc.LatinHypercube(dimension, rng=rng).random(count)) if count else np.empty((0, dimension))
+
     def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> _Asked:
         """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
         X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
-        for _ in range(1, self.starts):
-            drawn = space.from_search((space.lower + rng.random(len(space.lower)) * (space.upper - space.lower))[None])
+        for place in self._spread(len(space.lower), rng):
+            drawn = space.from_search((space.lower + place * (space.upper - space.lower))[None])
             others = points.copy()
             others[:, columns] = drawn[0, columns]
             X.append(space.impute(others))

@@ -53,7 +53,7 @@ class StudyTrajectory:
     @property
     def with_mean(self) -> StudyTrajectory | None:
         """The same question with the mean of what is the worst otherwise; None without a worst of several scenarios."""
-        if not self.base.extra:
+        if all(v.name != WORST for v in self.base.extra):
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
         return study_trajectory(replace(self.problem, objectives=(mean,)), self.held, self.margin)
@@ -243,7 +243,7 @@ class _Merged:
             guess=guess,
             terms=terms,
             figures=figures,
-            extra=extra,
+            extra=(*extra, *{v.name: v for part in self.parts for v in part.extra}.values()),
         )
 
     def _boxes(self) -> dict[str, Any]:

@@ -91,6 +91,22 @@ class TwoUnits(DampedStart):
         return dataclasses.replace(made, phases=[dataclasses.replace(phase, system=system)])
 
 
+@model("braked", version=1)
+class Braked(DampedStart):
+    """Its trajectory problem has a parameter that no system has: the colour, which costs its square distance to 500."""
+
+    def evaluate(self, design: Bar, scenario: Load) -> Decay:
+        made = super().evaluate(design, scenario)
+        return {**made, "loss": made["loss"] + (design["colour"] - 500.0) ** 2}
+
+    def trajectory_problem(self, scenario):
+        import dataclasses
+
+        made = super().trajectory_problem(scenario)
+        figures = {**made.figures, "loss": lambda e: e.integral["loss"] + (e["colour"] - 500.0) ** 2}
+        return dataclasses.replace(made, figures=figures, extra=(Variable("colour", "nm", 0.0, 1000.0),))
+
+
 @model("no_equations", version=1)
 def no_equations(design: Bar, scenario: Load) -> Decay:
     return {"error": design["damping"], "loss": 0.0, "peak": 0.0}

@@ -290,6 +290,25 @@ def test_other_guesses_and_cold_solves_are_programs_of_their_own(tmp_path):
     assert dump(again) == dump(result)
 
 
+def test_starts_cover_the_whole_range_of_a_parameter(tmp_path):
+    result = study(solver={"starts": 7, "intervals": 40}).run(tmp_path / "s")
+    further = np.array([record.start["damping"] for record in result.programs()[1:]])
+    # a Latin hypercube: one in each sixth of 0.2 to 5
+    assert sorted(np.floor((further - 0.2) / 4.8 * 6.0).tolist()) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("over", ["mean", "worst"])
+def test_a_parameter_that_no_system_has_is_one_of_the_study_too(tmp_path, over):
+    made = study(
+        model={"use": "braked"},
+        space={"damping": [0.2, 5.0], "colour": {"low": 300, "high": 800, "unit": "nm"}},
+        scenarios=[{"name": "light", "mass": 1}, {"name": "heavy", "mass": 2}],
+        objectives=[{"name": "decay", "minimize": "loss", "over": over}],
+    )
+    values, _ = best(made.run(tmp_path / "s"))
+    assert values["colour"] == pytest.approx(500.0, abs=1e-3)
+
+
 class Told:
     """An `evaluate` that says what became of programs by rule: `objective` of (row, stiffness), NaN for a failure."""
 
