@@ -28,7 +28,7 @@ from designopt_regulator.carrier_refinements import (
 )
 from designopt_regulator.declarations import ARRAYS, Disturbance, FixedRegulator
 from designopt_regulator.loop import LoopMeasures, measures
-from designopt_regulator.regulator import PARAMETERS, PID, Kind, absent_parameters, pid
+from designopt_regulator.regulator import PARAMETERS, PID, UNUSUAL, Kind, absent_parameters, pid, unusual, unusual_ends
 from designopt_regulator.simulation import Loop, Manoeuvre, RateLoop, Runs, Schedule, simulate, whole_number
 from designopt_regulator.soil import SoftGround
 from designopt_regulator.vehicle import GRAVITY, TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
@@ -47,7 +47,9 @@ _RATE_LOOP = ("rate_gain", "greatest_rate")
 _LOOPS: tuple[Loop, ...] = ("course", "speed")
 _NAMES = ("kp", "ti", "td", "tf", "b", "tt")
 _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
-_SMALLEST, _GREATEST = float(np.nextafter(0.0, 1.0)), float(np.finfo(float).max)
+_SMALLEST = float(np.nextafter(0.0, 1.0))
+_MOST_STEPS = 1_000_000  # of a run, and
+_MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
 _QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
             "effort", "sat_fraction")  # fmt: skip
@@ -119,7 +121,14 @@ class TrackedCarrier:
         for name, step in (("step", self.step), ("speed_step", self.speed_step)):
             if step == 0.0:
                 raise InvalidSetting(name, "a step of 0 says nothing about a regulator")
+        if self.step is not None and not abs(self.step) < np.pi:
+            raise InvalidSetting("step", f"{np.degrees(self.step):g} deg has to be less than 180 deg to either side")
         at, T = self.disturbance.at, self.sample_time
+        if not self.horizon / T * self.substeps <= _MOST_STEPS:
+            count = self.horizon / T * self.substeps
+            raise InvalidSetting(
+                "sample_time", f"{T:g} s makes {count:.3g} integration steps of the horizon; at most {_MOST_STEPS:g}"
+            )
         if not self.step_at < at:
             raise InvalidSetting("disturbance", f"at: {at:g} s has to be after the step at {self.step_at:g} s")
         if not at < self.horizon:
@@ -147,6 +156,8 @@ class TrackedCarrier:
             self.settings_of(dict.fromkeys(parameters, 1.0))
         except InvalidDesign as error:
             yield _mistake(error)
+        if isinstance(parameters, Mapping):
+            yield from unusual_ends(parameters)
 
     def check_scenario(self, scenario: RefinedConditions) -> Iterator[InvalidSetting]:
         """Why the model refuses a scenario: a speed that the vehicle cannot hold, a delay between steps."""
@@ -258,7 +269,7 @@ class TrackedCarrier:
         if "delay" in scenario and "delay_samples" in scenario:
             raise InvalidDesign("delay: give it or delay_samples, not both")
         if "delay_samples" in scenario:
-            return numbers, scenario["delay_samples"] * self.substeps
+            return numbers, self._delay_steps(scenario["delay_samples"] * self.sample_time)
         return numbers, self._delay_steps(scenario.get("delay", v.delay))
 
     def _on_tracks(self, mass: float) -> tuple[float, float, float]:
@@ -267,6 +278,8 @@ class TrackedCarrier:
 
     def _delay_steps(self, delay: float) -> int:
         h = self.sample_time / self.substeps
+        if not delay <= _MOST_DELAY * self.sample_time:
+            raise InvalidDesign(f"delay: {delay:g} s is more than {_MOST_DELAY} samples; take a longer sample_time")
         steps = whole_number(delay, h)
         if steps is None or steps < 0:
             nearest = max(0, round(delay / h)) * h
@@ -292,9 +305,11 @@ class TrackedCarrier:
                 raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
         for name, value in given.items():
             least = 0.0 if name in ("td", "b") else _SMALLEST
-            if not least <= value <= (1.5 if name == "b" else _GREATEST):
+            if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
                 allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
                 raise InvalidDesign(f"{name}{ending}: {value:g} has to be {allowed}")
+            if unusual(value):
+                raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
         return {**_OFF, **given, **fixed_by_kind}
 
@@ -380,11 +395,16 @@ class TrackedCarrier:
             return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
         if self.gain_schedule is not None:
             regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
-        if not inner.gain.any():
-            return measures(*course_loop(p, speed), delay, regulator, self.sample_time)
-        return cascade_measures(
-            *course_loop(p, speed), delay, replace(regulator, kp=regulator.kp * inner.forward), inner.gain
-        )
+        linear = course_loop(p, speed)
+        found = measures(*linear, delay, regulator, self.sample_time)
+        if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
+            with_rate = np.flatnonzero(inner.gain)
+            outer = replace(regulator, kp=regulator.kp * inner.forward)
+            some = PID(*(getattr(outer, name)[with_rate] for name in _NAMES), outer.sample_time)
+            cascade = cascade_measures(*(part[with_rate] for part in (*linear, delay)), some, inner.gain[with_rate])
+            for name, values in vars(found).items():
+                values[with_rate] = getattr(cascade, name)
+        return found
 
     def _arrays(self, runs: Runs, row: int, wanted: Set[str]) -> dict[str, Vector]:
         if runs.trace is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt_regulator.grid import grid
 from designopt_regulator.loop import LoopMeasures
 from designopt_regulator.margins import margins
 from designopt_regulator.plants import sampled
@@ -16,8 +17,7 @@ from designopt_regulator.regulator import PID
 
 Vector = NDArray[np.float64]
 
-_POINTS = 600  # of the grid of frequencies, which is refined at peaks and crossings
-_LOWEST = 0.01  # rad/s
+_LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 _DOUBLINGS = 60
 
 
@@ -52,14 +52,13 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
         L = pid.kp[i] * (1.0 + slow + fast) * (C[i] * x).sum(axis=1) + gain[i] * (rate[i] * x).sum(axis=1)
         return L.real, L.imag
 
-    if len(stable):
-        w = np.geomspace(_LOWEST, np.pi / T, _POINTS)
-        w[-1] = np.pi / T
-        each = np.repeat(np.arange(len(stable)), _POINTS)
-        re, im = (part.reshape(len(stable), _POINTS) for part in response(each, np.tile(w, len(stable))))
-        seen = margins(response, w, re, im, real_at_end=True)
+    for late in np.unique(delay[stable]):
+        rows = np.flatnonzero(delay[stable] == late)
+        w = grid(T, float(late), _LOWEST)
+        re, im = (part.reshape(len(rows), len(w)) for part in response(np.repeat(rows, len(w)), np.tile(w, len(rows))))
+        seen = margins(lambda each, w, rows=rows: response(rows[each], w), w, re, im, real_at_end=True)  # type: ignore[misc]
         for place, name in enumerate(("ms", "mt", "gm", "pm", "delay_margin", "crossover"), start=2):
-            found[place, stable] = getattr(seen, name)
+            found[place, stable[rows]] = getattr(seen, name)
     return LoopMeasures(*found)
 
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt_regulator.grid import near
 from designopt_regulator.margins import Margins, margins
 from designopt_regulator.plants import Plant
 
@@ -27,6 +28,9 @@ _SETTLED = 1e-11  # of the largest value seen, at which a response has come to r
 _GONE = 45.0  # a mode is over when it has decayed by e^-45
 _MOST_INTERVALS = 200_000
 _POINTS_PER_DECADE = 100
+_MOST_POINTS = 200_000  # of a grid of frequencies
+_SHARP = 0.03  # damping of a pole below which the grid is made finer about it
+_ROUNDING = 1e-14  # of the fastest pole, within which the real part of another has no sign
 _PHASE_STEP = 0.3  # rad by which the delay may turn the loop between points of the grid
 
 
@@ -94,9 +98,18 @@ class Loop:
         w = np.geomspace(low, high, int(np.ceil(_POINTS_PER_DECADE * np.log10(high / low))) + 1)
         if self.delay > 0.0:
             step = _PHASE_STEP / self.delay
+            if high > _MOST_POINTS * step:
+                raise NotSettled(
+                    f"the loop is too fast beside its delay: up to {high:.3g} rad/s with a delay of {self.delay:g} s"
+                )
             sparse = int(np.searchsorted(np.diff(w), step))
             if sparse < len(w) - 1:
                 w = np.concatenate([w[:sparse], np.arange(w[sparse], high + step, step)])
+        poles = np.linalg.eigvals(self.plant.A)
+        sharp = [p for p in poles if 0.0 <= abs(p.real) < _SHARP * p.imag]
+        if sharp:  # between the points of the grid the loop would turn unseen; on a pole it has no value
+            w = np.unique(np.concatenate([w, *(near(p) for p in sharp)]))
+            w = w[np.all([np.abs(w - p.imag) > 1e-10 * p.imag for p in sharp], axis=0)]
         return np.asarray(w)
 
     def unstable_poles(self, w: Array | None = None) -> int:
@@ -126,11 +139,22 @@ class Loop:
 
     @property
     def stable(self) -> bool:
-        return self.unstable_poles() == 0
+        return self._stable_with(None)
+
+    def _stable_with(self, w: Array | None) -> bool:
+        """Whether it is stable; without delay by its poles, with one by the argument along `w`."""
+        if self.delay > 0.0:
+            return self.unstable_poles(w) == 0
+        M, N, K, _ = self.equations()
+        poles = np.linalg.eigvals(M + np.outer(N, K))
+        return bool((poles.real < -_ROUNDING * np.abs(poles).max()).all())
 
     def margins(self) -> Margins | None:
         """Peaks and margins, arrays (1,); None for an unstable loop, which has none."""
-        return loop_margins([self])[0]
+        (found,) = loop_margins([self])
+        if isinstance(found, NotSettled):
+            raise found
+        return found
 
     def ms(self) -> float:
         """Peak of the sensitivity, inf for an unstable loop."""
@@ -138,11 +162,19 @@ class Loop:
         return np.inf if found is None else float(found.ms[0])
 
 
-def loop_margins(loops: Sequence[Loop]) -> list[Margins | None]:
-    """`Loop.margins` of many loops with plants of one order, for little more time than of one."""
-    grids = [loop.grid() for loop in loops]
-    stable = [i for i, loop in enumerate(loops) if loop.unstable_poles(grids[i]) == 0]
-    answers: list[Margins | None] = [None] * len(loops)
+def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
+    """`Loop.margins` of many loops with plants of one order, or why not, for little more time than of one."""
+    answers: list[Margins | NotSettled | None] = [None] * len(loops)
+    grids: dict[int, Array] = {}
+    for i, loop in enumerate(loops):
+        try:
+            w = loop.grid()
+        except NotSettled as error:
+            answers[i] = error
+            continue
+        if loop._stable_with(w):
+            grids[i] = w
+    stable = list(grids)
     if not stable:
         return answers
     count = max(len(grids[i]) for i in stable)

@@ -20,7 +20,7 @@ from designopt_regulator.loop_declarations import ARRAYS, LinearConditions, Line
 from designopt_regulator.loop_plant import LinearPlant
 from designopt_regulator.margins import Margins
 from designopt_regulator.plants import Plant
-from designopt_regulator.regulator import PARAMETERS, Kind, pid
+from designopt_regulator.regulator import PARAMETERS, UNUSUAL, Kind, pid, unusual, unusual_ends
 from designopt_regulator.sampled_loop import Steps, simulate
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ Q = Quantity
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
 
 _POOR_FIT = 0.9  # share of the output's variance below which a model of data is warned about
+_MOST_STEPS = 1_000_000  # of a sampled run, and
+_MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would fill the memory
+_TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 _SAMPLES = 501  # of the arrays of a continuous loop
 #: Two ways to say the same of a regulator: a time, or a gain in parallel.
 _TWINS = (("ti", "ki"), ("td", "kd"))
@@ -72,22 +75,47 @@ class LinearLoop:
             return
         if self.horizon is None:
             raise InvalidSetting("horizon", "is missing; a sampled loop needs it")
+        if not self._load_at > 0.0:
+            raise InvalidSetting(
+                "horizon", f"{self.horizon:g} s has to be at least two samples of {self.sample_time:g} s"
+            )
+        if not self.horizon / self.sample_time * self.substeps <= _MOST_STEPS:
+            count = self.horizon / self.sample_time * self.substeps
+            raise InvalidSetting(
+                "sample_time",
+                f"{self.sample_time:g} s makes {count:.3g} points of the horizon; at most {_MOST_STEPS:g}",
+            )
+        if self._too_late(self.plant.plant()):
+            raise InvalidSetting("sample_time", f"{self.sample_time:g} s: {_TOO_LATE}")
         if not self._load_at < self.horizon:
             raise InvalidSetting("load_at", f"{self._load_at:g} s has to be before the horizon at {self.horizon:g} s")
         for name, time in (("horizon", self.horizon), ("load_at", self._load_at)):
             samples = time / self.sample_time
             if abs(samples - round(samples)) > 1e-6:
-                raise InvalidSetting(name, f"{time:g} s is no whole number of samples of {self.sample_time:g} s")
+                nearest = max(1, round(samples)) * self.sample_time
+                raise InvalidSetting(
+                    name,
+                    f"{time:g} s is no whole number of samples of {self.sample_time:g} s; the nearest is {nearest:g} s",
+                )
 
     def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
         """What the kind of regulator and the plant have against the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
         mistakes = dict(self._mistakes(parameters, always))
         yield from (InvalidSetting(name, mistake) for name, mistake in mistakes.items())
+        yield from unusual_ends(parameters)
         derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistakes]
         acts = any(max([p.high, *map(float, p.values)]) > 0.0 for p in derivative)
         if acts and "tf" not in parameters and self._needs_filter(self.plant.plant()):
             yield InvalidSetting("tf", _NO_FILTER)
+
+    def check_scenario(self, scenario: LinearConditions) -> Iterator[InvalidSetting]:
+        """Why the model refuses a scenario: a delay of too many samples."""
+        if self._too_late(self.plant_in(cast(Mapping[str, float], scenario))):
+            yield InvalidSetting("delay_factor", _TOO_LATE)
+
+    def _too_late(self, plant: Plant) -> bool:
+        return self.sample_time is not None and not float(plant.delay) <= _MOST_DELAY * self.sample_time
 
     @property
     def _load_at(self) -> float:
@@ -111,6 +139,8 @@ class LinearLoop:
         for design, scenario in zip(designs, scenarios, strict=True):
             plant = _changed(nominal, cast(Mapping[str, float], scenario))
             try:
+                if self._too_late(plant):
+                    raise InvalidDesign(f"delay_factor: {_TOO_LATE}")
                 settings = self.regulator_of(plant, cast(Mapping[str, float], design))
             except InvalidDesign as error:
                 answers.append(error)
@@ -134,6 +164,8 @@ class LinearLoop:
                 raise InvalidDesign(
                     f"{name}: {value:g} has to be {'above' if name not in ('td', 'kd', 'tf', 'b') else 'at least'} 0"
                 )
+            if unusual(value):
+                raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
         kp = design["kp"]
         ti = kp / design["ki"] if "ki" in design else design.get("ti", np.inf)
         td = design["kd"] / kp if "kd" in design else design.get("td", 0.0)
@@ -209,10 +241,12 @@ def _continuous(rows: Sequence[tuple[Plant, dict[str, float]]], arrays: Set[str]
     return [_solved(loop, seen, arrays) for loop, seen in zip(loops, loop_margins(loops), strict=True)]
 
 
-def _solved(loop: Loop, seen: Margins | None, arrays: Set[str]) -> Answer | Exception:
+def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
     if seen is None:
         return Diverged("the loop is unstable", reason="unstable")
     try:
+        if isinstance(seen, NotSettled):
+            raise seen
         setpoint, load = step_responses(loop)
     except NotSettled as error:
         return Diverged(str(error), reason="not_settled")

@@ -12,16 +12,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt_regulator.margins import margins
+from designopt_regulator.grid import coarse, finer, grid
+from designopt_regulator.margins import Margins, margins
 from designopt_regulator.plants import sampled
 
 Array = NDArray[np.float64]
 
-#: Density of the frequency grid, of which 400 points lie between 0.01 rad/s and half the sampling rate at 0.05 s.
-_POINTS_PER_DECADE = 106
-_LOWEST = 0.01  # rad/s
-_LOWEST_SHARE = 1.6e-4  # of half the sampling rate: the grid begins below `_LOWEST` where samples are far apart
-_PHASE_STEP = 0.3  # rad by which the delay may turn the loop between points of the grid
 _ROWS = 256  # at a time, which bounds the memory
 
 
@@ -102,7 +98,7 @@ def spectral_radius(
     kinds = np.stack([loops.whole, loops.late], axis=1)
     for kind in np.unique(kinds, axis=0):
         rows = np.flatnonzero((kinds == kind).all(axis=1))
-        result[rows] = _largest(_closed(loops.rows(rows))[0])
+        result[rows] = _largest(np.linalg.eigvals(_closed(loops.rows(rows))[0]))
     return result
 
 
@@ -247,27 +243,53 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     """The fields of `LoopMeasures` for loops of equal delay and sample time."""
     n, T = len(loops.kp), float(loops.sample_time[0])
     M, noise, command = _closed(loops)
-    radius = _largest(M)
+    modes = np.linalg.eigvals(M)
+    radius = _largest(modes)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
-    ms, mt, noise_gain = (np.full(n, np.inf) for _ in range(3))
-    gm, pm, late, crossover = (np.full(n, -np.inf) for _ in range(4))
+    noise_gain = np.full(n, np.inf)
+    found = Margins(*(np.full(n, value) for value in (np.inf, np.inf, -np.inf, -np.inf, -np.inf, -np.inf)))
     stable = np.flatnonzero(radius < 1.0)
     if len(stable):
         good = loops.rows(stable)
         direct = good.kp * (1.0 + good.derivative)
         variance = _variance(M[stable], noise[stable], command[stable], radius[stable]) + direct**2
         noise_gain[stable] = np.sqrt(variance)
-        w = _grid(T, float(good.delay[0]))
+        w = grid(T, float(good.delay[0]))
         re, im = _grid_loop(good, w)
-        seen = margins(lambda each, w: _open_loop(good, each, w), w, re, im, real_at_end=True)
-        ms[stable], mt[stable], gm[stable] = seen.ms, seen.mt, seen.gm
-        pm[stable], late[stable], crossover[stable] = seen.pm, seen.delay_margin, seen.crossover
+        _read(good, w, re, im, stable, found)
+        slowest, poles = _rates(modes[stable]).min(axis=1) / T, _poles(good, T)
+        for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
+            one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
+            _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
+    ms, mt, gm, pm, late, crossover = (getattr(found, f.name) for f in fields(Margins))
     return radius, degree, ms, mt, gm, pm, late, crossover, noise_gain
 
 
-def _largest(M: Array) -> Array:
-    """Spectral radii (n,)."""
-    values = np.linalg.eigvals(M)
+def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], found: Margins) -> None:
+    """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `found`."""
+    seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, real_at_end=True)
+    for field in fields(Margins):
+        getattr(found, field.name)[rows] = getattr(seen, field.name)
+
+
+def _rates(modes: NDArray[np.complex128]) -> Array:
+    """|ln z| of modes z; of what is gone at once, inf."""
+    modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
+    size = np.abs(modes)
+    return np.asarray(np.where(size > 0.0, np.abs(np.log(np.where(size > 0.0, modes, 1.0))), np.inf))
+
+
+def _poles(loops: _Loops, sample_time: float) -> NDArray[np.complex128]:
+    """Poles (n, s) of the plants in 1/s."""
+    first, plant = _distinct(loops.R.reshape(len(loops.R), -1))
+    z = (1.0 + np.linalg.eigvals(loops.R[first])).astype(np.complex128)
+    gone = np.abs(z) == 0.0
+    poles = np.where(gone, -np.inf, np.log(np.where(gone, 1.0, z)) / sample_time)
+    return np.asarray(poles[plant], dtype=np.complex128)
+
+
+def _largest(values: NDArray[np.complex128]) -> Array:
+    """The largest size (n,) of eigenvalues (n, N)."""
     return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).max(axis=1)))
 
 
@@ -285,22 +307,6 @@ def _variance(M: Array, noise: Array, command: Array, radius: Array) -> Array:
         X[going] += power @ X[going] @ power.transpose(0, 2, 1)
         M[going] = power @ power
     return np.asarray((command * (X @ command[:, :, None])[..., 0]).sum(axis=1))
-
-
-def _grid(sample_time: float, delay: float) -> Array:
-    """Frequencies up to half the sampling rate, dense enough for the turns of the delay."""
-    highest = np.pi / sample_time
-    lowest = min(_LOWEST, _LOWEST_SHARE * highest)
-    count = int(np.ceil(_POINTS_PER_DECADE * np.log10(highest / lowest)))
-    w = np.geomspace(lowest, highest, count)
-    if delay > 0.0:
-        step = _PHASE_STEP / (delay * sample_time)
-        sparse = int(np.searchsorted(np.diff(w), step))
-        if sparse < count - 1:
-            rest = int(np.ceil((highest - w[sparse]) / step))
-            w = np.concatenate([w[:sparse], np.linspace(w[sparse], highest, rest + 1)])
-    w[-1] = highest
-    return np.asarray(w)
 
 
 def _times(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from designopt.plugin import InputFile, InvalidSetting, Quantity
 from designopt_regulator import plants
 from designopt_regulator.fit import BadData, Fit, StepData, fit_file, read_step
 from designopt_regulator.plants import Plant
+from designopt_regulator.regulator import UNUSUAL, unusual
 
 Q = Quantity
 
@@ -70,6 +71,8 @@ class LinearPlant:
         for name, value in numbers.items():
             if not np.isfinite(value).all():
                 raise _wrong(name, f"{value} is not finite")
+            if any(unusual(v) for v in np.ravel(value)):
+                raise _wrong(name, f"{value} {UNUSUAL}")
         if numbers.get("gain", 1.0) <= 0.0:
             raise _wrong("gain", f"{numbers['gain']:g} is not above 0; {_TURN}")
         if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:

@@ -106,6 +106,9 @@ def _gain_margin(response: Response, w: Array, re: Array, im: Array, real_at_end
     real = response(each, _roots(response, w, each, at, lambda _, part: part))[0] if len(each) else np.empty(0)
     if real_at_end:
         each, real = np.concatenate([each, np.arange(len(re))]), np.concatenate([real, re[:, -1]])
+    # What is real at the lowest frequency is so at rest: a crossing at 0.
+    still = np.flatnonzero(np.abs(im[:, 0]) < 0.01 * np.abs(re[:, 0]))
+    each, real = np.concatenate([each, still]), np.concatenate([real, re[still, 0]])
     counts = (real > -1.0) & (real < 0.0)
     np.minimum.at(margin, each[counts], -1.0 / real[counts])
     return margin

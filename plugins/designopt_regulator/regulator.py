@@ -8,12 +8,17 @@ is a regulator of its own.
 from __future__ import annotations
 
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from designopt.plugin import InvalidSetting
+
+if TYPE_CHECKING:
+    from designopt.study.study import Parameter
 
 Vector = NDArray[np.float64]
 
@@ -77,6 +82,23 @@ def of_kind(kind: Kind, given: Mapping[str, ArrayLike], sample_time: float) -> P
 def absent_parameters(kind: Kind, names: Collection[str]) -> list[str]:
     """Those of `names` that a regulator of this kind does not have."""
     return [name for name in names if name not in PARAMETERS[kind]]
+
+
+_RANGE = (1e-30, 1e30)
+UNUSUAL = "is beyond what can be computed: 1e-30 to 1e30"
+
+
+def unusual(value: float) -> bool:
+    """Whether a number that is finite and not 0 is so large or small that squares of products would overflow."""
+    return bool(np.isfinite(value)) and value != 0.0 and not _RANGE[0] <= abs(value) <= _RANGE[1]
+
+
+def unusual_ends(parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
+    """Of the parameters of a study, those whose values reach where no loop is computed."""
+    for p in parameters.values():
+        for given in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
+            if unusual(value := p.factor * given + p.offset):
+                yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
 
 
 KINDS: tuple[Kind, ...] = typing.get_args(Kind)

@@ -40,6 +40,7 @@ CASES = [
     (MODEL, "  sample_time: 0 s\n" + MODEL, "model.sample_time", "must be above 0 s, is 0"),
     ("horizon: 30 s", "horizon: 0 s", "model.horizon", "must be above 0 s, is 0"),
     ("{low: 1 s, high: 100 s, unit: s, scale: log}", "{low: 0 s, high: 9 s}", "space.ti.low", "must be above 0 s"),
+    ("kp: {low: 0.1, high: 10,", "kp: {low: 0.1, high: 1e40,", "space.kp", "1e+40 is beyond what can be computed"),
     ("tt: 3 s", "tt: 0 s", "space.tt.value", "must be above 0 s, is 0"),
     ("tf: {low: 0.05 s", "tf: {low: 0 s", "space.tf.low", "must be above 0 s"),
     ("td: {low: 0 s", "td: {low: -0.1 s", "space.td.low", "must be at least 0 s"),

@@ -1,0 +1,204 @@
+"""Loops and settings at the edges: slow and resonant loops, hidden modes, numbers beyond all use, mixed company."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from designopt_regulator.carrier import TrackedCarrier
+from designopt_regulator.continuous import Loop
+from designopt_regulator.linear_loop import LinearLoop
+from designopt_regulator.loop import FeedbackPID, frequency_response, measures
+from designopt_regulator.loop_plant import LinearPlant
+from designopt_regulator.plants import Plant, ipdt, transfer_function
+from designopt_regulator.simulation import Schedule
+
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+
+PID = {"kp": 1.5, "ti": 8.0, "td": 0.6, "tf": 0.1, "b": 1.0, "tt": 3.0}
+
+
+def sampled(plant, sample_time, **pid):
+    return measures(
+        plant.A[None], plant.B[None], plant.C[None], plant.delay / sample_time, FeedbackPID(**pid), sample_time
+    )
+
+
+def resonance(damping, frequency=3.0):
+    return [1.0, 2.0 * damping * frequency, frequency**2]
+
+
+# ------------------------------------------------------------------------------------------- where the grid is coarse
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1e-4, 1e-6])
+def test_a_slow_loop_that_is_sampled_fast_has_its_crossover_and_margins(rate):
+    """P around an integrator: it crosses at kp k, with the margin 90 deg less the delay and half a sample."""
+    found = sampled(ipdt(rate, 1.0), 0.1, kp=1.0)
+    np.testing.assert_allclose(found.crossover, rate, rtol=1e-6)
+    np.testing.assert_allclose(found.pm, np.pi / 2 - 1.05 * rate, rtol=1e-6)
+    np.testing.assert_allclose(found.delay_margin, np.pi / 2 / rate - 1.05, rtol=1e-5)
+    np.testing.assert_allclose(found.mt, 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("damping", [1e-2, 1e-3, 1e-4, 1e-5])
+def test_the_peak_of_a_resonance_between_points_of_the_grid_is_found(damping):
+    plant = transfer_function([1.0], resonance(damping))
+    pid = {"kp": 5.0 * damping, "ti": 100.0}
+    found = sampled(plant, 0.05, **pid)
+    w = 3.0 * (1.0 + damping * np.linspace(-60.0, 60.0, 40_001))
+    L = frequency_response(plant.A[None], plant.B[None], plant.C[None], 0.0, FeedbackPID(**pid), 0.05, w)[0]
+    np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + L)).max(), rtol=1e-5)
+    crossing = np.flatnonzero((np.diff(np.sign(L.imag)) != 0.0) & (L.real[1:] < 0.0))
+    np.testing.assert_allclose(found.gm, np.min(-1.0 / L.real[crossing]), rtol=2e-2)
+
+
+def test_two_resonances_side_by_side_are_seen_in_a_continuous_loop():
+    """Between two points of a grid of 2 % the argument would turn by a whole turn, unseen."""
+    for kp in (1e-3, 1e-2, 1e-1):
+        for bottom in ([resonance(1e-3), resonance(1e-3, 3.03)], [resonance(1e-4), resonance(1e-4, 3.03)]):
+            exact = transfer_function([1.0], np.polymul(*bottom))
+            M, N, K, _ = Loop(exact, kp, 100.0).equations()
+            stable = bool((np.linalg.eigvals(M + np.outer(N, K)).real < 0.0).all())
+            assert Loop(exact, kp, 100.0).stable == stable
+            late = Plant(exact.A, exact.B, exact.C, np.asarray(1e-7))  # too short to change the answer
+            assert Loop(late, kp, 100.0).stable == stable
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.05])
+def test_a_loop_that_is_negative_at_rest_has_its_gain_margin_there(sample_time):
+    plant = transfer_function([-0.5], [1.0, 1.0])
+    found = Loop(plant, 1.0).margins() if sample_time is None else sampled(plant, sample_time, kp=1.0)
+    assert found is not None
+    np.testing.assert_allclose(found.gm, 2.0, rtol=1e-5)
+    np.testing.assert_allclose(found.ms, 2.0, rtol=1e-5)
+
+
+# --------------------------------------------------------------------------------------------- never a false margin
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator"),
+    [
+        ([1.0, 0.0], [1.0, 2.0, 1.0]),  # the I is cancelled
+        ([1.0, -1.0], [1.0, 0.0, -1.0]),  # a hidden unstable mode
+        ([1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]),  # a hidden oscillation
+        ([-1.0], [1.0, 1.0]),  # a pole that comes to lie at 0, without I
+        ([1.0], [1.0, 0.0, 0.0]),
+        ([1.0], [1.0, 0.0, 1.0]),
+    ],
+)
+def test_a_loop_that_is_not_stable_has_no_margins_and_no_traceback(numerator, denominator):
+    for design in ({"kp": 1.0}, {"kp": 1.0, "ti": 2.0}):
+        plant = transfer_function(numerator, denominator)
+        loop = Loop(plant, design["kp"], design.get("ti", np.inf))
+        M, N, K, _ = loop.equations()
+        if np.linalg.eigvals(M + np.outer(N, K)).real.max() < -1e-9:
+            continue
+        model = LinearLoop(plant=LinearPlant(type="transfer_function", numerator=numerator, denominator=denominator))
+        with pytest.raises(Diverged, match="unstable"):
+            model.evaluate(design, {}, frozenset())
+
+
+@pytest.mark.parametrize("delay", [0.0, 4.0])
+def test_a_plant_that_oscillates_for_ever_has_margins_where_its_loop_is_stable(delay):
+    plant = transfer_function([1.0], [1.0, 0.0, 1.0], delay)
+    loop = Loop(plant, 0.1) if delay else Loop(plant, 0.1, td=1.0)
+    w = np.linspace(0.5, 2.0, 600_002)
+    found = loop.margins()
+    assert found is not None
+    np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + loop.response(w))).max(), rtol=1e-6)
+
+
+def test_a_loop_too_fast_beside_its_delay_is_told_and_leaves_the_others_alone():
+    model = LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0, delay=1.0))
+    usual = {"kp": 0.5, "ti": 1.0, "td": 0.1, "tf": 0.1}
+    alone, (wild, beside) = (
+        model.evaluate(usual, {}, frozenset()),
+        model.batch([{**usual, "tf": 1e-9}, usual], [{}, {}], frozenset()),
+    )
+    assert isinstance(wild, Diverged)
+    assert "too fast beside its delay" in str(wild)
+    assert beside == alone
+
+
+# ------------------------------------------------------------------------------------------------- numbers of no use
+
+
+@pytest.mark.parametrize("name", ["kp", "ti", "td", "tf"])
+@pytest.mark.parametrize("value", [1e300, 1e-300, np.inf, np.nan, -1.0])
+def test_numbers_beyond_all_use_are_refused_by_name(name, value):
+    scenario = {"terrain": "paved", "speed": 5.0}
+    for model, conditions in (
+        (TrackedCarrier(), scenario),
+        (LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0)), {}),
+        (LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0), sample_time=0.1, horizon=5.0), {}),
+    ):
+        design = {key: PID[key] for key in ("kp", "ti", "td", "tf", "b")}
+        with pytest.raises(InvalidDesign, match=f"{name}: "):
+            model.evaluate({**design, name: value}, conditions, frozenset())
+
+
+@pytest.mark.parametrize("number", ["gain", "time_constant"])
+def test_numbers_of_a_plant_beyond_all_use_are_refused(number):
+    with pytest.raises(InvalidSetting, match=f"plant.{number}.*beyond what can be computed"):
+        LinearLoop(plant=LinearPlant(**{"type": "fopdt", "time_constant": 1.0, number: 1e300})).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"step": np.pi}, "step: 180 deg has to be less than 180 deg"),
+        ({"step": -4.0}, "step: .*less than 180 deg"),
+        ({"sample_time": 1e-5}, "sample_time: .*integration steps of the horizon"),
+    ],
+)
+def test_settings_of_the_carrier_without_an_answer_are_refused(settings, message):
+    with pytest.raises(InvalidSetting, match=message):
+        TrackedCarrier(**settings).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"horizon": 0.05}, "horizon: .*at least two samples"),
+        ({"horizon": 1.02}, "horizon: .*no whole number of samples of 0.05 s; the nearest is 1 s"),
+        ({"horizon": 5e4}, "sample_time: .*points of the horizon"),
+    ],
+)
+def test_settings_of_a_sampled_loop_without_an_answer_are_refused(settings, message):
+    plant = LinearPlant(type="fopdt", time_constant=1.0)
+    with pytest.raises(InvalidSetting, match=message):
+        LinearLoop(plant=plant, sample_time=0.05, **settings).check()
+
+
+def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
+    carrier = TrackedCarrier()
+    for given in ({"delay": 1000.0}, {"delay_samples": 20_000}):
+        (mistake,) = carrier.check_scenario({"terrain": "paved", "speed": 5.0, **given})
+        assert "more than 1000 samples" in str(mistake)
+    plant = LinearPlant(type="fopdt", time_constant=1.0, delay=100.0)
+    loop = LinearLoop(plant=plant, sample_time=0.05, horizon=400.0)
+    with pytest.raises(InvalidSetting, match=r"sample_time: .*more than 1000 samples"):
+        loop.check()
+    loop = LinearLoop(plant=replace(plant, delay=40.0), sample_time=0.05, horizon=400.0)
+    loop.check()
+    assert not list(loop.check_scenario({"delay_factor": 1.0}))
+    (mistake,) = loop.check_scenario({"delay_factor": 1.5})
+    assert "delay_factor: the plant's delay is more than 1000 samples" in str(mistake)
+    with pytest.raises(InvalidDesign, match="delay_factor: "):
+        loop.evaluate({"kp": 0.5}, {"delay_factor": 1.5}, frozenset())
+
+
+# ------------------------------------------------------------------------------------------------------ any company
+
+
+@pytest.mark.parametrize("schedule", [None, Schedule(reference_speed=3.0)])
+def test_designs_with_and_without_a_rate_loop_have_the_same_bits_in_any_company(schedule):
+    model = TrackedCarrier(gain_schedule=schedule)
+    designs = [PID, {**PID, "rate_gain": 0.3, "greatest_rate": 2.0}, {**PID, "kp": 0.8}]
+    scenarios = [{"terrain": "paved", "speed": 5.0}, {"terrain": "turf", "speed": 2.0, "delay_samples": 2}]
+    rows = [(design, scenario) for design in designs for scenario in scenarios]
+    together = model.batch([d for d, _ in rows], [s for _, s in rows], frozenset())
+    assert together == [model.evaluate(design, scenario, frozenset()) for design, scenario in rows]
