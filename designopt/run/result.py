@@ -131,8 +131,8 @@ class Result:
     def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
         """The kept arrays, by their names, of design `i` in a scenario (its number or name); empty when there are none.
 
-        Raises `KeyError` for the name of no scenario, and `StoreError` when arrays should be there and are not, or are
-        damaged.
+        Raises `KeyError` for no scenario, `IndexError` for no design, and `StoreError` when arrays should be there and
+        are not, or are damaged.
         """
         reference = self._evaluation(i, scenario, "arrays")
         return read_arrays(self.path, reference) if reference else {}
@@ -148,6 +148,11 @@ class Result:
             if scenario not in names:
                 raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
             scenario = names.index(scenario)
+        count = len(self.recorded_problem.scenarios)
+        if not 0 <= scenario < count:
+            raise KeyError(f"no scenario number {scenario}: there are {count}, from 0")
+        if not 0 <= i < len(self.outcomes):
+            raise IndexError(f"no design number {i}: there are {len(self.outcomes)}, from 0")
         if i not in self._keys:
             self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
         with self._journal() as journal:

@@ -244,6 +244,10 @@ def test_the_scenario_of_arrays_is_a_number_or_a_name(tmp_path):
     assert result.arrays(0, name)["signal"].tolist() == result.arrays(0)["signal"].tolist()
     with pytest.raises(KeyError, match=f"no scenario 'signal' \\(known: {name}\\)"):
         result.arrays(0, "signal")
+    with pytest.raises(KeyError, match="no scenario number 7"):
+        result.arrays(0, 7)
+    with pytest.raises(IndexError, match="no design number -1"):
+        result.arrays(-1)
 
 
 def test_arrays_that_were_lost_are_named_and_resume_makes_them_anew(tmp_path):
