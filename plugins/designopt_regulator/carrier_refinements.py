@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InvalidDesign, Quantity
 from designopt_regulator.declarations import CarrierDesign, CarrierOutputs, Conditions
+from designopt_regulator.regulator import UNUSUAL, unusual
 from designopt_regulator.simulation import Loop, Runs
 from designopt_regulator.vehicle import GRAVITY, STICTION_RATE, Plant, trim, trim_difference, yaw_damping
 from designopt_regulator.vehicle_slip import longest_step, trim_slip
 
 Q = Quantity
 Vector = NDArray[np.float64]
+
+_STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
 
 
 class RefinedDesign(CarrierDesign, total=False):
@@ -102,9 +105,14 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
 
 
 def check_steps(p: Plant, speeds: Vector, sample_time: float, substeps: int) -> None:
-    """Refuse refinements of one vehicle that the integration steps are too long for, or that tracks cannot hold."""
+    """Refuse conditions of one vehicle that the integration steps are too long for, or that tracks cannot hold.
+
+    Motions that steps of the classical Runge-Kutta method are too long for grow, or oscillate between the clips.
+    """
     step = sample_time / substeps
     for name, there, longest in (
+        ("lag", np.True_, _STABLE * float(p.lag.min())),
+        ("speed", np.True_, _longest_turning_step(p, speeds)),
         ("yaw_stiction", p.stiction > 0.0, _longest_stiction_step(p, speeds)),
         ("shear_modulus", p.shear_modulus > 0.0, _longest_slip_step(p, speeds)),
     ):
@@ -132,7 +140,12 @@ def _longest_slip_step(p: Plant, speeds: Vector) -> float:
 def _longest_stiction_step(p: Plant, speeds: Vector) -> float:
     """The longest step (s) with which stiction is integrated without growing oscillations."""
     slope = p.stiction / STICTION_RATE + yaw_damping(p, speeds.min(keepdims=True))
-    return float((2.5 * p.yaw_inertia / slope).min())
+    return float((_STABLE * p.yaw_inertia / slope).min())
+
+
+def _longest_turning_step(p: Plant, speeds: Vector) -> float:
+    """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated so."""
+    return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
 
 
 def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
@@ -176,6 +189,8 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
     for name, value in given.items():
         if not 0.0 < value < np.inf:
             raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+        if unusual(value):
+            raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
     return given or dict.fromkeys(names, 0.0)
 
 

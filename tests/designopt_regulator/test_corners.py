@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from designopt_regulator.loop import FeedbackPID, frequency_response, measures
 from designopt_regulator.loop_plant import LinearPlant
 from designopt_regulator.plants import Plant, ipdt, transfer_function
 from designopt_regulator.simulation import Schedule
+from designopt_regulator.vehicle import Vehicle
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
 
@@ -189,6 +191,40 @@ def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
     assert "delay_factor: the plant's delay is more than 1000 samples" in str(mistake)
     with pytest.raises(InvalidDesign, match="delay_factor: "):
         loop.evaluate({"kp": 0.5}, {"delay_factor": 1.5}, frozenset())
+
+
+@pytest.mark.parametrize("name", ["rate_gain", "greatest_rate"])
+def test_an_inner_loop_beyond_all_use_is_refused(name):
+    with pytest.raises(InvalidDesign, match=f"{name}: 1e.300 is beyond what can be computed"):
+        TrackedCarrier().evaluate(
+            {**PID, "rate_gain": 0.3, "greatest_rate": 2.0, name: 1e300},
+            {"terrain": "paved", "speed": 5.0},
+            frozenset(),
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "conditions", "name", "substeps"),
+    [
+        ({}, {"lag": 0.002}, "lag", 10),
+        ({"sample_time": 0.1, "substeps": 4}, {"terrain": "turf", "speed": 0.1}, "speed", 5),
+        ({"vehicle": Vehicle(yaw_inertia=10.0)}, {}, "speed", 200),
+    ],
+)
+def test_motions_too_quick_for_the_integration_steps_are_refused_with_enough_substeps(
+    settings, conditions, name, substeps
+):
+    """The method would diverge, or oscillate between the clips with figures that look like figures."""
+    scenario = {"terrain": "paved", "speed": 5.0, **conditions}
+    (mistake,) = TrackedCarrier(**settings).check_scenario(scenario)
+    found = re.fullmatch(
+        rf"{name}: integration steps of \S+ s are too long for it; take 'substeps: (\d+)'", str(mistake)
+    )
+    assert found is not None
+    assert int(found[1]) >= substeps
+    enough, finer = (TrackedCarrier(**{**settings, "substeps": n * int(found[1])}) for n in (1, 4))
+    iae = [model.evaluate(PID, scenario, frozenset())[0]["iae"] for model in (enough, finer)]
+    assert iae[0] == pytest.approx(iae[1], rel=2e-3)
 
 
 # ------------------------------------------------------------------------------------------------------ any company
