@@ -20,6 +20,7 @@ from designopt.plugin import InputFile
 from designopt.study.units import UnitError, convert
 from designopt_regulator import plants
 from designopt_regulator.plants import Plant
+from designopt_regulator.regulator import UNUSUAL, unusual
 
 Vector = NDArray[np.float64]
 Model = Literal["fopdt", "ipdt", "sopdt"]
@@ -98,6 +99,8 @@ def read_step(file: InputFile) -> StepData:
             value = _finite(row[i])
             if value is None:
                 raise BadData(f"{where}: column '{name}': '{row[i].strip()}' is no finite number")
+            if unusual(value):
+                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' {UNUSUAL}; take another unit")
             if name == "time" and values["time"] and value <= values["time"][-1]:
                 raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)
@@ -161,6 +164,8 @@ def fit_step(data: StepData, model: Model) -> Fit:
     names = PARAMETERS[model]
     if len(data.time) <= len(names) + 1:
         raise BadData(f"{len(data.time)} samples are too few for the {len(names) + 1} numbers of {model}")
+    # Less the first, so that digits are not lost where the output lies far from 0.
+    level_at_rest, output = float(data.output[0]), data.output - data.output[0]
     jumps = np.flatnonzero(np.diff(data.input)) + 1
     since = data.time[:, None] - data.time[jumps]  # (samples, jumps)
     sizes = np.diff(data.input)[jumps - 1]
@@ -177,8 +182,8 @@ def fit_step(data: StepData, model: Model) -> Fit:
 
     def linear(slow: Vector) -> tuple[Vector, float]:
         basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
-        found, *_ = np.linalg.lstsq(basis, data.output[some])
-        return np.asarray(found, dtype=np.float64), float(((basis @ found - data.output[some]) ** 2).sum())
+        found, *_ = np.linalg.lstsq(basis, output[some])
+        return np.asarray(found, dtype=np.float64), float(((basis @ found - output[some]) ** 2).sum())
 
     # Gain and offset follow from the times: the best of a grid of times is where the search begins.
     lags = np.geomspace(0.005, 3.0, 14) * span
@@ -192,12 +197,12 @@ def fit_step(data: StepData, model: Model) -> Fit:
     first = min(starts, key=lambda slow: linear(slow)[1])
     (gain, offset), _ = linear(first)
 
-    level = float(np.std(data.output))
+    level = float(np.std(output))
     lower = np.array([-np.inf, *[1e-6 * span] * (len(names) - 2), 0.0, -np.inf])
     upper = np.array([np.inf, *[1e3 * span] * (len(names) - 2), span, np.inf])
     start = np.clip(np.array([gain, *first, offset]), lower, np.where(np.isfinite(upper), upper * (1.0 - 1e-12), upper))
     found = least_squares(
-        lambda p: (p[0] * shape(p[1:-1]) + p[-1] - data.output) / level,
+        lambda p: (p[0] * shape(p[1:-1]) + p[-1] - output) / level,
         start,
         bounds=(lower, upper),
         x_scale=np.maximum(np.abs(start), [1e-9, *[1e-3 * span] * (len(names) - 1), 1e-3 * level]),
@@ -209,8 +214,13 @@ def fit_step(data: StepData, model: Model) -> Fit:
     free = len(data.time) - len(found.x)
     misfit = found.fun * level
     with np.errstate(invalid="ignore"):
-        covariance = np.linalg.pinv(found.jac.T @ found.jac) * float((found.fun**2).sum()) / free
-        half = float(student.ppf(0.975, free)) * np.sqrt(np.diag(covariance))
+        # In columns of size 1, as numbers of different units are of different size; what has no effect is not known.
+        size = np.linalg.norm(found.jac, axis=0)
+        columns = found.jac / np.where(size > 0.0, size, 1.0)
+        variance = np.diag(np.linalg.pinv(columns.T @ columns)) * float((found.fun**2).sum()) / free
+        known = (size > 0.0) & (variance >= 0.0)
+        width = float(student.ppf(0.975, free)) * np.sqrt(np.where(known, variance, 0.0))
+        half = np.where(known, width / np.where(size > 0.0, size, 1.0), np.inf)
     values, wide = [float(v) for v in found.x[:-1]], [float(v) for v in half[:-1]]
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
@@ -219,7 +229,7 @@ def fit_step(data: StepData, model: Model) -> Fit:
         model,
         dict(zip(names, values, strict=True)),
         dict(zip(names, wide, strict=True)),
-        float(found.x[-1]),
+        float(found.x[-1]) + level_at_rest,
         float(np.sqrt((misfit**2).mean())),
         1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
         np.asarray(data.output + misfit),

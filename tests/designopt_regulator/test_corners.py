@@ -16,7 +16,7 @@ from designopt_regulator.plants import Plant, ipdt, transfer_function
 from designopt_regulator.simulation import Schedule
 from designopt_regulator.vehicle import Vehicle
 
-from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 
 PID = {"kp": 1.5, "ti": 8.0, "td": 0.6, "tf": 0.1, "b": 1.0, "tt": 3.0}
 
@@ -146,6 +146,29 @@ def test_numbers_beyond_all_use_are_refused_by_name(name, value):
 def test_numbers_of_a_plant_beyond_all_use_are_refused(number):
     with pytest.raises(InvalidSetting, match=f"plant.{number}.*beyond what can be computed"):
         LinearLoop(plant=LinearPlant(**{"type": "fopdt", "time_constant": 1.0, number: 1e300})).check()
+
+
+def steps(time=1.0, size=1.0, offset=0.0):
+    """A first-order step response, time constant 4 s and delay 1 s, in other units."""
+    t = 0.5 * np.arange(60)
+    y = np.where(t > 6.0, -np.expm1(-(t - 6.0) / 4.0), 0.0)
+    rows = zip((time * t).tolist(), (size * (t >= 5.0)).tolist(), (size * y + offset).tolist(), strict=True)
+    return InputFile("step.csv", "\n".join(["time,input,output", *(",".join(map(repr, row)) for row in rows)]).encode())
+
+
+@pytest.mark.parametrize("given", [{"size": 1e300}, {"size": 1e-300}, {"time": 1e300}, {"time": 1e-200}])
+def test_data_beyond_all_use_are_refused_with_line_and_column(given):
+    plant = LinearPlant(type="data", file=steps(**given))
+    column = "time" if "time" in given else "(in|out)put"
+    with pytest.raises(InvalidSetting, match=rf"plant.file: step.csv:\d+: column '{column}': .*take another unit"):
+        LinearLoop(plant=plant).check()
+
+
+def test_a_plant_whose_output_lies_far_from_0_is_fitted_as_well():
+    fit = LinearPlant(type="data", file=steps(offset=1e8)).fit()
+    assert [fit.parameters[name] for name in ("gain", "time_constant", "delay")] == pytest.approx([1, 4, 1], abs=1e-6)
+    assert 0.0 < fit.confidence["time_constant"] < 1e-6
+    assert fit.offset == pytest.approx(1e8, abs=1e-6)
 
 
 @pytest.mark.parametrize(
