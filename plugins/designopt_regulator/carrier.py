@@ -24,14 +24,14 @@ from designopt_regulator.carrier_refinements import (
     noise_command,
     noises,
     rate_loop,
-    refined,
 )
+from designopt_regulator.carrier_scene import check_speeds, numbers_in, on_tracks
 from designopt_regulator.declarations import ARRAYS, Disturbance, FixedRegulator
 from designopt_regulator.loop import LoopMeasures, measures
 from designopt_regulator.regulator import PARAMETERS, PID, UNUSUAL, Kind, absent_parameters, pid, unusual, unusual_ends
 from designopt_regulator.simulation import Loop, Manoeuvre, RateLoop, Runs, Schedule, simulate, whole_number
 from designopt_regulator.soil import SoftGround
-from designopt_regulator.vehicle import GRAVITY, TERRAINS, Plant, Vehicle, course_loop, missing_force, plant, speed_loop
+from designopt_regulator.vehicle import GRAVITY, Plant, Vehicle, course_loop, plant, speed_loop
 
 Q = Quantity
 Vector = NDArray[np.float64]
@@ -50,7 +50,6 @@ _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _MOST_STEPS = 1_000_000  # of a run, and
 _MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
-_COEFFICIENTS = ("rolling", "turning", "adhesion")
 _QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
             "effort", "sat_fraction")  # fmt: skip
 _MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "pm", "delay_margin", "noise_gain")
@@ -145,7 +144,7 @@ class TrackedCarrier:
             raise InvalidSetting("vehicle", str(error)) from None
         if self.soft_ground is not None:
             name, clearance = self.soft_ground.soil, self.soft_ground.clearance
-            depth = soil.sinkage(soil.SOILS[name], *self._on_tracks(self.vehicle.mass))
+            depth = soil.sinkage(soil.SOILS[name], *on_tracks(self.vehicle, self.vehicle.mass))
             if depth > clearance:
                 what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
@@ -211,7 +210,7 @@ class TrackedCarrier:
             target = speed + (step if "speed" in self.tuned else 0.0)
             samples = round(self.horizon / self.sample_time)
             scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps, noise(scenario, samples))
-            _check_speeds(scene, scenario["terrain"])
+            check_speeds(plant(**numbers), (speed, 0.0), (target, scene.grade), scenario["terrain"])
             check_steps(plant(**numbers), np.array([speed, target]), self.sample_time, self.substeps)
         except InvalidDesign as error:
             return error
@@ -232,49 +231,12 @@ class TrackedCarrier:
 
     def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
         """The numbers of `vehicle.plant`, and the delay in steps, of this scenario."""
-        v = self.vehicle
-        mass = scenario.get("mass_factor", 1.0)
-        numbers = {
-            "mass": v.mass * mass,
-            "rotating_mass_factor": scenario.get("rotating_mass_factor", v.rotating_mass_factor),
-            "yaw_inertia": v.yaw_inertia * mass * scenario.get("yaw_inertia_factor", 1.0),
-            "track_distance": v.track_distance,
-            "contact_length": v.contact_length,
-            "greatest_force": v.greatest_force * scenario.get("force_factor", 1.0),
-            "power": v.power * scenario.get("power_factor", 1.0),
-            "lag": scenario.get("lag", v.lag),
-            "air_drag": v.air_drag,
-        }
-        terrain = TERRAINS[scenario["terrain"]]
-        for name in _COEFFICIENTS:
-            numbers[name] = getattr(terrain, name)
-            if name in scenario and f"{name}_at" in scenario:
-                raise InvalidDesign(f"{name}: give it or {name}_at, not both")
-            if f"{name}_at" in scenario:
-                low, high = getattr(terrain, f"{name}_range")
-                numbers[name] = low + scenario[f"{name}_at"] * (high - low)
-            numbers[name] = scenario.get(name, numbers[name])
-        if self.soft_ground is not None:
-            if given := [name for name in ("adhesion", "adhesion_at") if name in scenario]:
-                raise InvalidDesign(f"{given[0]}: the adhesion is the soil's with 'soft_ground'")
-            ground, tracks = soil.SOILS[self.soft_ground.soil], self._on_tracks(numbers["mass"])
-            numbers["rolling"] += soil.compaction(ground, *tracks)
-            numbers["adhesion"] = soil.traction(ground, *tracks, slip=self.soft_ground.slip)
-            if self.soft_ground.slip is not None and "shear_modulus" in scenario:
-                raise InvalidDesign("shear_modulus: tracks that slip have no fixed slip: leave soft_ground.slip out")
-        for name, value in numbers.items():
-            if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
-                raise InvalidDesign(f"{name}: {value:g} has to be above 0")
-        numbers |= refined(numbers, scenario)
+        numbers = numbers_in(scenario, self.vehicle, self.soft_ground)
         if "delay" in scenario and "delay_samples" in scenario:
             raise InvalidDesign("delay: give it or delay_samples, not both")
         if "delay_samples" in scenario:
             return numbers, self._delay_steps(scenario["delay_samples"] * self.sample_time)
-        return numbers, self._delay_steps(scenario.get("delay", v.delay))
-
-    def _on_tracks(self, mass: float) -> tuple[float, float, float]:
-        """Weight (N) on the tracks, their width and their length (m)."""
-        return mass * GRAVITY, self.vehicle.track_width, self.vehicle.contact_length
+        return numbers, self._delay_steps(scenario.get("delay", self.vehicle.delay))
 
     def _delay_steps(self, delay: float) -> int:
         h = self.sample_time / self.substeps
@@ -421,17 +383,3 @@ def _mistake(error: InvalidDesign) -> InvalidSetting:
     """A refusal that begins with the name of a value."""
     name, _, message = str(error).partition(": ")
     return InvalidSetting(name, message)
-
-
-def _check_speeds(scene: _Scene, terrain: str) -> None:
-    """Refuse a scenario in which the vehicle cannot hold its speed."""
-    p = plant(**scene.plant)
-    for speed, grade in ((scene.speed, 0.0), (scene.target_speed, scene.grade)):
-        if not speed > 0.0:
-            raise InvalidDesign(f"speed: {speed:g} m/s has to be above 0, before and after the step")
-        missing = float(missing_force(p, np.array([speed]), np.array([grade]))[0])
-        if missing > 0.0:
-            raise InvalidDesign(
-                f"speed: {speed:g} m/s cannot be held on {terrain} with grade {grade:g}: "
-                f"{missing / 1e3:.3g} kN of traction are missing"
-            )
