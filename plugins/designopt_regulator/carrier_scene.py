@@ -45,8 +45,11 @@ def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround 
         ground, tracks = soil.SOILS[soft_ground.soil], on_tracks(v, numbers["mass"])
         numbers["rolling"] += soil.compaction(ground, *tracks)
         numbers["adhesion"] = soil.traction(ground, *tracks, slip=soft_ground.slip)
-        if soft_ground.slip is not None and "shear_modulus" in scenario:
-            raise InvalidDesign("shear_modulus: tracks that slip have no fixed slip: leave soft_ground.slip out")
+        if "shear_modulus" in scenario:
+            raise InvalidDesign(
+                "shear_modulus: soft_ground takes the traction at a fixed slip; leave one of the two out "
+                "(a scenario has rolling and adhesion of its own)"
+            )
     for name, value in numbers.items():
         if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
             raise InvalidDesign(f"{name}: {value:g} has to be above 0")

@@ -393,8 +393,10 @@ def test_the_substeps_that_a_refusal_names_are_enough():
 
 
 def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
-    soil = SoftGround(soil="dry_sand", slip=0.2)
-    with pytest.raises(InvalidDesign, match="shear_modulus: tracks that slip have no fixed slip"):
+    soil = SoftGround(soil="dry_sand")
+    with pytest.raises(
+        InvalidDesign, match=r"soft_ground takes the traction at a fixed slip; leave one of the two out"
+    ):
         figures(A, {**TURF, "shear_modulus": 0.025}, soft_ground=soil, substeps=80)
 
 
