@@ -261,6 +261,9 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
             one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
             _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
+        # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
+        rests = stable[(good.integral > 0.0) | (np.abs(poles) < 1e-12).any(axis=1)]
+        found.mt[rests] = np.maximum(found.mt[rests], 1.0)
     ms, mt, gm, pm, late, crossover = (getattr(found, f.name) for f in fields(Margins))
     return radius, degree, ms, mt, gm, pm, late, crossover, noise_gain
 

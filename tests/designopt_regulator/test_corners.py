@@ -44,6 +44,13 @@ def test_a_slow_loop_that_is_sampled_fast_has_its_crossover_and_margins(rate):
     np.testing.assert_allclose(found.mt, 1.0, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("gain", "kp", "ti"), [(1.0, 0.1, np.inf), (0.1, 0.6, np.inf), (1.0, 0.05, 100.0)])
+def test_a_loop_that_integrates_follows_at_rest_whatever_the_grid_begins_with(gain, kp, ti):
+    found = sampled(ipdt(gain, 0.0), 0.05, kp=kp, ti=ti)
+    assert found.stable[0]
+    assert found.mt[0] >= 1.0
+
+
 @pytest.mark.parametrize("damping", [1e-2, 1e-3, 1e-4, 1e-5])
 def test_the_peak_of_a_resonance_between_points_of_the_grid_is_found(damping):
     plant = transfer_function([1.0], resonance(damping))
