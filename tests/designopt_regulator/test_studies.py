@@ -106,9 +106,13 @@ def test_the_course_study_is_the_specified_one():
 @pytest.mark.slow
 def test_the_course_study_comes_near_to_the_best_known_front(tmp_path):
     """Specification 9.7: best known is 2.876695 at (15 s, 0.8); more than 1 % above would be news."""
-    result = load("course_pid_2obj").run(tmp_path / "store")
-    assert len(result.outcomes.X) == 10_000
-    assert 0.97 <= share(result, 2.876695) <= 1.01
+    shares = []
+    for seed in (1, 2, 3, 4):
+        changes = (f"seed={seed}", "execution.arrays=[]", "report.validate.scenarios.count=1")
+        result = load("course_pid_2obj", *changes).run(tmp_path / f"seed_{seed}")
+        assert len(result.outcomes.X) == 10_000
+        shares.append(share(result, 2.876695))
+    assert 0.97 <= np.mean(shares) <= 1.01
 
 
 def test_the_coupled_study_finds_compromises_within_few_evaluations(tmp_path):
