@@ -1,0 +1,38 @@
+"""Analog channels: signals sampled together at one rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, checked, position, unique
+from designopt_recordings.errors import RecordingError
+
+
+@dataclass(frozen=True, eq=False)
+class Channels:
+    """`values` (k, c) of channels `names`, in `units`, sampled at `rate` Hz from `start` s on."""
+
+    rate: float
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", unique("channel", self.names))
+        object.__setattr__(self, "values", checked("values of channels", self.values, (None, len(self.names))))
+        if len(self.units) != len(self.names):
+            raise RecordingError(f"{len(self.names)} channels have {len(self.units)} units")
+        if not (np.isfinite(self.rate) and self.rate > 0.0):
+            raise RecordingError(f"the rate of the channels is {self.rate:g} Hz; it must be positive")
+
+    @property
+    def time(self) -> Array:
+        """(k,) times of the samples, s."""
+        return self.start + np.arange(len(self.values)) / self.rate
+
+    def channel(self, name: str) -> Array:
+        """(k,) values of one channel; raises `RecordingError` with the nearest names where there is none."""
+        return self.values[:, position("channel", name, self.names)]

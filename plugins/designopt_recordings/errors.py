@@ -1,0 +1,16 @@
+"""What is said when a recording cannot be used: the file, the place in it, what is wrong, the way out."""
+
+from __future__ import annotations
+
+
+class RecordingError(ValueError):
+    """A recording cannot be used.
+
+    `file` is the name the user knows it by (empty for data that come from no file), `place` is a line of a text file
+    ("line 7") or a section of a binary one ("parameter POINT:RATE"), `message` says what is wrong and the way out.
+    """
+
+    def __init__(self, message: str, *, file: str = "", place: str = "") -> None:
+        self.message, self.file, self.place = message, file, place
+        where = ", ".join(part for part in (file, place) if part)
+        super().__init__(f"{where}: {message}" if where else message)

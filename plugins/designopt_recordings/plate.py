@@ -1,0 +1,59 @@
+"""A force plate: the wrench that it exerts on the subject, in the laboratory's frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, checked
+from designopt_recordings.errors import RecordingError
+
+
+@dataclass(frozen=True, eq=False)
+class ForcePlate:
+    """`force` (k, 3) N and `moment` (k, 3) N·m that a plate exerts on the subject, laboratory frame, Y up.
+
+    The moment is about the laboratory's origin: it is finite and harmless while the plate is unloaded, where a centre
+    of pressure is not. `corners` (4, 3) m are those of the working surface, in order around it; without corners the
+    surface is the horizontal plane through `level` m. Samples are at `rate` Hz from `start` s on.
+    """
+
+    name: str
+    rate: float
+    force: Array
+    moment: Array
+    corners: Array | None = None
+    level: float = 0.0
+    start: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "force", checked(f"force of plate '{self.name}'", self.force, (None, 3)))
+        object.__setattr__(self, "moment", checked(f"moment of plate '{self.name}'", self.moment, (len(self.force), 3)))
+        if self.corners is not None:
+            object.__setattr__(self, "corners", checked(f"corners of plate '{self.name}'", self.corners, (4, 3)))
+        if not (np.isfinite(self.rate) and self.rate > 0.0):
+            raise RecordingError(f"the rate of plate '{self.name}' is {self.rate:g} Hz; it must be positive")
+
+    @property
+    def time(self) -> Array:
+        """(k,) times of the samples, s."""
+        return self.start + np.arange(len(self.force)) / self.rate
+
+    @property
+    def centre(self) -> Array:
+        """(3,) a point of the surface, m: its centre, or the point below the origin where no corners are known."""
+        if self.corners is None:
+            return np.array([0.0, self.level, 0.0])
+        return np.asarray(self.corners.mean(axis=0))
+
+    @property
+    def normal(self) -> Array:
+        """(3,) unit normal of the surface, upwards (diagonals of the corners crossed)."""
+        if self.corners is None:
+            return np.array([0.0, 1.0, 0.0])
+        normal = np.cross(self.corners[2] - self.corners[0], self.corners[3] - self.corners[1])
+        length = float(np.linalg.norm(normal))
+        if not length > 0.0:
+            raise RecordingError(f"the corners of plate '{self.name}' span no surface")
+        return np.asarray(normal / (length if normal[1] >= 0.0 else -length))

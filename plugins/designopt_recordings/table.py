@@ -1,0 +1,77 @@
+"""A table of signals over time, as OpenSim writes it: coordinates, moments, ground reactions, activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, checked, increasing, position, unique
+from designopt_recordings.errors import RecordingError
+
+_KINDS = ("value", "speed", "activation")  # last parts of the paths of states
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """`values` (n, c) of columns `names` at `time` (n,) s, as they stand in the file.
+
+    `in_degrees` says in which unit the rotations are. `title` is the file's first line, `notes` what the reader had to
+    assume or found odd, one sentence each.
+    """
+
+    time: Array
+    names: tuple[str, ...]
+    values: Array
+    in_degrees: bool = False
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time", checked("time", self.time, (None,)))
+        object.__setattr__(self, "names", unique("column", self.names))
+        object.__setattr__(self, "values", checked("values of columns", self.values, (len(self.time), len(self.names))))
+        increasing("time", self.time)
+
+    def column(self, name: str) -> Array:
+        """(n,) values of the column `name`, a label as it stands or a coordinate's name (see `label`)."""
+        return self.values[:, position("column", self.label(name), self.names)]
+
+    def label(self, coordinate: str, kind: str = "value") -> str:
+        """The column of a coordinate: its plain name, or the path ``.../coordinate/kind`` that ends so.
+
+        Raises `RecordingError` where no column or more than one fits.
+        """
+        if coordinate in self.names:
+            return coordinate
+        paths = {name: ["", *name.split("/")] for name in self.names}
+        fitting = [n for n, parts in paths.items() if parts[-2:] == [coordinate, kind]]
+        fitting = fitting or [n for n, parts in paths.items() if parts[-1] == coordinate]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise RecordingError(f"columns {' and '.join(fitting)} both fit '{coordinate}'; name one of them in full")
+        known = [parts[-2] if parts[-1] in _KINDS else parts[-1] for parts in paths.values()]
+        position("column", coordinate, sorted(set(known)))
+        raise RecordingError(f"column '{coordinate}' is there, but not as '{coordinate}/{kind}'")
+
+    def radians(self, rotations: Iterable[str]) -> Table:
+        """The table with the columns of these coordinates in rad; others, translations, stay.
+
+        A rotation beyond a whole turn in a table that says radians is noted: it was probably written in degrees.
+        """
+        labels = [self.label(name) for name in rotations]
+        columns = [self.names.index(label) for label in labels]
+        values, notes = self.values.copy(), list(self.notes)
+        if self.in_degrees:
+            values[:, columns] = np.radians(values[:, columns])
+        else:
+            for label, column in zip(labels, columns, strict=True):
+                greatest = np.max(np.abs(values[:, column]), initial=0.0, where=np.isfinite(values[:, column]))
+                if greatest > 2.0 * np.pi:
+                    notes.append(
+                        f"column '{label}' reaches {greatest:.4g} in a table that says radians; it is probably in"
+                        " degrees"
+                    )
+        return replace(self, values=values, in_degrees=False, notes=tuple(notes))
