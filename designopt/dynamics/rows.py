@@ -1,0 +1,188 @@
+"""A CasADi function evaluated over the rows of arrays: frames of a trial, points of a trajectory, many designs."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from ctypes import POINTER, c_longlong, c_void_p
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.dynamics.compile import CompilerError, load_library
+
+if TYPE_CHECKING:
+    import casadi as ca
+
+logger = logging.getLogger(__name__)
+
+Array = NDArray[np.float64]
+Shape = tuple[int, int]
+
+#: Numbers, about, that the interpreted path has in work at once.
+_IN_WORK = 1 << 17
+
+
+class Rows:
+    """A CasADi `function` over rows: `rows(*args)` takes one array per input and gives a tuple of arrays.
+
+    An input of k entries is given as (n, k), or as (k,) for one value that all rows share; a scalar as (n,) or (n, 1),
+    or as a number; a matrix as (n, r, c) or (r, c). Results have n rows: (n,) for a scalar, (n, r) for a vector,
+    (n, r, c) for a matrix. Where no input has rows, n is 1. A row depends on its own arguments alone: NaN in one
+    leaves the others as they are.
+
+    The rows run through a loop in C that is generated, compiled and cached. With ``compiled="auto"`` and no compiler
+    (or one that fails, which is logged) CasADi's own map runs instead, with the same numbers to round-off.
+    ``compiled=True`` raises `CompilerError` then; ``compiled=False`` looks for no compiler. `compiled` says which it
+    is. Beside arguments and results the memory needed does not grow with n. Threads may share one object.
+    """
+
+    def __init__(self, function: ca.Function, compiled: Literal["auto"] | bool = "auto") -> None:
+        if compiled not in ("auto", True, False):
+            raise ValueError(f"compiled is 'auto', True or False, not {compiled!r}")
+        self._name = function.name()
+        self._names = list(function.name_in())
+        self._in: list[Shape] = [function.size_in(i) for i in range(function.n_in())]
+        self._out: list[Shape] = [function.size_out(i) for i in range(function.n_out())]
+        flat = _flat(function)
+        self._evaluate: _Evaluate = _Mapped(flat)
+        self.compiled = False
+        if compiled is not False:
+            try:
+                self._evaluate = _Compiled(flat)
+                self.compiled = True
+            except CompilerError as error:
+                if compiled is True:
+                    raise
+                logger.warning("%s runs over rows interpreted, several times slower: %s", self._name, error)
+
+    def __call__(self, *args: ArrayLike) -> tuple[Array, ...]:
+        """The results for `args`; raises `ValueError` for arrays that do not fit the inputs or each other."""
+        if len(args) != len(self._names):
+            raise ValueError(
+                f"{self._name} takes {len(self._names)} arrays ({', '.join(self._names)}), not {len(args)}"
+            )
+        arrays = [self._array(*given) for given in zip(self._names, self._in, args, strict=True)]
+        counts = {name: len(a) for name, a in zip(self._names, arrays, strict=True) if a.ndim == 2}
+        if len(set(counts.values())) > 1:
+            told = ", ".join(f"{name} has {n}" for name, n in counts.items())
+            raise ValueError(f"{self._name}: the arrays differ in their number of rows: {told}")
+        n = next(iter(counts.values()), 1)
+        results = [np.empty((n, math.prod(shape))) for shape in self._out]
+        if n:
+            self._evaluate(n, arrays, results)
+        return tuple(result.reshape(n, *_row(shape)) for result, shape in zip(results, self._out, strict=True))
+
+    def _array(self, name: str, shape: Shape, given: ArrayLike) -> Array:
+        """`given` as a contiguous array (n, size), or (size,) where all rows share it."""
+        try:
+            array = np.asarray(given, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self._name}: {name} is not an array of numbers: {error}") from error
+        row, size = _row(shape), math.prod(shape)
+        allowed = [row] if row else [(), (1,)]
+        if array.shape in allowed:
+            return array.reshape(size)
+        if array.ndim and array.shape[1:] in allowed:
+            return array.reshape(len(array), size)
+        rows = f"({', '.join(map(str, ('n', *row)))}{'' if row else ','})"
+        one = row if row else "a number"
+        raise ValueError(f"{self._name}: {name} has shape {array.shape}, not {rows} or {one} for all rows")
+
+
+def _row(shape: Shape) -> tuple[int, ...]:
+    """The shape of one row's array for an input or result of `shape`: (), (size,) or (r, c)."""
+    if shape == (1, 1):
+        return ()
+    return shape if min(shape) > 1 else (math.prod(shape),)
+
+
+def _flat(function: ca.Function) -> ca.Function:
+    """`function` of dense columns with dense columns as results, matrices row by row as NumPy stores them."""
+    import casadi as ca
+
+    columns = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]
+    shapes = [function.size_in(i) for i in range(function.n_in())]
+    arguments = [ca.reshape(x, c, r).T for x, (r, c) in zip(columns, shapes, strict=True)]
+    results = [ca.vec(ca.densify(result).T) for result in function.call(arguments)]
+    flat = ca.Function("rows_function", columns, results)
+    try:
+        return flat.expand()
+    except RuntimeError:  # look-up tables and external functions keep their own operations
+        return flat
+
+
+class _Evaluate(Protocol):
+    """What fills `results` (n, size) from `arrays`, (n, size) or (size,), all contiguous and n at least 1."""
+
+    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None: ...
+
+
+class _Compiled:
+    """The loop in C (interface: see ``rows.c``); raises `CompilerError` when there is none."""
+
+    def __init__(self, flat: ca.Function) -> None:
+        import casadi as ca
+
+        generator = ca.CodeGenerator("rows", {"with_header": False})
+        try:
+            generator.add(flat)
+            generated = generator.dump()
+        except RuntimeError as error:
+            raise CompilerError(f"the function cannot be written in C: {error}") from error
+        sizes = f"#define N_IN {flat.n_in()}\n#define N_OUT {flat.n_out()}\n"
+        loop = files("designopt.dynamics").joinpath("rows.c").read_text(encoding="utf-8")
+        self._loop = load_library(f"{generated}\n{sizes}\n{loop}").designopt_rows
+        self._loop.argtypes = (c_longlong, *(2 * (POINTER(c_void_p), POINTER(c_longlong))))
+        self._loop.restype = ctypes.c_int
+
+    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        if self._loop(n, *_table(arrays), *_table(results)):
+            raise MemoryError("no memory to evaluate a function over rows")
+
+
+def _table(arrays: Sequence[Array]) -> tuple[ctypes.Array[c_void_p], ctypes.Array[c_longlong]]:
+    """Where each array begins, and how many numbers on the next row is."""
+    starts = (c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
+    steps = (c_longlong * max(len(arrays), 1))(*(a.shape[1] if a.ndim == 2 else 0 for a in arrays))
+    return starts, steps
+
+
+class _Mapped:
+    """CasADi's map over blocks of rows."""
+
+    def __init__(self, flat: ca.Function) -> None:
+        self._flat = flat
+        width = sum(flat.numel_in(i) for i in range(flat.n_in())) + sum(flat.numel_out(i) for i in range(flat.n_out()))
+        self._most = max(1, _IN_WORK // max(width, 1))
+
+    def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None:
+        shared = [i for i, array in enumerate(arrays) if array.ndim == 1]
+        length = 0
+        buffer: Any
+        evaluate: Any
+        for first, count in _blocks(n, self._most):
+            if count != length:
+                length = count
+                buffer, evaluate = self._flat.map(f"map{count}", "serial", count, shared, []).buffer()
+            rows = slice(first, first + count)
+            for i, array in enumerate(arrays):
+                if array.size:
+                    buffer.set_arg(i, array.data if array.ndim == 1 else array[rows].data)
+            for i, result in enumerate(results):
+                if result.size:
+                    buffer.set_res(i, result[rows].data)
+            evaluate()
+
+
+def _blocks(n: int, most: int) -> Iterator[tuple[int, int]]:
+    """(first row, count) of blocks that cover `n` rows; counts are powers of two up to `most`: few maps serve any n."""
+    first = 0
+    while first < n:
+        count = 1 << (min(n - first, most).bit_length() - 1)
+        yield first, count
+        first += count
