@@ -19,9 +19,9 @@ from designopt.study import study as definitions
 from designopt.study.load import load_study, study_from_data
 
 if TYPE_CHECKING:
-    from designopt.run.evaluate import Evaluation
     from designopt.run.progress import Progress
-    from designopt.run.result import Result
+    from designopt.store.result import Result
+    from designopt.workers.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Study:
 
         The scenario is the first one unless named. Raises `KeyError` for an unknown or missing name.
         """
-        from designopt.run.evaluate import evaluate_one
+        from designopt.workers.evaluate import evaluate_one
 
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
 
@@ -75,7 +75,7 @@ class Study:
 def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Sequence[str | Path] = ()) -> Study:
     """The study in the YAML file `path`; `overrides` are ``"dotted.key=value"`` texts.
 
-    Raises `designopt.study.errors.StudyError` with every mistake of the file, each with its place.
+    Raises `designopt.study.language.errors.StudyError` with every mistake of the file, each with its place.
     """
     files = _contents(plugin_files)
     return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of))
@@ -85,14 +85,14 @@ def define(*, base: str | Path | None = None, **sections: Any) -> Study:
     """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
 
     Files are looked for below `base` (the current folder by default). A decorated model or solver may stand where the
-    file has ``use: name``. Raises `designopt.study.errors.StudyError`.
+    file has ``use: name``. Raises `designopt.study.language.errors.StudyError`.
     """
     return Study(study_from_data(sections, base=Path(base) if base else Path.cwd(), problem_of=Problem.of))
 
 
 def open_store(path: str | Path) -> Result:
     """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store."""
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
     return Result.open(Path(path))
 
@@ -120,7 +120,7 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
     objective in common, `OSError` when the page cannot be written.
     """
     from designopt.report.compare import write_comparison
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
     results = [store if isinstance(store, Result) else Result.open(Path(store)) for store in stores]
     return write_comparison(results, Path(page))
@@ -136,7 +136,7 @@ def export(
     Raises `designopt.exports.ExportError`, with a sentence, and `OSError`.
     """
     from designopt import exports
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
     opened = result if isinstance(result, Result) else Result.open(Path(result))
     place = Path(folder) if folder is not None else opened.path

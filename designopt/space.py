@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.study.expression import Expression
+from designopt.study.language.expression import Expression
 from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import GROUPS, Kind, Plugin, find, installed
-from designopt.study.schema import schema
-from designopt.study.settings import Row, rows
+from designopt.study.language.settings import Row, rows
+from designopt.study.sections.schema import schema
 
 _TITLES: dict[Kind, str] = {
     "model": "Models",

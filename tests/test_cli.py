@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from designopt.run.store import read_study
+from designopt.store.folder import read_study
 from designopt.study.study import Budget
 
 MODEL = '''

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from designopt.cli import main
-from designopt.study.yaml import parse
+from designopt.study.language.yaml import parse
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = ROOT / "designopt" / "templates"

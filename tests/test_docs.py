@@ -16,7 +16,7 @@ import yaml
 
 from designopt import define
 from designopt.plugin import installed
-from designopt.run.store import read_study
+from designopt.store.folder import read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -100,7 +100,7 @@ def test_editors_accept_every_example_and_mark_a_wrong_key_in_it(block: str, sch
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    from designopt.study.schema import schema
+    from designopt.study.sections.schema import schema
 
     return schema()
 
@@ -136,15 +136,15 @@ def test_the_example_of_a_report_is_a_valid_one() -> None:
 
 
 def test_every_section_of_a_study_file_has_its_heading() -> None:
-    from designopt.study.schema import SECTIONS
+    from designopt.study.sections.schema import SECTIONS
 
     headings = re.findall(r"^## (.*)$", PAGE, flags=re.MULTILINE)
     assert {name for heading in headings for name in re.findall(r"`(\w+)`", heading)} == set(SECTIONS)
 
 
 def test_the_tables_of_sections_list_every_key() -> None:
-    from designopt.study.sample import SampleSection
-    from designopt.study.schema import BudgetSection, ExecutionSection, ReportSection
+    from designopt.study.sections.sample import SampleSection
+    from designopt.study.sections.schema import BudgetSection, ExecutionSection, ReportSection
 
     execution = listed(PAGE, "## `execution`", "What an evaluation can end in")
     assert {name for name in execution if name in ExecutionSection.__annotations__} == set(
@@ -296,7 +296,7 @@ def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
 def test_the_table_of_choices_lists_every_rule() -> None:
     from typing import get_args
 
-    from designopt.study.choose import Method
+    from designopt.study.sections.choose import Method
 
     assert tuple(listed_first(RESULTS, "## Choices", "All but")) == get_args(Method)
 

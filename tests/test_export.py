@@ -16,7 +16,7 @@ import designopt
 from designopt import Array, Diverged, api
 from designopt import Quantity as Q
 from designopt.exports import ExportError, export
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 
 class Beam(TypedDict):

@@ -9,11 +9,11 @@ import pytest
 
 from designopt.plugin import Diverged, Quantity, Use, aggregation, find, model, objective
 from designopt.problem import Problem
-from designopt.run.evaluate import Evaluator
 from designopt.space import Space
-from designopt.study.derivative import derivatives
-from designopt.study.expression import Expression
+from designopt.study.language.derivative import derivatives
+from designopt.study.language.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.workers.evaluate import Evaluator
 
 # --------------------------------------------------------------------------------------------------------- expressions
 

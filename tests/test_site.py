@@ -133,7 +133,7 @@ def without_meaning(page: str) -> list[str]:
 
 
 def test_the_reference_of_study_files_has_every_key_with_its_meaning(reference: Any) -> None:
-    from designopt.study import schema
+    from designopt.study.sections import schema
 
     page = reference.study_reference()
     for name in schema.SECTIONS:

@@ -14,7 +14,7 @@ from designopt.cli.opening import plugin_hint, plugin_option
 
 if TYPE_CHECKING:
     from designopt.api import Study
-    from designopt.study.errors import Issue
+    from designopt.study.language.errors import Issue
 
 set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Replace a value of the file.")
 
@@ -28,7 +28,7 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, ...]) -> None:
     """Check study files: every mistake, with its place and its mend."""
     from designopt.api import load
-    from designopt.study.errors import StudyError, render_json, render_text
+    from designopt.study.language.errors import StudyError, render_json, render_text
 
     issues: list[Issue] = []
     for file in files:
@@ -64,7 +64,7 @@ def _refuse_no_file(file: str) -> None:
 
 def _try(study: Study, count: int, *, beside: bool) -> None:
     """Evaluate designs and say what came out, on stderr when `beside` other output."""
-    from designopt.run.evaluate import trial
+    from designopt.workers.evaluate import trial
 
     try:
         lines = trial(study.definition, count)

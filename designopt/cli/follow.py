@@ -16,12 +16,12 @@ import numpy as np
 
 from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
-from designopt.run.errors import StoreError
-from designopt.run.lock import process_start
 from designopt.run.progress import Snapshot, line, told
+from designopt.store.errors import StoreError
+from designopt.store.lock import process_start
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 #: Of the time, at most this share is spent on reading the journal.
 READING = 0.2
@@ -84,7 +84,7 @@ def _wait(path: Path, seconds: float) -> None:
 
 
 def _look(result: Result) -> Result:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
     try:
         fresh = Result.open(result.path, result.study)

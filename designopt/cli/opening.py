@@ -13,8 +13,8 @@ from designopt.cli.ending import STORE, WRONG_INPUT, fail
 
 if TYPE_CHECKING:
     from designopt.api import Study
-    from designopt.run.result import Result
-    from designopt.study.errors import Issue
+    from designopt.store.result import Result
+    from designopt.study.language.errors import Issue
 
 plugin_option = click.option(
     "--plugin",
@@ -28,7 +28,7 @@ plugin_option = click.option(
 def load_study(path: str, overrides: tuple[str, ...] = (), plugin_files: tuple[str, ...] = ()) -> Study:
     """The study in a file; ends the command with all that is wrong with it."""
     from designopt.api import load
-    from designopt.study.errors import StudyError, render_text
+    from designopt.study.language.errors import StudyError, render_text
 
     try:
         return load(path, overrides=overrides, plugin_files=plugin_files)
@@ -56,7 +56,7 @@ def declare(plugin_files: tuple[str, ...]) -> None:
 def open_result(store: str, plugin_files: tuple[str, ...] = ()) -> Result:
     """What a store holds; ends the command when it cannot be had."""
     from designopt.api import open_store
-    from designopt.run.errors import StoreError
+    from designopt.store.errors import StoreError
 
     declare(plugin_files)
     try:

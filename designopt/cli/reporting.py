@@ -14,7 +14,7 @@ from designopt.cli.ending import STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, plugin_option
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 FORMATS = ("parquet", "csv", "netcdf")
 
@@ -78,8 +78,8 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
 
 def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
     """`result` judged anew; ends the command when that cannot be done."""
-    from designopt.run.errors import StoreError
-    from designopt.study.errors import StudyError, render_text
+    from designopt.store.errors import StoreError
+    from designopt.study.language.errors import StudyError, render_text
 
     if not changes:
         return result
@@ -128,7 +128,7 @@ def write_exports(
     Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
     """
     from designopt.exports import ExportError, export
-    from designopt.run.errors import StoreError
+    from designopt.store.errors import StoreError
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
     for form in dict.fromkeys(formats):

@@ -19,9 +19,9 @@ from designopt.cli.opening import load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 
 if TYPE_CHECKING:
-    from designopt.run.errors import RunError
     from designopt.run.progress import Mode
-    from designopt.run.result import Result
+    from designopt.store.errors import RunError
+    from designopt.store.result import Result
 
 F = Callable[..., Any]
 
@@ -44,7 +44,7 @@ def _running(command: F) -> F:
     )
     @functools.wraps(command)
     def with_exit_codes(**arguments: Any) -> None:
-        from designopt.run.errors import FailurePolicyStop, Interrupted, StoreError
+        from designopt.store.errors import FailurePolicyStop, Interrupted, StoreError
 
         if arguments["scheduler"] not in (None, "local") and arguments["workers"] is not None:
             raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
@@ -126,7 +126,7 @@ def resume(
 
 
 def _budget(text: str) -> tuple[str, int | timedelta]:
-    from designopt.study import units
+    from designopt.study.language import units
 
     stage, _, given = text.rpartition("=")
     if stage and given.isdigit():
@@ -146,8 +146,8 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
 def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
-    from designopt.report.best import most_frequent_end
-    from designopt.run.errors import resume_command
+    from designopt.report.parts.best import most_frequent_end
+    from designopt.store.errors import resume_command
 
     feasible = bool(result.outcomes.feasible.any())
     if feasible:

@@ -52,7 +52,7 @@ def show(
     if array_file and not evaluate:
         raise click.UsageError("--arrays goes with --evaluate; kept arrays are exported by: designopt report --export")
     if name == "schema":
-        from designopt.study.schema import schema
+        from designopt.study.sections.schema import schema
 
         _refuse(follow, evaluate, "the schema")
         declare(plugin_files)
@@ -108,7 +108,7 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 
 
 def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:
-    from designopt.study.settings import describe
+    from designopt.study.language.settings import describe
 
     declare(plugin_files)
     found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]

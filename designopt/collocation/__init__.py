@@ -1,11 +1,17 @@
 """Direct collocation: trajectories and design parameters in one sparse program, solved with IPOPT."""
 
-from designopt.collocation.design import solve_design
-from designopt.collocation.explain import Explanation, Violation
-from designopt.collocation.guess import Course, Guess, Sampled, sampled
-from designopt.collocation.mesh import Mesh
-from designopt.collocation.options import Options, Refinement
-from designopt.collocation.problem import (
+from designopt.collocation.solution.explain import Explanation, Violation
+from designopt.collocation.solution.resimulate import Resimulation, resimulate
+from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.design import solve_design
+from designopt.collocation.solve.guess import Course, Guess, Sampled, sampled
+from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.solve.warm import Difference, solve_chain, solve_near, verify
+from designopt.collocation.statement.options import Options, Refinement
+from designopt.collocation.statement.problem import (
     Constraint,
     Ends,
     Integral,
@@ -16,14 +22,8 @@ from designopt.collocation.problem import (
     TrajectoryProblem,
     periodic,
 )
-from designopt.collocation.program import Program
-from designopt.collocation.resimulate import Resimulation, resimulate
-from designopt.collocation.rollout import rollout
-from designopt.collocation.scheme import Scheme, hermite_simpson, radau, trapezoidal
-from designopt.collocation.solution import PhaseSolution, Round, Solution, StartRecord
-from designopt.collocation.solve import checked, solve
-from designopt.collocation.status import Status
-from designopt.collocation.warm import Difference, solve_chain, solve_near, verify
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
 
 __all__ = [
     "Constraint",

@@ -1,6 +1,6 @@
 """Export: all designs of a result as a table (Parquet, CSV), the kept arrays with named axes (NetCDF).
 
-The table has a row for each design, numbered as in `designopt.run.result.Result`, and these columns: ``design``; the
+The table has a row for each design, numbered as in `designopt.store.result.Result`, and these columns: ``design``; the
 parameters and the objectives under their names, in the study's units, an objective in its own direction; ``violation``,
 ``feasible``, ``stage`` and ``ask`` (where and when it was first asked for); and for each scenario every figure in the
 model's unit (``sag@loaded``), then ``status@``, ``reason@`` and ``wall@`` (seconds) of the evaluation. A name that is
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from designopt.exports.files import ExportError, write_csv, write_netcdf, write_parquet
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 __all__ = ["FORMATS", "ExportError", "export"]
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.exports.table import Column, columns
-from designopt.run.journal import Journal
-from designopt.run.store import read_arrays
+from designopt.store.folder import read_arrays
+from designopt.store.journal import Journal
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 
 @dataclass(frozen=True)

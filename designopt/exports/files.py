@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.exports.table import Column, columns
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 #: Rows that are turned into Python objects at once.
 BLOCK = 20_000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designopt.report.labels import figure_meaning, figure_unit
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
     from designopt.study.study import Parameter
 
 Kind = Literal["number", "integer", "boolean", "string"]

@@ -16,11 +16,11 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.compare_best import best_values
 from designopt.report.differences import differences
 from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
-from designopt.report.overview import computing_time, duration
 from designopt.report.page import page, write_page
+from designopt.report.parts.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.study.study import Objective
@@ -126,7 +126,7 @@ def _conversion(own: Objective, common: Objective, label: str) -> tuple[float, f
     """Factor and offset from the unit of a store's objective to the common one."""
     if own.unit == common.unit:
         return 1.0, 0.0
-    from designopt.study import units
+    from designopt.study.language import units
 
     if not units.same_dimension(own.unit, common.unit):
         what = f"{common.unit or 'a plain number'} in the first store and {own.unit or 'a plain number'} in {label}"

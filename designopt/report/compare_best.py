@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt.study.study import Objective
 
 Matrix = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
-    from designopt.run.result import Result
+    from designopt.store.result import Result
     from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects
 
     from designopt.report.section import Figure
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 
 def plot(

@@ -20,7 +20,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from designopt.report import (
+from designopt.report.colours import CATEGORIES, THEMED
+from designopt.report.labels import hover_columns, number
+from designopt.report.parts import (
     best,
     convergence,
     decision,
@@ -36,13 +38,11 @@ from designopt.report import (
     trajectories,
     validation,
 )
-from designopt.report.colours import CATEGORIES, THEMED
-from designopt.report.labels import hover_columns, number
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 Part = Callable[..., Section | None]
 

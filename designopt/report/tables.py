@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from designopt.report.best import without_feasible
-from designopt.report.failures import invalid_designs
 from designopt.report.labels import chosen_once, count, design_values, number, objective_values, plural, with_unit
-from designopt.report.limits import warnings
-from designopt.run.errors import resume_command
+from designopt.report.parts.best import without_feasible
+from designopt.report.parts.failures import invalid_designs
+from designopt.report.parts.limits import warnings
+from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
-    from designopt.run.result import Result
+    from designopt.store.result import Result
 
 
 def summary_table(result: Result) -> str:

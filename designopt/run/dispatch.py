@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
-from designopt.run.errors import FailurePolicyStop, Interrupted, WorkersError, reading
-from designopt.run.executor import Chunk, ChunkResult, Completion, Executor, Loss
 from designopt.run.failures import Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Progress
-from designopt.run.stopping import Break, Signals, seconds_allotted
-from designopt.run.store import Store
+from designopt.run.stopping import Signals, seconds_allotted
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
+from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
+from designopt.store.folder import Store
 from designopt.study.study import Execution
+from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
 
 #: How the evaluations end that end their worker.
 LOSSES = ("timeout", "crashed", "lost_worker")

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import StoreError
-from designopt.run.executor import PROGRAMS
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
-from designopt.run.result import Result
-from designopt.run.store import array_reference, read_arrays
-from designopt.run.validated import validation_keys
 from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
+from designopt.store.errors import StoreError
+from designopt.store.folder import array_reference, read_arrays
+from designopt.store.journal import PROGRAMS
+from designopt.store.result import Result
+from designopt.store.validated import validation_keys
 from designopt.study.study import Study
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import STATUSES, Outcomes, Problem
 from designopt.space import Matrix
+from designopt.store.columns import figure_names
 
 PENDING = 255
 CODE = {status: code for code, status in enumerate(STATUSES)}
@@ -41,12 +42,6 @@ class Growing:
     def rows(self) -> NDArray[Any]:
         """The filled rows."""
         return self._data[: self._count]
-
-
-def figure_names(problem: Problem) -> tuple[str, ...]:
-    """Names of the figures to expect: those declared, and those that expressions use (of an unchecked model)."""
-    used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
-    return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
 
 
 class Ledger:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from designopt.problem import Problem
-from designopt.run.errors import resume_command
 from designopt.run.progress import duration
+from designopt.store.errors import resume_command
 from designopt.study.study import StartFrom, Study
 
 

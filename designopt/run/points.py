@@ -7,11 +7,11 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.run.errors import ReplayError
 from designopt.run.ledger import PENDING, Ledger
-from designopt.run.store import Store
 from designopt.run.work import Work
 from designopt.space import Matrix
+from designopt.store.errors import ReplayError
+from designopt.store.folder import Store
 from designopt.study.study import Stage
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from designopt.problem import STATUSES, Problem, SolvedPrograms
 from designopt.run.dispatch import Dispatcher
-from designopt.run.executor import PROGRAMS
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.work import Work
 from designopt.space import Matrix
+from designopt.store.journal import PROGRAMS
 from designopt.study.study import Stage
 
 #: Their arrays are always brought back; what they are called is the solver's affair.

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.run import recorded
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import StoreError
-from designopt.run.executor import ChunkResult
-from designopt.run.journal import Journal
 from designopt.run.ledger import CODE
-from designopt.run.result import Result
-from designopt.run.store import read_arrays
 from designopt.run.work import Work
+from designopt.store import columns as recorded
+from designopt.store.errors import StoreError
+from designopt.store.folder import read_arrays
+from designopt.store.journal import Journal
+from designopt.store.result import Result
+from designopt.workers.executor import ChunkResult
 
 #: What is as true here as there. Errors, time-outs and losses may be the machine's and are tried anew.
 TAKEN = ("ok", "diverged", "nonfinite", "invalid")

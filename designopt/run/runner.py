@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Plugin, load_file
 from designopt.problem import Outcomes, Problem, StageEnded
-from designopt.run import recorded, start_from
-from designopt.run.auto import executor_for
-from designopt.run.delivery import loading
+from designopt.run import start_from
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import (
+from designopt.run.finish import finish
+from designopt.run.ledger import CODE, Ledger
+from designopt.run.progress import Progress, Silent
+from designopt.run.recall import Other, Recalling
+from designopt.run.stage import StageRun
+from designopt.run.stopping import Signals
+from designopt.store import columns as recorded
+from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
     RunError,
@@ -29,21 +34,17 @@ from designopt.run.errors import (
     reading,
     resume_command,
 )
-from designopt.run.executor import Executor
-from designopt.run.finish import finish
-from designopt.run.journal import Journal, explain
-from designopt.run.ledger import CODE, Ledger
-from designopt.run.program_worker import has_programs
-from designopt.run.progress import Progress, Silent
-from designopt.run.provenance import provenance
-from designopt.run.recall import Other, Recalling
-from designopt.run.result import Result
-from designopt.run.stage import StageRun
-from designopt.run.stopping import Signals
-from designopt.run.store import Store, append_durably, discard, read_study
-from designopt.run.validated import with_validation
-from designopt.study.findings import nearest_or_all
+from designopt.store.folder import Store, append_durably, discard, read_study
+from designopt.store.journal import Journal, explain
+from designopt.store.provenance import provenance
+from designopt.store.result import Result
+from designopt.store.validated import with_validation
+from designopt.study.language.findings import nearest_or_all
 from designopt.study.study import Budget, Execution, Stage, Study
+from designopt.workers.auto import executor_for
+from designopt.workers.delivery import loading
+from designopt.workers.executor import Executor
+from designopt.workers.program_worker import has_programs
 
 
 def run_study(

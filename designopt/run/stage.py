@@ -12,14 +12,14 @@ from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.ahead import Ahead
 from designopt.run.budget import StageBudget
 from designopt.run.dispatch import Dispatcher
-from designopt.run.errors import reading
-from designopt.run.journal import Ending
 from designopt.run.ledger import PENDING, Ledger
 from designopt.run.points import Points
 from designopt.run.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.progress import Snapshot, duration
 from designopt.run.work import Work
 from designopt.space import Matrix
+from designopt.store.errors import reading
+from designopt.store.journal import Ending
 from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.

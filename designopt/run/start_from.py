@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.problem import Outcomes, Problem
-from designopt.run.errors import StoreError, reading
-from designopt.run.journal import explain
-from designopt.run.result import Result
-from designopt.run.store import write_durably
 from designopt.space import Matrix, Space, shown_value
-from designopt.study import units
+from designopt.store.errors import StoreError, reading
+from designopt.store.folder import write_durably
+from designopt.store.journal import explain
+from designopt.store.result import Result
+from designopt.study.language import units
 from designopt.study.study import Constraint, Objective, Parameter, StartFrom, Study
 
 #: Where a store keeps what its stages took from other stores.

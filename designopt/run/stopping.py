@@ -15,11 +15,8 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from designopt.run.lock import process_start
-
-
-class Break(KeyboardInterrupt):
-    """The second request to stop: unlike a KeyboardInterrupt of a model, it is no result of an evaluation."""
+from designopt.store.lock import process_start
+from designopt.workers.executor import Break
 
 
 class Signals:

@@ -39,8 +39,8 @@ class StudyPrograms:
     def _built(self) -> tuple[StudyTrajectory, Program]:
         """The question and its program, which all designs share."""
         from designopt.collocation import Program
-        from designopt.collocation.compiled import with_compiled
-        from designopt.collocation.statement import state
+        from designopt.collocation.transcription.compiled import with_compiled
+        from designopt.collocation.transcription.functions import state
 
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size
@@ -69,8 +69,8 @@ class StudyPrograms:
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: courses perturbed with random numbers of `seed`, parameters where the design is."""
         from designopt.collocation import Guess
-        from designopt.collocation.multistart import perturbed
-        from designopt.collocation.rollout import rollout
+        from designopt.collocation.solve.multistart import perturbed
+        from designopt.collocation.solve.rollout import rollout
 
         guess = None
         if seed:
@@ -79,7 +79,7 @@ class StudyPrograms:
         return rollout(problem, guess) if self._options.rollout else guess
 
     def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: State | None) -> Solution:
-        from designopt.collocation.warm import solve_near
+        from designopt.collocation.solve.warm import solve_near
 
         if before is None:
             return self._program.solve(problem, guess=guess)
@@ -91,8 +91,8 @@ class StudyPrograms:
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
         """Refined, and with all that tells how far it can be trusted."""
         from designopt.collocation import Program
-        from designopt.collocation.refine import refine
-        from designopt.collocation.solve import checked
+        from designopt.collocation.solve.refine import refine
+        from designopt.collocation.solve.solve import checked
 
         if found.success and self._options.refine is not None:
             own = Program(problem, self._options, statement=self._program.statement)
@@ -100,7 +100,7 @@ class StudyPrograms:
         return checked(problem, self._program.statement, found) if found.success else found
 
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
-        from designopt.collocation.saving import to_arrays
+        from designopt.collocation.solution.saving import to_arrays
 
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))

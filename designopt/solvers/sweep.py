@@ -12,7 +12,7 @@ import numpy as np
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.space import Matrix
-from designopt.study import units
+from designopt.study.language import units
 from designopt.study.study import Parameter
 
 #: More programs are not made: their path takes a time that grows with the square.
@@ -50,7 +50,7 @@ def points(problem: Problem, held: Mapping[str, Sequence[float]], first: Matrix,
     """All combinations (n, d) of the values of `held`, the other entries those of `first` (d,), along a path in which
     each is near the one before. What is not active counts once; a combination that breaks a relation between held
     parameters is left out. Raises `InvalidSetting` when none is left."""
-    from designopt.collocation.warm import nearest_neighbour_path
+    from designopt.collocation.solve.warm import nearest_neighbour_path
 
     space = problem.space
     columns = [space.names.index(name) for name in held]

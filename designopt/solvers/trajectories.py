@@ -18,13 +18,13 @@ from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.trajectory_checks import check_expression, check_parameters, check_single, check_symbolic
 from designopt.space import Matrix, in_model_unit, shown_value
-from designopt.study.expression import Expression
-from designopt.study.grammar import Term
+from designopt.study.language.expression import Expression
+from designopt.study.language.grammar import Term
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 
 if TYPE_CHECKING:
-    from designopt.collocation.problem import Constraint as Rows
-    from designopt.collocation.problem import Ends, TrajectoryProblem
+    from designopt.collocation.statement.problem import Constraint as Rows
+    from designopt.collocation.statement.problem import Ends, TrajectoryProblem
     from designopt.dynamics.system import Variable
 
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
@@ -65,7 +65,7 @@ class StudyTrajectory:
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of all variables that have a scale."""
-        from designopt.collocation.problem import ends
+        from designopt.collocation.statement.problem import ends
 
         names = []
         for phase in self.base.phases:
@@ -135,7 +135,7 @@ def study_trajectory(
     program cannot state, and says what to do instead.
     """
     check_symbolic(problem)
-    from designopt.collocation.problem import ends
+    from designopt.collocation.statement.problem import ends
 
     objective = check_single(problem)
     model = problem.model.build()
@@ -174,7 +174,7 @@ class _Merged:
         names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
 
         def value(e: Ends) -> Any:
-            from designopt.collocation.problem import Ends
+            from designopt.collocation.statement.problem import Ends
 
             return function(Ends({own: e.phase[name] for own, name in names.items()}, e.parameters))
 
@@ -196,7 +196,7 @@ class _Merged:
 
     def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Rows]]:
         """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
-        from designopt.collocation.problem import Constraint as Rows
+        from designopt.collocation.statement.problem import Constraint as Rows
         from designopt.dynamics.system import Variable
 
         sign, size, values = objective.sign, self.size, self._values(objective)
@@ -212,7 +212,7 @@ class _Merged:
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
-        from designopt.collocation.problem import TrajectoryProblem
+        from designopt.collocation.statement.problem import TrajectoryProblem
 
         phases, constraints, figures = [], {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
@@ -298,7 +298,7 @@ def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
 
 def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
     """A limit as a constraint, relative to its size."""
-    from designopt.collocation.problem import Constraint as Rows
+    from designopt.collocation.statement.problem import Constraint as Rows
 
     size = max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
     low = -math.inf if c.minimum is None else c.minimum / size + margin
@@ -312,7 +312,7 @@ def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
 
 def _related(problem: Problem, relation: Expression) -> Any:
     """A relation between parameters as a constraint, relative to the size of its sides in the middle of the space."""
-    from designopt.collocation.problem import Constraint as Rows
+    from designopt.collocation.statement.problem import Constraint as Rows
 
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
@@ -334,7 +334,7 @@ def _related(problem: Problem, relation: Expression) -> Any:
 
 
 def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
-    from designopt.collocation.problem import ProblemError, TrajectoryProblem
+    from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 
     try:
         made = model.trajectory_problem(dict(scenario.values))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
-from designopt.study import units
+from designopt.study.language import units
 from designopt.study.study import Constraint, Objective
 
 if TYPE_CHECKING:
-    from designopt.collocation.problem import TrajectoryProblem
+    from designopt.collocation.statement.problem import TrajectoryProblem
 
 #: Ways of putting scenarios together that have a smooth program.
 OVER = ("nominal", "mean", "worst")

@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from designopt.plugin import closest
-from designopt.study import execution as execution_
-from designopt.study import figures as figures_
-from designopt.study import model_checks
-from designopt.study import report as report_
-from designopt.study import scenarios as scenarios_
-from designopt.study import space as space_
-from designopt.study import stages as stages_
-from designopt.study.context import Context
-from designopt.study.findings import Finding, Path, nearest_key
-from designopt.study.goals import Goals
-from designopt.study.part import Part
-from designopt.study.refusals import shown
-from designopt.study.schema import SECTIONS, Section, section_type
+from designopt.study.language.findings import Finding, Path, nearest_key
+from designopt.study.language.part import Part
+from designopt.study.language.refusals import shown
+from designopt.study.language.values import Reader, check
+from designopt.study.sections import execution as execution_
+from designopt.study.sections import figures as figures_
+from designopt.study.sections import model_checks
+from designopt.study.sections import report as report_
+from designopt.study.sections import scenarios as scenarios_
+from designopt.study.sections import space as space_
+from designopt.study.sections import stages as stages_
+from designopt.study.sections.context import Context
+from designopt.study.sections.goals import Goals
+from designopt.study.sections.schema import SECTIONS, Section, section_type
 from designopt.study.study import Scenario, Study
-from designopt.study.values import Reader, check
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")

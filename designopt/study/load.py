@@ -12,13 +12,13 @@ from typing import Any
 
 from designopt.plugin import InputFile, PluginError, load_file
 from designopt.study.check import check_study
-from designopt.study.errors import Issue, StudyError
-from designopt.study.findings import issues, nearest
-from designopt.study.part import as_part
-from designopt.study.settings import no_files
+from designopt.study.language.errors import Issue, StudyError
+from designopt.study.language.findings import issues, nearest
+from designopt.study.language.part import as_part
+from designopt.study.language.settings import no_files
+from designopt.study.language.values import Reader
+from designopt.study.language.yaml import MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.study import Study
-from designopt.study.values import Reader
-from designopt.study.yaml import MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from designopt.plugin import Use
-from designopt.study.expression import Expression
+from designopt.study.language.expression import Expression
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.grid import Grid, grid_over, scan_over
 from designopt.report.labels import chosen_once, number, parameter_label, plain, with_unit
-from designopt.report.map import scale_of
+from designopt.report.parts.map import scale_of
 from designopt.report.section import Choice, Figure, Section, Table
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt.study.study import Parameter
 
 Matrix = NDArray[np.float64]

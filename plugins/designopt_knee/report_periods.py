@@ -11,9 +11,9 @@ from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import parameter_label, plain, plural, with_unit
-from designopt.report.map import edges, scale_of
+from designopt.report.parts.map import edges, scale_of
 from designopt.report.section import Choice, Figure, Section, Table
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt_knee.report import (
     no_scan,
     ratio_names,

@@ -11,9 +11,9 @@ from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
 from designopt.report.labels import chosen_once, plain
-from designopt.report.map import edges
+from designopt.report.parts.map import edges
 from designopt.report.section import Figure, Section
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt_knee.report import (
     design_words,
     line_colour,

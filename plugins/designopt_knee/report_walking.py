@@ -11,7 +11,7 @@ from designopt.plugin import report
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
 from designopt.report.section import Choice, Figure, Section
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt_knee.linkage import JOINTS
 from designopt_knee.report import design_words, missing, reservations
 

@@ -19,7 +19,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve_design,
 )
-from designopt.collocation.problem import Symbols
+from designopt.collocation.statement.problem import Symbols
 from designopt.dynamics.system import System
 from designopt.plugin import Array, InvalidDesign, model
 from designopt.plugin import Quantity as Q

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
-from designopt.collocation.problem import Ends, Symbols, periodic
+from designopt.collocation.statement.problem import Ends, Symbols, periodic
 from designopt.dynamics.system import System
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q

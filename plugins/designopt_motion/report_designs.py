@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.report.labels import number
 from designopt.report.section import Choice, Figure, Section
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 Arrays = Mapping[str, NDArray[Any]]
 Plot = dict[str, Any]

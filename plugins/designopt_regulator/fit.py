@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
-from designopt.study.units import UnitError, convert
+from designopt.study.language.units import UnitError, convert
 from designopt_regulator import plants
 from designopt_regulator.plants import Plant
 from designopt_regulator.regulator import UNUSUAL, unusual

@@ -13,7 +13,7 @@ from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, with_unit
 from designopt.report.section import Choice, Figure, Section, Table
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt_regulator.carrier import TrackedCarrier
 from designopt_regulator.linear_loop import LinearLoop
 from designopt_regulator.report_fit import Fitted, fitted

@@ -18,7 +18,7 @@ from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, listed, number, plain
 from designopt.report.section import Figure, Section, Table
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt_regulator import vehicle
 from designopt_regulator.carrier import TrackedCarrier
 from designopt_regulator.carrier_cascade import cascade_measures

@@ -21,7 +21,7 @@ import pytest
 from designopt_regulator.carrier import TrackedCarrier
 from designopt_regulator.declarations import Disturbance
 
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "designopt_regulator"))
 sys.path.insert(0, str(Path(__file__).parent / "peers"))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from designopt.run.result import Result
 from designopt.run.runner import run_study
+from designopt.store.result import Result
 from designopt.study.study import Stage
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.boxes import boxes
-from designopt.collocation.entries import constant_matrix
-from designopt.collocation.layout import layout
-from designopt.collocation.scheme import hermite_simpson, radau, trapezoidal
-from designopt.collocation.statement import state
-from designopt.collocation.transcription import transcribe
+from designopt.collocation.transcription.boxes import boxes
+from designopt.collocation.transcription.entries import constant_matrix
+from designopt.collocation.transcription.functions import state
+from designopt.collocation.transcription.layout import layout
+from designopt.collocation.transcription.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 
 NODES = np.array([0.0, 0.15, 0.4, 0.75, 1.0])

@@ -23,8 +23,8 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
-from designopt.collocation.error import finer_quadrature, interval_errors
-from designopt.collocation.scheme import radau
+from designopt.collocation.solution.error import finer_quadrature, interval_errors
+from designopt.collocation.transcription.scheme import radau
 from designopt.dynamics.system import System, Variable
 
 

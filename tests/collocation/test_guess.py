@@ -25,9 +25,9 @@ from designopt.collocation import (
     sampled,
     solve,
 )
-from designopt.collocation.boxes import boxes
-from designopt.collocation.guess import default_course, initial_point
-from designopt.collocation.rollout import rollout
+from designopt.collocation.solve.guess import default_course, initial_point
+from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.system import System, Variable
 
 

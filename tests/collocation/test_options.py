@@ -8,7 +8,7 @@ import benchmark_problems
 import pytest
 
 from designopt.collocation import Options, ProblemError, Refinement
-from designopt.collocation.options import CHOICES
+from designopt.collocation.statement.options import CHOICES
 
 
 def named(**given: Any) -> tuple[str, int]:

@@ -24,9 +24,9 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
-from designopt.collocation.resimulate import Resimulation, resimulate
-from designopt.collocation.scheme import hermite_simpson, radau
-from designopt.collocation.violation import violation_between_points
+from designopt.collocation.solution.resimulate import Resimulation, resimulate
+from designopt.collocation.solution.violation import violation_between_points
+from designopt.collocation.transcription.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from designopt.collocation import Constraint, Mesh, Options, Program, Solution, Status, TrajectoryProblem
-from designopt.collocation.mesh import refined
-from designopt.collocation.saving import from_arrays, to_arrays
-from designopt.collocation.scheme import radau
-from designopt.collocation.solution import Round, StartRecord
+from designopt.collocation.solution.saving import from_arrays, to_arrays
+from designopt.collocation.solution.solution import Round, StartRecord
+from designopt.collocation.transcription.mesh import refined
+from designopt.collocation.transcription.scheme import radau
 
 
 def assert_equal(a, b, where="solution"):

@@ -7,7 +7,7 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, ProblemError, Program, Status, solve_chain, solve_near, verify
-from designopt.collocation.warm import nearest_neighbour_path
+from designopt.collocation.solve.warm import nearest_neighbour_path
 
 
 def swing_ups(lengths):

@@ -24,9 +24,9 @@ from designopt.plugin import Plugin, Use
 from designopt.problem import Problem
 from designopt.report.page import render
 from designopt.report.section import Figure, Section
-from designopt.run.result import Result
 from designopt.space import Space
-from designopt.study.expression import Expression
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
 
 SAMPLES, WINDOW = 200, 5

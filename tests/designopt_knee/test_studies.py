@@ -9,7 +9,7 @@ from designopt_knee.gait import bundled_text
 from designopt_knee.model import ARRAYS
 
 from designopt.problem import Problem
-from designopt.study.errors import StudyError, render_text
+from designopt.study.language.errors import StudyError, render_text
 from designopt.study.load import load_study
 
 STUDIES = Path(__file__).parents[2] / "studies"

@@ -17,7 +17,7 @@ from designopt_motion.report_biped import walking_step
 import designopt
 from designopt.problem import Problem
 from designopt.report.page import sections
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt.study.load import load_study
 
 STUDIES = Path(__file__).parents[2] / "studies"

@@ -17,7 +17,7 @@ from scipy.linalg import expm
 
 from designopt.plugin import Diverged, InvalidDesign
 from designopt.problem import Problem
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 from designopt.testing import check_model
 

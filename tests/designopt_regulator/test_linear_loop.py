@@ -7,9 +7,9 @@ from scipy.integrate import solve_ivp
 
 from designopt import define
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
+from designopt.study.language.settings import validate
 from designopt.study.load import load_text
-from designopt.study.settings import validate
 from designopt.testing import check_model
 
 LAG = LinearPlant(type="fopdt", time_constant=8.0, delay=1.0)

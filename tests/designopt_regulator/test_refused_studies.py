@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from designopt.problem import Problem
-from designopt.study.errors import Issue, StudyError
+from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
 
 COURSE = (Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml").read_text(encoding="utf-8")

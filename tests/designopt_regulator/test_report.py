@@ -12,7 +12,7 @@ from designopt_regulator.report_loop import loop_sensitivity
 
 import designopt
 from designopt.report.section import Figure, Section
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 TURF = {"name": "turf_2", "terrain": "turf", "speed": 2}
 SNOW = {"name": "snow_road_5", "terrain": "snow_road", "speed": 5}

@@ -13,7 +13,7 @@ from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
 
 import designopt
 from designopt.report.section import Figure, Section
-from designopt.run.result import Result
+from designopt.store.result import Result
 
 STUDIES = Path(__file__).parents[2] / "studies"
 

@@ -11,7 +11,7 @@ import designopt
 from designopt.decision import hypervolume
 from designopt.problem import Problem
 from designopt.report import write_report
-from designopt.run.result import Result
+from designopt.store.result import Result
 from designopt.study.load import load_study
 
 STUDIES = Path(__file__).parents[2] / "studies"

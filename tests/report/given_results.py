@@ -12,8 +12,8 @@ import numpy as np
 from designopt import aggregations
 from designopt.plugin import Plugin, Quantity, Use, model
 from designopt.problem import Problem
-from designopt.run.result import Result
-from designopt.study.expression import Expression
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
 
 

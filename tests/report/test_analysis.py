@@ -13,16 +13,16 @@ from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.plugin import Use, find
 from designopt.problem import Problem
-from designopt.report.best import best
-from designopt.report.decision import decision
-from designopt.report.failures import failures
-from designopt.report.front import front
-from designopt.report.influence import in_ask_order, influence
 from designopt.report.labels import recompute
-from designopt.report.limits import limits
-from designopt.report.overview import overview
-from designopt.report.scenarios import scenarios
-from designopt.report.validation import validation, wilson
+from designopt.report.parts.best import best
+from designopt.report.parts.decision import decision
+from designopt.report.parts.failures import failures
+from designopt.report.parts.front import front
+from designopt.report.parts.influence import in_ask_order, influence
+from designopt.report.parts.limits import limits
+from designopt.report.parts.overview import overview
+from designopt.report.parts.scenarios import scenarios
+from designopt.report.parts.validation import validation, wilson
 from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
 
 UNIT = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))

@@ -11,10 +11,10 @@ from browser import errors, headless_browser, open_page, wait_until
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, write_report
-from designopt.report.front import front
-from designopt.report.map import map_figures
 from designopt.report.page import render
-from designopt.report.parallel import parallel
+from designopt.report.parts.front import front
+from designopt.report.parts.map import map_figures
+from designopt.report.parts.parallel import parallel
 
 
 @pytest.fixture(scope="module")

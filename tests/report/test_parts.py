@@ -7,17 +7,17 @@ import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.report import state, summary_table
-from designopt.report.best import best
 from designopt.report.colours import ORDERED_LINES, THEMED
-from designopt.report.convergence import convergence, hypervolume_course
-from designopt.report.failures import failures
-from designopt.report.front import front, view
 from designopt.report.grid import grid_over, scan_over
 from designopt.report.labels import hover_columns, listed, number, plain, plural, thinned
-from designopt.report.limits import limits
-from designopt.report.map import edges, map_figures
-from designopt.report.overview import duration, overview
-from designopt.report.parallel import parallel, wrapped
+from designopt.report.parts.best import best
+from designopt.report.parts.convergence import convergence, hypervolume_course
+from designopt.report.parts.failures import failures
+from designopt.report.parts.front import front, view
+from designopt.report.parts.limits import limits
+from designopt.report.parts.map import edges, map_figures
+from designopt.report.parts.overview import duration, overview
+from designopt.report.parts.parallel import parallel, wrapped
 from designopt.study.study import Parameter
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.

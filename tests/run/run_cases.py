@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from designopt.plugin import Use, find, load_file
-from designopt.run.journal import Journal
-from designopt.study.expression import Expression
+from designopt.store.journal import Journal
+from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
 
 PLUGINS = Path(__file__).with_name("plugins.py")

@@ -7,9 +7,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from run_cases import make_study, use
 
-from designopt.run.errors import RunError
 from designopt.run.progress import progress
 from designopt.run.runner import run_study
+from designopt.store.errors import RunError
 from designopt.study.study import Budget, Stage, StartFrom
 
 

@@ -9,8 +9,8 @@ from run_cases import make_study, use
 
 from designopt.plugin import InputFile, Quantity, Use, model
 from designopt.problem import Problem
-from designopt.run import archive
-from designopt.study.expression import Expression
+from designopt.store import archive
+from designopt.study.language.expression import Expression
 from designopt.study.study import (
     Budget,
     Choice,

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, make_study, use
 
-from designopt.run.errors import Interrupted
-from designopt.run.evaluate import Evaluator
-from designopt.run.executor import Completion
-from designopt.run.result import Result
 from designopt.run.runner import run_study
-from designopt.study.expression import Expression
+from designopt.store.errors import Interrupted
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, HypervolumeGain, Stage
+from designopt.workers.evaluate import Evaluator
+from designopt.workers.executor import Completion
 
 
 class Threads:
@@ -237,7 +237,7 @@ def test_in_order_of_completion_the_run_says_that_it_is_not_reproducible_and_can
 
 
 def test_a_result_that_is_told_early_is_told_early_again_on_resume(tmp_path, threads):
-    from designopt.run.journal import Journal
+    from designopt.store.journal import Journal
 
     study = follower("dask", "uneven", count=40, order="completion", settings={"longest": 0.1})
     result = run_study(study, tmp_path / "s")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study
 
-from designopt.run import cluster
-from designopt.run.errors import WorkersError
-from designopt.run.journal import Journal
 from designopt.run.runner import run_study
+from designopt.store.errors import WorkersError
+from designopt.store.journal import Journal
 from designopt.study.study import Cluster
+from designopt.workers import cluster
 
 pytest.importorskip("dask_jobqueue")
 

@@ -9,10 +9,10 @@ from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.problem import Problem
 from designopt.run.budget import Growth
-from designopt.run.errors import Interrupted, StoreError
-from designopt.run.result import Result
 from designopt.run.runner import run_study
 from designopt.run.stopping import seconds_allotted
+from designopt.store.errors import Interrupted, StoreError
+from designopt.store.result import Result
 from designopt.study.study import Budget, HypervolumeGain, Objective, Stage, StartFrom
 
 # --------------------------------------------------------------------------------------------- refused designs

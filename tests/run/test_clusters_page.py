@@ -35,7 +35,7 @@ def test_every_section_shown_is_a_valid_one(block: str) -> None:
 
 
 def test_the_table_of_a_cluster_lists_every_key() -> None:
-    from designopt.study.schema import ClusterSection
+    from designopt.study.sections.schema import ClusterSection
 
     table = PAGE[PAGE.index("| `use` |") : PAGE.index("- **Retirement.**")]
     listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", table, flags=re.MULTILINE)))

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from run_cases import listed, make_study
 
 from designopt.cli import main
-from designopt.run.errors import StoreError
-from designopt.run.result import Result
 from designopt.run.runner import resume_study, run_study
+from designopt.store.errors import StoreError
+from designopt.store.result import Result
 
 #: Exit code: the store does not fit.
 STORE = 4

@@ -13,9 +13,9 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.plugin import Use, find, load_file
-from designopt.run.errors import FailurePolicyStop, WorkersError
-from designopt.run.journal import Journal
 from designopt.run.runner import run_study
+from designopt.store.errors import FailurePolicyStop, WorkersError
+from designopt.store.journal import Journal
 from designopt.study.study import Stage
 
 MODELS = Path(__file__).with_name("plugins_clusters.py")
@@ -84,7 +84,7 @@ def test_a_design_that_hangs_is_ended_by_its_time_out_and_the_study_goes_on(tmp_
 
 
 def test_evaluations_shorter_than_the_time_out_never_fail_by_it_in_however_long_a_chunk(tmp_path, monkeypatch):
-    from designopt.run import dask
+    from designopt.workers import dask
 
     sizes = []
     original = dask.Dask.submit
@@ -164,8 +164,8 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.dask.PATIENCE", 1.0)
-    monkeypatch.setattr("designopt.run.dask.RESULT_WAIT", 2.0)
+    monkeypatch.setattr("designopt.workers.dask.PATIENCE", 1.0)
+    monkeypatch.setattr("designopt.workers.dask.RESULT_WAIT", 2.0)
     frozen = []
 
     class Freezing(Recorder):
@@ -197,7 +197,7 @@ def test_arrays_come_back_from_workers(tmp_path):
 
 
 def test_small_studies_stay_in_this_process_and_larger_ones_get_workers(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.auto.PATIENCE", 0.1)
+    monkeypatch.setattr("designopt.workers.auto.PATIENCE", 0.1)
     small = run_study(make_study(stages=(listed([0.5]),), names=("a",), execution={}), tmp_path / "small")
     assert small.sessions[0]["executor"] == "serial"
     large = make_study(stages=(listed(np.linspace(0, 1, 500)),), names=("a",), execution={"executor": "auto"})
@@ -225,7 +225,7 @@ def test_a_model_that_ends_its_process_when_prepared_ends_the_run_with_a_line_th
 
 
 def test_a_set_up_that_does_not_end_is_ended_where_the_study_sets_a_time_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.delivery.PREPARATION", 0.5)
+    monkeypatch.setattr("designopt.workers.delivery.PREPARATION", 0.5)
     load_file(str(MODELS), MODELS.read_bytes())
     study = make_study("bowl", minimize=("value",), names=("a",), execution={"workers": 1, "timeout": 0.05})
     object.__setattr__(study, "model", Use(find("model", "endless_set_up"), {}))
@@ -273,7 +273,7 @@ def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch):
 
 def test_a_large_batch_stays_bounded_in_flight(tmp_path):
     """At most two chunks of 4096 for each worker are on their way, whatever the batch."""
-    from designopt.run import dask
+    from designopt.workers import dask
 
     flights = []
     original = dask.Dask.submit
@@ -294,7 +294,7 @@ def test_a_large_batch_stays_bounded_in_flight(tmp_path):
 
 
 def test_a_run_whose_workers_are_gone_for_good_ends_with_a_message(tmp_path, monkeypatch):
-    from designopt.run import dask as executor
+    from designopt.workers import dask as executor
 
     monkeypatch.setattr(executor, "UNMANNED", 1.0)
     monkeypatch.setattr(executor.Dask, "_count_workers", lambda self: 0)

@@ -10,9 +10,9 @@ import pytest
 from dask_processes import Cluster
 from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
 
-from designopt.run.errors import WorkersError
-from designopt.run.journal import Journal
 from designopt.run.runner import run_study
+from designopt.store.errors import WorkersError
+from designopt.store.journal import Journal
 from designopt.study.study import Stage
 
 
@@ -64,7 +64,7 @@ def test_failing_designs_are_sorted_out_there_too(cluster, tmp_path):
 
 
 def test_other_versions_are_refused_unless_allowed(cluster, tmp_path, monkeypatch):
-    from designopt.run import delivery
+    from designopt.workers import delivery
 
     ours = delivery.versions
     monkeypatch.setattr(delivery, "versions", lambda plugins=(): {**ours(plugins), "numpy": "0.1"})
@@ -82,7 +82,7 @@ def test_without_nannies_the_run_says_that_nothing_can_be_ended(bare_cluster, tm
 
 
 def test_without_nannies_an_evaluation_beyond_the_time_out_is_waited_for(bare_cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.dask.PATIENCE", 0.1)
+    monkeypatch.setattr("designopt.workers.dask.PATIENCE", 0.1)
     slow = study(timeout=0.2, settings={"pause": 1.5}, stages=(listed([0.5]),))
     result = run_study(slow, tmp_path / "s", scheduler=bare_cluster.address)
     assert result.counts["ok"] == 1
@@ -94,7 +94,7 @@ def test_a_scheduler_on_another_host_must_be_encrypted(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.connection.CONNECT_WAIT", 1)
+    monkeypatch.setattr("designopt.workers.connection.CONNECT_WAIT", 1)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
@@ -115,7 +115,7 @@ def test_workers_with_several_threads_are_refused(tmp_path):
 
 
 STRANGE = """\
-from designopt.run import delivery
+from designopt.workers import delivery
 delivery.versions = lambda plugins=(), ours=delivery.versions: {**ours(plugins), "numpy": "0.1"}
 """
 

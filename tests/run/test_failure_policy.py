@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 from run_cases import Recorder, dump, listed, make_study
 
-from designopt.run.errors import FailurePolicyStop
 from designopt.run.failures import Attempts, place
-from designopt.run.journal import Journal
-from designopt.run.result import Result
 from designopt.run.runner import run_study
+from designopt.store.errors import FailurePolicyStop
+from designopt.store.journal import Journal
+from designopt.store.result import Result
 from designopt.study.study import Parameter
 
 

@@ -9,8 +9,8 @@ from run_cases import Recorder, dump
 
 import designopt
 from designopt.problem import Problem
-from designopt.run.result import Result
 from designopt.run.runner import resume_study
+from designopt.store.result import Result
 
 DATA = Path(__file__).with_name("data")
 PLUGIN = (("bracket.py", (DATA / "bracket.py").read_bytes()),)

@@ -12,10 +12,10 @@ from run_cases import dump, make_study
 
 from designopt.plugin import Use, find, load_file
 from designopt.problem import Problem
-from designopt.run.errors import StoreError
-from designopt.run.journal import Journal
-from designopt.run.result import Result
 from designopt.run.runner import run_study
+from designopt.store.errors import StoreError
+from designopt.store.journal import Journal
+from designopt.store.result import Result
 from designopt.study.study import Budget, Scenario, Stage, StartFrom, Validation
 
 PLUGINS = Path(__file__).with_name("plugins_programs.py")

@@ -10,10 +10,10 @@ from run_cases import dump, listed, make_study, use
 
 from designopt.plugin import Use, find, load_file
 from designopt.problem import Problem
-from designopt.run import archive
-from designopt.run.evaluate import evaluate_one, trial
 from designopt.run.runner import run_study
+from designopt.store import archive
 from designopt.study.study import Parameter, Stage
+from designopt.workers.evaluate import evaluate_one, trial
 
 PLUGINS = Path(__file__).with_name("plugins_random.py")
 VALUES = [0.5, -1.0, 0.25, 1.5]

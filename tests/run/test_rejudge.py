@@ -9,9 +9,9 @@ import pytest
 import designopt
 from designopt import Quantity as Q
 from designopt.plugin import Plugin, PluginError, find
-from designopt.run.errors import StoreError
-from designopt.run.result import Result
-from designopt.study.errors import StudyError
+from designopt.store.errors import StoreError
+from designopt.store.result import Result
+from designopt.study.language.errors import StudyError
 
 
 class Design(TypedDict):
@@ -244,9 +244,9 @@ def test_plugins_that_are_not_here_are_named(path, monkeypatch):
             raise PluginError("no plugin named 'rejudged'")
         return real(kind, name)
 
-    monkeypatch.setattr("designopt.run.archive.find", without_model)
+    monkeypatch.setattr("designopt.store.archive.find", without_model)
     result = Result.open(path)
     assert isinstance(result.study.model.plugin, Plugin)
-    monkeypatch.setattr("designopt.study.context.find", without_model)
+    monkeypatch.setattr("designopt.study.sections.context.find", without_model)
     with pytest.raises(StudyError, match="no plugin named 'rejudged'"):
         result.with_changes(["title=x"])

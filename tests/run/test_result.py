@@ -11,10 +11,10 @@ from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt import decision
 from designopt.plugin import PluginError, Use, aggregation, find, model
-from designopt.run.errors import StoreError, WorkersError
-from designopt.run.result import Result
 from designopt.run.runner import resume_study, run_study
-from designopt.study.expression import Expression
+from designopt.store.errors import StoreError, WorkersError
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Choice, Constraint, HypervolumeGain, Parameter, Stage, StartFrom
 
 
@@ -175,7 +175,7 @@ def test_attained_bounds_are_shares_of_designs_within_a_hundredth_of_the_range(t
             Parameter("g", "real", 0.0, 1.0, when={"c": ("y",)}),
         ),
     )
-    from designopt.run.activity import attained_bounds
+    from designopt.store.activity import attained_bounds
 
     X = np.array([[1, 1.05, 0, 0.5], [5, 5.0, 0, 0.5], [3, 100.0, 1, 1.0], [1, 9e3, 1, 0.2]])
     assert attained_bounds(space, X) == [
@@ -227,7 +227,7 @@ def test_a_store_whose_aggregation_is_not_here_says_so(tmp_path, monkeypatch):
             raise PluginError("no plugin named 'spread'")
         return find(kind, name)
 
-    monkeypatch.setattr("designopt.run.archive.find", without)
+    monkeypatch.setattr("designopt.store.archive.find", without)
     result = Result.open(tmp_path / "s")
     assert result.ended == "done"
     with pytest.raises(StoreError, match="cannot be judged here: no plugin named 'spread'; install it, or declare it"):

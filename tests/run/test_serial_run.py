@@ -13,11 +13,11 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.problem import STATUSES
-from designopt.run.errors import FailurePolicyStop, ReplayError, StoreError
-from designopt.run.journal import FORMAT
-from designopt.run.result import Result
 from designopt.run.runner import resume_study, run_study
-from designopt.study.expression import Expression
+from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
+from designopt.store.journal import FORMAT
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
 
 

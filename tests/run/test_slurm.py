@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from run_cases import PLUGINS, Recorder, dump, listed, make_study
 
-from designopt.run.result import Result
 from designopt.run.runner import run_study
+from designopt.store.result import Result
 from designopt.study.study import Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="SLURM runs on Linux")]

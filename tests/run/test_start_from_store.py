@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
-from designopt.run.errors import Interrupted, StoreError
 from designopt.run.plan import plan
-from designopt.run.result import Result
 from designopt.run.runner import run_study
 from designopt.run.start_from import translated
 from designopt.space import Space
-from designopt.study.expression import Expression
+from designopt.store.errors import Interrupted, StoreError
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, HypervolumeGain, Parameter, Stage, StartFrom, Validation
 
 A = Parameter("a", "real", -2.0, 2.0)

@@ -10,10 +10,10 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.plugin import Diverged, Use, model
-from designopt.run.errors import Interrupted
-from designopt.run.result import Result
 from designopt.run.runner import run_study
-from designopt.study.expression import Expression
+from designopt.store.errors import Interrupted
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.study.study import Choice, Constraint, Scenario, Validation
 
 SHIFTS = (0.25, -0.5, 0.75)

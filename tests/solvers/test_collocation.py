@@ -15,11 +15,11 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
-from designopt.run.journal import Journal
-from designopt.run.result import Result
 from designopt.solvers.collocation import _compared
 from designopt.solvers.trajectories import symbolic
-from designopt.study.expression import Expression
+from designopt.store.journal import Journal
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
 from designopt.testing.evaluation import InProcess, no_outcomes
 
 MODELS = Path(__file__).with_name("collocation_models.py")
@@ -420,7 +420,7 @@ def test_a_run_killed_on_the_way_and_resumed_equals_the_uninterrupted_one(tmp_pa
 
 
 def recorded(store):
-    from designopt.run.errors import StoreError
+    from designopt.store.errors import StoreError
 
     try:
         return len(Result.open(store).programs())

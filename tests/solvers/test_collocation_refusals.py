@@ -8,7 +8,7 @@ from designopt import define
 from designopt.api import Study
 from designopt.plugin import load_file
 from designopt.problem import Problem
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 
 MODELS = Path(__file__).with_name("collocation_models.py")

@@ -270,7 +270,7 @@ def test_settings_come_back_from_a_store_as_they_were():
     import json
 
     from designopt.plugin import Use, find
-    from designopt.run import archive
+    from designopt.store import archive
     from designopt.study.study import Stage, Study
 
     settings = {"population": 20, "offspring": None, "crossover": Crossover(eta=5.0), "mutation": Mutation()}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
-from designopt.study.errors import Issue, StudyError
+from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Study
 

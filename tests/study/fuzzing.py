@@ -18,7 +18,7 @@ from conftest import BASE, FILES, FULL
 from mutations import mutated
 
 from designopt.problem import Problem
-from designopt.study.errors import StudyError, render_json, render_text
+from designopt.study.language.errors import StudyError, render_json, render_text
 from designopt.study.load import load_text
 
 STUDIES = Path(__file__).parents[2] / "studies"

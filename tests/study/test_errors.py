@@ -9,7 +9,7 @@ import pytest
 import designopt.aggregations
 import designopt.plugin
 from designopt.plugin import solver
-from designopt.study.errors import Issue, StudyError, render_json, render_text
+from designopt.study.language.errors import Issue, StudyError, render_json, render_text
 
 FILE = """\
 study: damper

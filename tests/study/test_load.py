@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from designopt.plugin import InputFile, PluginError, Use, find
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_study, load_text, study_from_data
 from designopt.study.study import Budget, StartFrom
 
@@ -355,7 +355,7 @@ def test_a_plugin_that_fails_on_import_is_one_line_at_its_name(load, monkeypatch
     def broken(kind, name):
         raise PluginError("quarter_car (my-pkg 1.2): ImportError: no module named 'x'")
 
-    monkeypatch.setattr("designopt.study.context.find", broken)
+    monkeypatch.setattr("designopt.study.sections.context.find", broken)
     with pytest.raises(StudyError) as caught:
         load(SMALL)
     first = caught.value.issues[0]
@@ -371,7 +371,7 @@ def test_the_settings_of_a_use_are_complete(load) -> None:
 
 def test_reading_a_study_loads_no_heavy_library() -> None:
     code = (
-        "import sys, json; import designopt.study.load, designopt.study.settings, designopt.study.schema\n"
+        "import sys, json; import designopt.study.load, designopt.study.sections.schema\n"
         "heavy = ('pint', 'scipy', 'pymoo', 'casadi', 'dask', 'plotly', 'rich')\n"
         "print(json.dumps([m for m in heavy if m in sys.modules]))"
     )

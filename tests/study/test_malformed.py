@@ -18,9 +18,9 @@ from mutations import (
     value_replaced,
 )
 
-from designopt.study.errors import StudyError, render_json, render_text
+from designopt.study.language.errors import StudyError, render_json, render_text
+from designopt.study.language.yaml import parse_bytes
 from designopt.study.load import load_text
-from designopt.study.yaml import parse_bytes
 
 COUNT = 330
 SHORT = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 
 # what is replaced, by what, path, piece of the message
 CASES = [

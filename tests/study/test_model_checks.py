@@ -10,7 +10,7 @@ import pytest
 
 from designopt.plugin import InvalidSetting, Quantity, model, solver
 from designopt.problem import Problem
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Parameter
 

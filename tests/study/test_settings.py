@@ -12,8 +12,8 @@ import yaml
 
 from designopt.plugin import InputFile, PluginError, Quantity, find, solver
 from designopt.problem import STATUSES
-from designopt.study.schema import schema
-from designopt.study.settings import describe, json_schema, rows, settings_type, validate
+from designopt.study.language.settings import describe, json_schema, rows, settings_type, validate
+from designopt.study.sections.schema import schema
 from designopt.study.study import Cluster, Execution
 
 

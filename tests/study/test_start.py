@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_study, load_text, study_from_data
 from designopt.study.study import StartFrom
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from designopt.problem import Problem
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 
 # What is replaced in the full study and by what; « and » mark what the carets must point at. Space and objectives stay

@@ -7,7 +7,7 @@ import pytest
 
 from designopt.problem import Problem
 from designopt.space import Space
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 
 STRESS = "when: {criterion: entropy}}"
 TERMS = "when: {criterion: [entropy, min_max]}}"

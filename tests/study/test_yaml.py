@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from designopt.study.errors import StudyError
-from designopt.study.yaml import MAX_BYTES, inner_offset, locate, parse, parse_bytes
+from designopt.study.language.errors import StudyError
+from designopt.study.language.yaml import MAX_BYTES, inner_offset, locate, parse, parse_bytes
 
 
 @pytest.fixture(params=["libyaml", "python"])

@@ -26,7 +26,7 @@ from stagewise import FORCE, Stagewise
 from unrolled import UnrolledCartPole
 
 from designopt.collocation import Options, Program, Solution, solve
-from designopt.collocation.warm import solve_chain
+from designopt.collocation.solve.warm import solve_chain
 
 pytestmark = pytest.mark.bench
 

@@ -1,0 +1,125 @@
+"""The explicit equations of a phase with the numbers of a solution put in, at any places of its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Phase, Signal
+from designopt.dynamics.system import System
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.solution import PhaseSolution
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+#: Numbers by interval, place in it and variable.
+Cube = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The equations of `phase` along `found`, with the values of all `parameters` by name."""
+
+    phase: Phase
+    found: PhaseSolution
+    parameters: Mapping[str, float]
+
+    @property
+    def duration(self) -> float:
+        """tf - t0."""
+        return self.found.tf - self.found.t0
+
+    def fractions(self, some: Indices, tau: Vector) -> Vector:
+        """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `some` (k,)."""
+        mesh = self.found.mesh
+        return np.asarray(mesh.nodes[some, None] + mesh.widths[some, None] * tau)
+
+    def states(self, some: Indices, tau: Vector) -> Cube:
+        """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
+        mesh, found = self.found.mesh, self.found
+        scheme = mesh.schemes[some[0]]
+        of_values, of_rates = scheme.states_at(tau)
+        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
+        h = self.duration * mesh.widths[some, None]
+        courses = [
+            found.values[v.name][slots] @ of_values.T + h * (found.rates[v.name][slots] @ of_rates.T)
+            for v in self.phase.system.states
+        ]
+        return np.stack(courses, axis=2)
+
+    def others(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
+        """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
+        mesh, found = self.found.mesh, self.found
+        scheme = mesh.schemes[some[0]]
+        slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
+        weights = scheme.controls_at(tau).T
+        courses = [np.clip(found.values[n][slots] @ weights, *found.bounds[n]) for n in names]
+        return np.stack(courses, axis=2) if names else np.empty((len(some), len(tau), 0))
+
+    def data(self, fractions: Vector) -> Vector:
+        """The data entries (n, nq) at `fractions` (n,) of the phase."""
+        return data_at(self.phase, fractions, self.found.t0, self.found.tf)
+
+    @property
+    def p(self) -> Vector:
+        """Parameters (np,) of the system."""
+        return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
+
+    def rates(self, states: Cube, some: Indices, tau: Vector) -> Cube:
+        """What the equations give (k, n, nx) for `states` (k, n, nx) and the interpolated controls."""
+        system = self.phase.system
+        fractions = self.fractions(some, tau).ravel()
+        count = len(fractions)
+        u = self.others(some, tau, [v.name for v in system.controls]).reshape(count, -1)
+        z = self.others(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
+        t = self.found.t0 + fractions * self.duration
+        given = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
+        found = explicit_rates(system).map(count)(*(array.T for array in given))
+        return np.asarray(found, float).T.reshape(states.shape)
+
+
+def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
+    """The data entries (n, nq) of a phase that runs from t0 to tf, at `fractions` (n,) of it."""
+    columns = []
+    for v in phase.system.data:
+        value = phase.data[v.name]
+        if isinstance(value, Signal):
+            columns.append(value.at(fractions if value.of_duration else t0 + fractions * (tf - t0)))
+        else:
+            columns.append(np.full(len(fractions), float(value)))
+    return np.stack(columns, axis=1) if columns else np.empty((len(fractions), 0))
+
+
+def is_determined(system: System) -> bool:
+    """Whether the algebraic equations determine the algebraic variables (index 1), as far as their structure tells."""
+    import casadi as ca
+
+    residual = system.algebraic_residual
+    if residual is None:
+        return True
+    a = [ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(residual.n_in())]
+    return bool(ca.sprank(ca.jacobian_sparsity(residual(*a), a[2])) == a[2].numel())
+
+
+def explicit_rates(system: System) -> Any:
+    """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, beginning at z.
+
+    Where their equations do not determine them (a higher index), they are taken as they are given.
+    """
+    import casadi as ca
+
+    residual = system.algebraic_residual
+    if residual is None or not is_determined(system):
+        return system.rhs
+    x, u, z, p, q, t = (ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(6))
+    given = ca.vertcat(x, u, p, q, t)
+    numbers, unknown = ca.MX.sym("given", given.numel()), ca.MX.sym("z", z.numel())
+    parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
+    equations = {"x": unknown, "p": numbers, "g": residual(parts[0], parts[1], unknown, *parts[2:])}
+    root = ca.rootfinder("root", "newton", equations, {"abstol": 1e-12, "error_on_fail": False})
+    return ca.Function("explicit_rates", [x, u, z, p, q, t], [system.rhs(x, u, root(z, given), p, q, t)])

@@ -1,0 +1,63 @@
+"""How far a solution is from the motion that its own controls cause, estimated on every interval.
+
+Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control", Optim. Control Appl. Meth. 36 (2015)
+398-421, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.equations import Equations
+from designopt.collocation.solution.solution import PhaseSolution
+from designopt.collocation.statement.problem import Phase
+from designopt.collocation.transcription.scheme import Scheme, derivative_matrix
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+    """The estimated relative error (intervals,) of the states of a phase.
+
+    On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature
+    one degree finer than the scheme; the error is the largest difference from the interpolated states, relative to 1 +
+    the largest absolute value of that state on the interval. It is about one interval, not about what comes before. It
+    can be trusted when it is small (below about 1e-3); larger ones, and those where a control switches or a bound
+    becomes active inside an interval, are optimistic, by a factor of ten and more. It is infinite where the equations
+    are not finite between the points.
+    """
+    equations = Equations(phase, found, parameters)
+    mesh = found.mesh
+    errors = np.empty(len(mesh))
+    for scheme, some in mesh.groups:
+        tau, A = finer_quadrature(control_degree(scheme) + 2 if scheme.name == "radau" else 3)
+        x = equations.states(some, np.concatenate([[0.0], tau]))
+        rates = equations.rates(x[:, 1:], some, tau)
+        h = equations.duration * mesh.widths[some, None, None]
+        with np.errstate(all="ignore"):
+            integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
+            difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
+        errors[some] = difference.max(axis=1)
+    return np.where(np.isnan(errors), np.inf, errors)
+
+
+def control_degree(scheme: Scheme) -> int:
+    """The degree of the polynomial of controls on an interval."""
+    return len(scheme.collocated) - 1
+
+
+@lru_cache(maxsize=16)
+def finer_quadrature(count: int) -> tuple[Vector, Matrix]:
+    """`count` right Radau points (n,) on [0, 1] and the matrix (n, n) that integrates from 0 to each of them."""
+    from numpy.polynomial.legendre import legroots
+
+    # the zeros of P_{n-1} - P_n, of which 1 is the last
+    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]]))
+    points = np.concatenate([0.5 * (np.sort(roots)[:-1] + 1.0), [1.0]])
+    D = derivative_matrix(np.concatenate([[0.0], points]))[1:, 1:]
+    return points, np.asarray(np.linalg.inv(D), float)

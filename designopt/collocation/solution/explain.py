@@ -1,0 +1,208 @@
+"""What is violated at the end of a solve, in the words of the problem's statement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription.rows import Block
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.solution import PhaseSolution, Solution
+
+Vector = NDArray[np.float64]
+
+#: Relative to the scale of a constraint: what is missed by less counts as kept.
+KEPT = 1e-6
+#: What the rows of a block are, before the name of one.
+WORDS = {
+    "defect": "rate of",
+    "residual": "equation of",
+    "algebraic": "algebraic equation of",
+    "path": "path constraint",
+    "control": "linear course of control",
+    "integral": "integral",
+    "ends": "constraint",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
+
+    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
+    """
+
+    blocks: tuple[Block, ...]
+    units: tuple[str, ...]
+    values: Vector
+    low: Vector
+    high: Vector
+    scale: Vector
+
+    @cached_property
+    def relative(self) -> Vector:
+        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
+        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
+
+    @cached_property
+    def missed(self) -> Vector:
+        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
+        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
+        return np.asarray(below + above)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation relative to the scales, not a number where one is not."""
+        return float(np.abs(self.missed / self.scale).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One constraint that is violated: `name` in the words of the statement, `missed` by so much in its `unit`.
+
+    `phase` is empty and `time` not a number for what is between ends. `interval` is that of the mesh (from, to), in s.
+    `relative` is to the scale of the constraint, `at` the values of all variables of the phase at that time.
+    """
+
+    name: str
+    kind: str
+    phase: str
+    time: float
+    interval: tuple[float, float]
+    value: float
+    low: float
+    high: float
+    missed: float
+    relative: float
+    unit: str
+    at: Mapping[str, float]
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        if self.kind in ("path", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
+            if self.low == self.high:
+                wanted = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
+            elif self.missed < 0.0:
+                wanted = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
+            else:
+                wanted = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
+        else:
+            wanted = f"off by {abs(self.missed):.3g}{unit}"
+        return f"{self.name}{_place(self.phase, self.time)}: {wanted}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The violations of one constraint: at `count` of its `total` points, `worst` is the largest."""
+
+    name: str
+    kind: str
+    phase: str
+    count: int
+    total: int
+    worst: Violation
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {value:.4g}" for name, value in self.worst.at.items())
+        where = f" ({self.count} of {self.total} points)" if self.total > 1 else ""
+        return f"{self.worst}{where}" + (f"; there {values}" if values else "")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a solve ended and what is violated at its last iterate, the worst first. ``str()`` makes it readable."""
+
+    message: str
+    violation: float
+    groups: tuple[Group, ...]
+
+    def __str__(self) -> str:
+        if not self.groups:
+            return f"{self.message}\nAll constraints are kept to {self.violation:.2g} of their scales."
+        return "\n".join([self.message, "Violated, the worst first:", *(f"- {group}" for group in self.groups)])
+
+
+def explained(solution: Solution) -> Explanation:
+    """The violations at the last iterate of `solution`, grouped by constraint."""
+    found = solution.constraints
+    return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))
+
+
+def groups(found: Constraints, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[Group]:
+    """Violations by constraint, the worst first. What is not a number counts as infinitely bad."""
+    made = []
+    relative = found.relative
+    for block in found.blocks:
+        for k in range(len(block.names)):
+            own = block.rows[:, k]
+            bad = np.flatnonzero(relative[own] > kept)
+            if len(bad):
+                worst = violation_at(found, phases, int(own[bad[relative[own[bad]].argmax()]]))
+                made.append(Group(worst.name, block.kind, worst.phase, len(bad), len(own), worst))
+    return sorted(made, key=lambda group: -group.worst.relative)
+
+
+def violation_at(found: Constraints, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
+    """What is to be said of one row."""
+    number = next(i for i, b in enumerate(found.blocks) if b.first <= row < b.first + b.rows.size)
+    block = found.blocks[number]
+    place, k = divmod(row - block.first, len(block.names))
+    name, slot = block.names[k], int(block.slots[place])
+    phase = list(phases.values())[block.phase] if block.phase >= 0 else None
+    course = phase if block.kind != "integral" else None
+    return Violation(
+        name=f"{WORDS[block.kind]} '{name}'",
+        kind=block.kind,
+        phase=phase.name if phase else "",
+        time=float(course.times[slot]) if course else math.nan,
+        interval=interval(course, slot) if course else (math.nan, math.nan),
+        value=float(found.values[row]),
+        low=float(found.low[row]),
+        high=float(found.high[row]),
+        missed=float(found.missed[row]),
+        relative=float(found.relative[row]),
+        unit=found.units[number] or _unit(block, name, phase),
+        at={n: float(values[slot]) for n, values in course.values.items()} if course else {},
+    )
+
+
+def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
+    """The interval of the mesh (from, to) in s that ends at or holds a point."""
+    k = max(int(np.searchsorted(phase.mesh.bases, slot)) - 1, 0)
+    begin, end = (phase.t0 + phase.mesh.nodes[j] * (phase.tf - phase.t0) for j in (k, k + 1))
+    return float(begin), float(end)
+
+
+def worst_violations(found: Constraints, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[Violation]:
+    """The worst violations: the worst of each constraint first, then others, `count` in all."""
+    chosen = [group.worst for group in groups(found, phases)[:count]]
+    known = {(v.name, v.phase, v.time) for v in chosen}
+    relative = found.relative
+    for row in np.argsort(-relative)[: 2 * count].tolist():
+        violation = violation_at(found, phases, row)
+        if (
+            len(chosen) < count
+            and relative[row] > KEPT
+            and (violation.name, violation.phase, violation.time) not in known
+        ):
+            chosen.append(violation)
+    return chosen
+
+
+def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
+    if phase is None or block.kind not in ("defect", "control"):
+        return ""
+    return phase.units.get(name, "")
+
+
+def _place(phase: str, time: float) -> str:
+    if math.isnan(time):
+        return f" of {phase}" if phase else ""
+    return f" of {phase} at {time:.4g} s"

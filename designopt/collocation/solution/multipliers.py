@@ -1,0 +1,168 @@
+"""From the multipliers of a program to those of the trajectory: costates, shadow prices of limits, sensitivities.
+
+The program's Lagrangian is f + lambda' g + z' x. Every multiplier that is shown is the derivative of the optimal
+objective by the number that it belongs to: the limit of a constraint (-lambda, -z), a parameter, a datum; the costate
+at a time by the state at that time, so that H = L + costate' f and d costate/dt = -dH/dx.
+
+With P and Q of a scheme (`scheme`), Lambda the multipliers of an interval's defects and T the derivative of what a
+point contributes (rates, integrands, path constraints), the state of a node enters the Lagrangian with
+
+    sum_i Lambda_i P_i0 + T_right   of the interval to its right, which is the costate there, and
+    sum_i Lambda_i P_im + T_left    of the one to its left, which is minus the costate.
+
+Their sum is zero at the optimum; T is shared between them as the quadrature weights are, so no derivative is needed but
+at the ends. Points within an interval: of a Radau scheme costate_j = -sum_i Lambda_i Q_ij / w_j, the defect multiplier
+divided by the weight of the quadrature, which makes the derivative of H by the control zero there (Garg et al.,
+Automatica 46 (2010) 1843); of Hermite-Simpson the cubic through the costates of the nodes and their rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Multipliers of a program without its scales: of rows (m,) and of the boxes of variables (n,), as lambda and z."""
+
+    of_rows: Vector
+    of_bounds: Vector
+
+    def by_point(self, made: Transcription, i: int) -> Matrix:
+        """The multipliers (points, rows of a point) of all that the points of phase i give."""
+        place, functions = made.layout.phases[i], made.statement.functions[i]
+        mesh = place.mesh
+        found = np.zeros((len(place.point), functions.rows.count))
+        which = functions.rows
+        path, integral = which.path.start, 0
+        for block in made.blocks:
+            if block.phase != i:
+                continue
+            given = self.of_rows[block.rows]
+            if block.kind == "defect":
+                found[:, which.rates] = _through_rates(mesh, given)
+            elif block.kind == "residual":
+                found[:, which.residuals] = given
+            elif block.kind == "algebraic":
+                found[:, which.algebraic] = given
+            elif block.kind == "path":
+                found[:, path : path + len(block.names)] = given
+                path += len(block.names)
+            elif block.kind == "integral":
+                found[:, which.integrands[integral]] = -mesh.weights[mesh.first :] * given[0, 0]
+                integral += 1
+        return found
+
+
+def multipliers(made: Transcription, given: Boxes, x: Vector, of_rows: Vector, of_bounds: Vector) -> Multipliers:
+    """Without scales, from the solver's at its scaled variables `x`.
+
+    IPOPT takes variables whose box is a number for parameters and has no multipliers of them: theirs follow from the
+    gradient of the Lagrangian, which is zero.
+    """
+    rows = of_rows / made.row_scale / made.cost_scale
+    bounds = of_bounds.copy()
+    fixed = np.flatnonzero(given.low == given.high)
+    if len(fixed):
+        bounds[fixed] = -_lagrangian_gradient(made, given, x, of_rows)[fixed]
+    return Multipliers(rows, bounds / made.scale / made.cost_scale)
+
+
+def _lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, of_rows: Vector) -> Vector:
+    import casadi as ca
+
+    gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
+    if not len(of_rows):
+        return gradient
+    jacobian = made.jacobian(x, given.parameters)[1]
+    return np.asarray(gradient + np.asarray(ca.mtimes(jacobian.T, ca.DM(of_rows)), float).ravel())
+
+
+def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
+    """The block of rows of one kind of a phase, if there is one."""
+    return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
+
+
+def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values: PhaseValues) -> Matrix:
+    """Costates (slots, nx) of phase i at variables `x` (not scaled), where its functions have `values`."""
+    statement = made.statement
+    place, functions = made.layout.phases[i], statement.functions[i]
+    mesh, nx = place.mesh, statement.points[i].nx
+    block = block_of(made.blocks, "defect", i)
+    assert block is not None
+    defects = found.of_rows[block.rows]
+    of_points = found.by_point(made, i)
+
+    def at_point(k: int) -> Vector:
+        """T of a point: what it contributes, derived by its states."""
+        theta = x[place.theta]
+        fraction = mesh.fractions[mesh.first + k]
+        arguments = (x[place.point[k]], theta, values.constants, values.signals[k], fraction)
+        total = np.zeros(len(place.point[k]) + len(theta))
+        of_rows = np.asarray(functions.jacobian(*arguments), float).ravel()
+        np.add.at(total, functions.jacobian_columns, of_rows * of_points[k, functions.jacobian_rows])
+        of_cost = np.asarray(functions.cost_gradient(*arguments), float).ravel()
+        np.add.at(total, functions.cost_columns, of_cost * mesh.weights[mesh.first + k])
+        return total[:nx]
+
+    first = at_point(0) if mesh.first == 0 else np.zeros(nx)
+    return _courses(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
+
+
+def _courses(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:
+    """Costates (slots, nx) from the multipliers of the defects (slots - 1, nx) and T at both ends."""
+    count, nx = len(mesh), defects.shape[1]
+    right, left = np.zeros((count + 1, nx)), np.zeros((count + 1, nx))  # linear parts of nodes: k's from k, k + 1's
+    of_right, of_left = np.zeros(count + 1), np.zeros(count + 1)  # their quadrature weights
+    for scheme, some in mesh.groups:
+        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]  # (intervals, steps, nx)
+        right[some] = np.einsum("kix,i->kx", own, scheme.P[:, 0])
+        left[some + 1] = np.einsum("kix,i->kx", own, scheme.P[:, -1])
+        of_right[some] = mesh.widths[some] * scheme.weights[0]
+        of_left[some + 1] = mesh.widths[some] * scheme.weights[-1]
+    total = of_left + of_right
+    share = np.divide(of_left, total, out=np.ones_like(total), where=total > 0.0)[:, None]
+    nodes = share * right - (1.0 - share) * left
+    nodes[0], nodes[-1] = right[0] + first, -left[-1] - last
+    found = np.empty((mesh.slots, nx))
+    found[mesh.bases] = nodes
+    rates = np.empty((count + 1, nx))
+    rates[1:-1] = (left + right)[1:-1] / (duration * total[1:-1, None])
+    rates[0] = -first / (duration * total[0]) if total[0] else 0.0
+    rates[-1] = -last / (duration * total[-1])
+    for scheme, some in mesh.groups:
+        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
+        if scheme.name == "radau":
+            for j in range(1, scheme.steps):
+                found[mesh.bases[some] + j] = -np.einsum("kix,i->kx", own, scheme.Q[:, j]) / scheme.weights[j]
+        elif scheme.steps == 2:
+            h = duration * mesh.widths[some, None]
+            middle = np.einsum("kix,i->kx", own, scheme.P[:, 1]) / (h * scheme.weights[1])
+            at_nodes, of_rates = scheme.states_at(np.array([0.5]))
+            begin = at_nodes[0, 0] * nodes[some] + at_nodes[0, 2] * nodes[some + 1]
+            parts = (rates[some], middle, rates[some + 1])
+            found[mesh.bases[some] + 1] = begin + h * sum(w * r for w, r in zip(of_rates[0], parts, strict=True))
+    return found
+
+
+def _through_rates(mesh: Mesh, defects: Matrix) -> Matrix:
+    """The multipliers (points, nx) of the rates of all points: -sum Lambda Q h."""
+    found = np.zeros((mesh.slots, defects.shape[1]))
+    for scheme, some in mesh.groups:
+        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
+        parts = -np.einsum("kix,ir,k->krx", own, scheme.Q, mesh.widths[some])
+        np.add.at(found, mesh.bases[some, None] + np.arange(scheme.steps + 1), parts)
+    return found[mesh.first :]

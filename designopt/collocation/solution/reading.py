@@ -1,0 +1,225 @@
+"""From the solver's numbers to a `Solution`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.deferred import Deferred
+from designopt.collocation.solution.explain import Constraints
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.prices import Prices, path_blocks
+from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
+from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.points import column
+from designopt.collocation.transcription.scheme import lagrange
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+
+
+class Reader:
+    """Reads variables of the programs of `statement` with the layout `places`; keeps the functions it needs."""
+
+    def __init__(self, statement: Statement, places: Layout) -> None:
+        import casadi as ca
+
+        self.statement, self.places = statement, places
+        self._mapped = [
+            point.everything.map(len(place.point)) for point, place in zip(statement.points, places.phases, strict=True)
+        ]
+        ends = statement.ends
+        self._ends = ca.Function("figures", ends.all, [ends.cost, ca.densify(column(list(ends.figures.values())))])
+
+    def phase(self, i: int, x: Vector, parameters: Vector) -> PhaseValues:
+        """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
+        place, point = self.places.phases[i], self.statement.points[i]
+        mesh, count = place.mesh, len(place.point)
+        constants = parameters[place.constants : place.signals]
+        signals = parameters[place.signals : place.numbers_end].reshape(count, -1)
+        fixed = list(constants[len(point.constant_names) :])
+        t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
+        tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
+        found = self._mapped[i](
+            x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(constants[:, None], count), signals.T,
+            mesh.fractions[None, mesh.first :],
+        )  # fmt: skip
+        rates, path, integrands = (np.asarray(entry, float).T.reshape(count, -1) for entry in found)
+        return PhaseValues(constants, signals, t0, tf, rates, path, mesh.weights[mesh.first :] @ integrands)
+
+    def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
+        """The arguments of all functions of the ends."""
+        given: list[Any] = []
+        for place, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
+            constants = values.constants[: len(point.constant_names)]
+            given += [x[place.states[0]], x[place.states[-1]], values.t0, values.tf, values.integrals, constants]
+        return [*given, x[list(self.places.parameters.values())]]
+
+    def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
+        """The cost, and terms and figures by name."""
+        cost, figures = self._ends(*self.ends(phases, x))
+        return float(cost), dict(zip(self.statement.ends.figures, np.asarray(figures).ravel().tolist(), strict=True))
+
+    def cost(self, x: Vector, parameters: Vector) -> float:
+        """The objective at variables `x` (n,), not scaled."""
+        return self.figures([self.phase(i, x, parameters) for i in range(len(self.places.phases))], x)[0]
+
+
+def read_solution(
+    reader: Reader,
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: Boxes,
+    iterate: Iterate,
+    rows: Vector,
+    status: Status,
+    stats: Mapping[str, Any],
+    timing: Mapping[str, float],
+) -> Solution:
+    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,)."""
+    statement = reader.statement
+    x = made.shift + made.scale * iterate.x
+    values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
+    prices = Prices(problem, made, given, x, iterate, values)
+    phases = {
+        phase.name: _phase(i, problem, made, given, x, of_phase, prices)
+        for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
+    }
+    objective, figures = reader.figures(values, x)
+    parameters = made.layout.parameters
+    constraints = _constraints(problem, made, given, rows, values)
+    return Solution(
+        status=status,
+        message=status.value,
+        objective=objective,
+        terms={name: figures[name] for name in problem.terms},
+        figures={name: figures[name] for name in problem.figures},
+        phases=phases,
+        parameters={name: float(x[k]) for name, k in parameters.items()},
+        parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
+        parameter_units={v.name: v.unit for v in problem.variables},
+        parameter_multipliers=Deferred(prices.of_parameters),
+        violation=constraints.violation,
+        iterations=int(stats.get("iter_count", 0)),
+        history=_history(stats, made.cost_scale),
+        timing=timing,
+        iterate=iterate,
+        constraints=constraints,
+        multipliers=Deferred(prices.of_limits),
+        data_sensitivity=Deferred(prices.of_data),
+        scales=scales_by_name(statement, made),
+    )
+
+
+def _phase(
+    i: int,
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: Boxes,
+    x: Vector,
+    of_points: PhaseValues,
+    prices: Prices,
+) -> PhaseSolution:
+    phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
+    mesh, system = place.mesh, phase.system
+    tables: list[tuple[Kind, Any]] = [
+        ("state", system.states),
+        ("unknown", point.form.unknowns if point.form else ()),
+        ("control", system.controls),
+        ("algebraic", system.algebraic),
+    ]
+    at_points = x[place.point]
+    first = _extrapolation(mesh.schemes[0].points, mesh.first)
+    all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
+    all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
+    rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
+    bounds, ends = {}, {}
+    for j, name in enumerate(point.names):
+        inner = place.point[0, j]
+        if j < point.nx:
+            states = place.states[:, j]
+            inner = states[1 if mesh.slots > 2 else 0]
+            a, b = ((float(given.low[k]), float(given.high[k])) for k in (states[0], states[-1]))
+            ends[name] = (a, b)
+        bounds[name] = (float(given.low[inner]), float(given.high[inner]))
+    names = [name for block in path_blocks(made, i) for name in block.names]
+    return PhaseSolution(
+        name=phase.name,
+        mesh=mesh,
+        t0=of_points.t0,
+        tf=of_points.tf,
+        times=of_points.t0 + mesh.fractions * of_points.duration,
+        values={name: all_points[:, j] for j, name in enumerate(point.names)},
+        rates={v.name: rates[:, j] for j, v in enumerate(system.states)},
+        kinds={v.name: kind for kind, table in tables for v in table},
+        units={v.name: v.unit for _, table in tables for v in table},
+        bounds=bounds,
+        ends=ends,
+        path=dict(zip(names, of_points.path.T, strict=True)),
+        path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
+        integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
+        costates=Deferred(lambda: prices.of_states(i)),
+        end_multipliers=Deferred(lambda: prices.of_ends(i)),
+        bound_multipliers=Deferred(lambda: prices.of_bounds(i)),
+        path_multipliers=Deferred(lambda: prices.of_path(i)),
+    )
+
+
+def _stem(name: str) -> str:
+    """The name of a constraint, of the name of one of its rows."""
+    return name.split("[")[0]
+
+
+def _constraints(
+    problem: TrajectoryProblem, made: Transcription, given: Boxes, rows: Vector, of_points: Sequence[PhaseValues]
+) -> Constraints:
+    """All rows, not scaled. Limits of an integral are those of a variable that equals it: here they are its own."""
+    units = []
+    values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
+    for block in made.blocks:
+        phase = problem.phases[block.phase]
+        stated: Mapping[str, Any] = {"path": phase.path, "ends": problem.constraints, "integral": phase.integrals}.get(
+            block.kind, {}
+        )
+        of = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
+        units.append(of.unit if of else "")
+        if block.kind == "integral" and of and (math.isfinite(of.low) or math.isfinite(of.high)):
+            number = list(phase.integrals).index(block.names[0])
+            values[block.first], low[block.first], high[block.first] = (
+                of_points[block.phase].integrals[number], of.low, of.high,
+            )  # fmt: skip
+    return Constraints(made.blocks, tuple(units), values, low, high, made.row_scale)
+
+
+def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float]:
+    """Scales of variables by "phase.name", of parameters by name."""
+    found = {}
+    for phase, point, place in zip(statement.problem.phases, statement.points, made.layout.phases, strict=True):
+        for j, name in enumerate(point.names):
+            found[f"{phase.name}.{name}"] = float(made.scale[place.point[0, j]])
+        found.update(
+            {f"{phase.name}.{n}": float(made.scale[k]) for n, k in (("t0", place.t0), ("tf", place.tf)) if k >= 0}
+        )
+    found.update({name: float(made.scale[k]) for name, k in made.layout.parameters.items()})
+    return found
+
+
+def _extrapolation(points: Vector, first: int) -> Vector:
+    """Weights (first, k) of the first points for the polynomial through them at the left end, if there is no point."""
+    return lagrange(points[1:], np.zeros(1)) if first else np.empty((0, len(points)))
+
+
+def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:
+    given = stats.get("iterations", {})
+    names = {"objective": "obj", "primal": "inf_pr", "dual": "inf_du", "barrier": "mu", "step": "alpha_pr"}
+    history = {name: np.asarray(given.get(key, []), float) for name, key in names.items()}
+    history["objective"] = history["objective"] / cost_scale
+    return history

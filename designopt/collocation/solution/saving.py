@@ -1,0 +1,167 @@
+"""Solutions as plain arrays and a JSON header: nothing that runs code when it is read."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.explain import Constraints
+from designopt.collocation.solution.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
+from designopt.collocation.solution.status import Status
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
+
+Arrays = dict[str, NDArray[Any]]
+
+#: What the header says it is, and its version: one that is not known is refused.
+FORMAT, VERSION = "designopt trajectory", 1
+
+_RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
+_TUPLES: dict[str, Any] = {c.__name__: c for c in (Round, StartRecord)}
+#: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
+_BROKEN = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError, OverflowError, MemoryError,
+    struct.error, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def to_arrays(solution: Solution) -> Arrays:
+    """`solution` as arrays by name; all else is in the array "header", a JSON text in UTF-8 (uint8)."""
+    arrays: Arrays = {}
+    tree = _encoded(solution, "", arrays)
+    text = json.dumps({"format": FORMAT, "version": VERSION, "solution": tree}, allow_nan=False)
+    return {"header": np.frombuffer(text.encode(), np.uint8), **arrays}
+
+
+def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
+    """The solution that `to_arrays` gave. Raises `ValueError`, in a sentence, for anything else."""
+    try:
+        header = json.loads(bytes(np.asarray(arrays["header"], np.uint8)).decode())
+        if header["format"] != FORMAT:
+            raise ValueError(f"it is a '{header['format']}'")
+        if header["version"] != VERSION:
+            raise ValueError(f"its version is {header['version']}, this designopt reads version {VERSION}")
+        found = _decoded(header["solution"], arrays)
+    except _BROKEN as error:
+        raise ValueError(f"this is no trajectory result that can be read: {_reason(error)}") from error
+    if not isinstance(found, Solution):
+        raise ValueError("this is no trajectory result that can be read: it holds something else")
+    return found
+
+
+def save(solution: Solution, path: Path | str) -> None:
+    """Write `solution` to the file `path` (npz)."""
+    with Path(path).open("wb") as file:
+        np.savez(file, **to_arrays(solution))  # type: ignore[arg-type]
+
+
+def load(path: Path | str) -> Solution:
+    """The solution in the file `path`. Raises `ValueError`, in a sentence, for a file that is damaged or another."""
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as given:
+            arrays = {name: given[name] for name in given.files}
+    except FileNotFoundError:
+        raise
+    except _BROKEN as error:
+        raise ValueError(f"{path}: this is no trajectory result that can be read: {_reason(error)}") from error
+    try:
+        return from_arrays(arrays)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _reason(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else text[0] if text else type(error).__name__
+
+
+def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
+    """`value` as JSON; arrays are put aside under their place in it."""
+    kind = type(value).__name__
+    if isinstance(value, np.ndarray):
+        arrays[where] = value
+        return {"array": where}
+    if kind in _RECORDS:
+        given = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {kind: {n: _encoded(v, f"{where}.{n}" if where else n, arrays) for n, v in given.items()}}
+    if isinstance(value, Mesh):
+        return {"Mesh": {
+            "nodes": _encoded(value.nodes, f"{where}.nodes", arrays),
+            "distinct": [_scheme_header(scheme) for scheme, _ in value.groups],
+            "which": _encoded(_which(value), f"{where}.schemes", arrays),
+        }}  # fmt: skip
+    if isinstance(value, Status):
+        return {"Status": value.name}
+    if isinstance(value, Mapping):
+        return {"map": {name: _encoded(v, f"{where}.{name}", arrays) for name, v in value.items()}}
+    if isinstance(value, tuple):
+        entries = [_encoded(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        return {kind if kind in _TUPLES else "tuple": entries}
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    raise TypeError(f"{where}: a {kind} cannot be saved")
+
+
+def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    [(kind, given)] = tree.items()
+    if kind == "array":
+        return np.asarray(arrays[given])
+    if kind == "map":
+        return {name: _decoded(v, arrays) for name, v in given.items()}
+    if kind == "tuple":
+        return tuple(_decoded(v, arrays) for v in given)
+    if kind == "float":
+        return float(given)
+    if kind == "Status":
+        return Status[given]
+    if kind == "Mesh":
+        distinct = [_scheme(header) for header in given["distinct"]]
+        which = _decoded(given["which"], arrays)
+        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which))
+    if kind in _TUPLES:
+        return _TUPLES[kind](*(_decoded(v, arrays) for v in given))
+    return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in given.items()})
+
+
+def _which(mesh: Mesh) -> NDArray[np.int64]:
+    """The number of the scheme of each interval, among the distinct ones."""
+    found = np.empty(len(mesh), np.int64)
+    for number, (_, some) in enumerate(mesh.groups):
+        found[some] = number
+    return found
+
+
+def _scheme_header(scheme: Scheme) -> dict[str, Any]:
+    return {
+        "name": scheme.name,
+        "degree": scheme.degree,
+        "linear_midpoint": bool(len(scheme.control_rows)),
+        "differential": bool(np.array_equal(scheme.Q[:, 1:], np.eye(scheme.steps))),
+    }
+
+
+def _scheme(header: Mapping[str, Any]) -> Scheme:
+    if header["name"] == "trapezoidal":
+        return trapezoidal()
+    if header["name"] == "hermite_simpson":
+        return hermite_simpson(linear_midpoint=header["linear_midpoint"])
+    if header["name"] == "radau":
+        return radau(header["degree"], differential=header["differential"])
+    raise ValueError(f"there is no scheme '{header['name']}'")

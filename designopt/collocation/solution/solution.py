@@ -1,0 +1,290 @@
+"""What solving a trajectory problem gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.collocation.solution.explain import Constraints, Explanation, explained
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.guess import Guess
+from designopt.collocation.transcription.mesh import Mesh
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.resimulate import Resimulation
+    from designopt.collocation.statement.problem import TrajectoryProblem
+
+Vector = NDArray[np.float64]
+Kind = Literal["state", "unknown", "control", "algebraic"]
+#: The lower and the upper one.
+Limits = tuple[float, float]
+#: A variable is at a bound when it is as near as this share of its range.
+AT_BOUND = 1e-4
+
+
+class Round(NamedTuple):
+    """One solve of a refinement: intervals of all phases, the largest error estimate, iterations."""
+
+    intervals: int
+    error: float
+    iterations: int
+
+
+class StartRecord(NamedTuple):
+    """One solve of a multi-start: its number (0 is the guess itself), how it ended, objective, iterations."""
+
+    start: int
+    status: Status
+    objective: float
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PhaseSolution:
+    """The course of all variables of a phase.
+
+    `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
+    `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
+    of the states. Where the scheme has no collocation point at the left end, controls, algebraic variables and
+    unknown rates are extrapolated there. `path` (points,) holds the path constraints at the collocation points with
+    their `path_limits`, `integrals` the integrals by name. `ends` has what limits the states at both ends.
+
+    Every multiplier is the derivative of the objective by the number that it belongs to: `costates` (slots,) by the
+    states, `end_multipliers` by the limits of the states at both ends, `bound_multipliers` (slots,) and
+    `path_multipliers` (points,) by the limits on the way, per second during which they are changed.
+
+    `error` (intervals,) is the estimate of the relative error, `segment_errors` (intervals,) what a new simulation of
+    each interval from its left end gives, `resimulation_error` that of the whole phase, `path_violation_between_points`
+    the largest between the collocation points; they are empty or not a number where nothing was checked.
+    """
+
+    name: str
+    mesh: Mesh
+    t0: float
+    tf: float
+    times: Vector
+    values: Mapping[str, Vector]
+    rates: Mapping[str, Vector]
+    kinds: Mapping[str, Kind]
+    units: Mapping[str, str]
+    bounds: Mapping[str, tuple[float, float]]
+    ends: Mapping[str, tuple[Limits, Limits]] = field(default_factory=dict)
+    path: Mapping[str, Vector] = field(default_factory=dict)
+    path_limits: Mapping[str, Limits] = field(default_factory=dict)
+    integrals: Mapping[str, float] = field(default_factory=dict)
+    costates: Mapping[str, Vector] = field(default_factory=dict)
+    end_multipliers: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bound_multipliers: Mapping[str, Vector] = field(default_factory=dict)
+    path_multipliers: Mapping[str, Vector] = field(default_factory=dict)
+    error: Vector = field(default_factory=lambda: np.empty(0))
+    segment_errors: Vector = field(default_factory=lambda: np.empty(0))
+    resimulation_error: float = math.nan
+    path_violation_between_points: float = math.nan
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        variables = ", ".join(self.values)
+        return f"PhaseSolution({self.name!r}, {self.t0:.6g} to {self.tf:.6g}, {len(self.mesh)} intervals: {variables})"
+
+    def at(self, fractions: Vector) -> dict[str, Vector]:
+        """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
+        intervals, places = self.mesh.interval_of(fractions)
+        found = {name: np.empty(len(intervals)) for name in self.values}
+        duration = self.tf - self.t0
+        # the last iterate of a failed solve may have states whose rates are not finite
+        courses = {
+            n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
+        }
+        for scheme, some in self.mesh.groups:
+            rows = np.flatnonzero(np.isin(intervals, some))
+            if not len(rows):
+                continue
+            k = intervals[rows]
+            slots = self.mesh.bases[k][:, None] + np.arange(scheme.steps + 1)
+            of_values, of_rates = scheme.states_at(places[rows])
+            of_controls = scheme.controls_at(places[rows])
+            h = (duration * self.mesh.widths[k])[:, None]
+            for name, values in self.values.items():
+                if self.kinds[name] == "state":
+                    rates = courses[name][slots]
+                    found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
+                else:
+                    found[name][rows] = (of_controls * values[slots]).sum(axis=1)
+        return found
+
+    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+        """Values by name at `times` (n,) within the phase. Raises `ValueError` for other times."""
+        t = np.atleast_1d(np.asarray(times, float))
+        fractions = (t - self.t0) / (self.tf - self.t0)
+        if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
+            raise ValueError(f"times lie between {self.t0:g} and {self.tf:g}")
+        return self.at(np.clip(fractions, 0.0, 1.0))
+
+    @cached_property
+    def saturation(self) -> dict[str, tuple[float, float]]:
+        """The share of time that each variable with bounds spends at its lower and at its upper one."""
+        return {
+            name: _shares_at_limits(self.values[name], self.mesh.weights, limits)
+            for name, limits in self.bounds.items()
+            if _is_range(*limits)
+        }
+
+    @cached_property
+    def path_saturation(self) -> dict[str, tuple[float, float]]:
+        """The share of time that each path constraint, equations left out, spends at its lower and upper limit."""
+        return {
+            name: _shares_at_limits(self.path[name], self.mesh.weights[self.mesh.first :], limits)
+            for name, limits in self.path_limits.items()
+            if _is_range(*limits)
+        }
+
+    def of_kind(self, kind: Kind) -> list[str]:
+        """Names of the variables of one kind, in their order."""
+        return [name for name, k in self.kinds.items() if k == kind]
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
+
+    x: Vector
+    of_rows: Vector
+    of_bounds: Vector
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution:
+    """The result of a solve, of a failed one too: then the last iterate.
+
+    `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
+    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is held).
+    `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
+    by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
+    times, by "phase.name". All of them mean something of a solved problem only.
+
+    `violation` is the largest of all constraints, relative to their scales. `history` has arrays (iterations + 1,):
+    objective, primal, dual, barrier, step. `timing` in s by what was done. `scales` by variable ("phase.name", and
+    parameters); `scaling_range` is the smallest and the largest entry of the scaled Jacobian at the guess.
+
+    `constraints` are all rows of the program at the end; `explain` says in words which are violated.
+
+    `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
+    `warm_path` says which starts were tried in turn: full, primal, cold.
+    """
+
+    status: Status
+    message: str
+    objective: float
+    terms: Mapping[str, float]
+    figures: Mapping[str, float]
+    phases: Mapping[str, PhaseSolution]
+    parameters: Mapping[str, float]
+    parameter_bounds: Mapping[str, tuple[float, float]]
+    parameter_units: Mapping[str, str]
+    parameter_multipliers: Mapping[str, float]
+    violation: float
+    iterations: int
+    history: Mapping[str, Vector]
+    timing: Mapping[str, float]
+    iterate: Iterate
+    constraints: Constraints
+    warnings: tuple[str, ...] = ()
+    multipliers: Mapping[str, float] = field(default_factory=dict)
+    data_sensitivity: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
+    scaling_range: tuple[float, float] = (math.nan, math.nan)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    solver: str = ""
+    seed: int = 0
+    warm_path: tuple[str, ...] = ()
+    error_estimate: float = math.nan
+    rounds: tuple[Round, ...] = ()
+    starts: tuple[StartRecord, ...] = ()
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        parameters = "".join(f", {name}={value:.6g}" for name, value in self.parameters.items())
+        phases = ", ".join(f"{name}: {len(phase.mesh)} intervals" for name, phase in self.phases.items())
+        return (
+            f"Solution({self.status.name}, objective={self.objective:.9g}{parameters}, iterations={self.iterations},"
+            f" error_estimate={self.error_estimate:.1e}, {phases})"
+        )
+
+    @property
+    def success(self) -> bool:
+        """Whether the result may be used."""
+        return self.status.success
+
+    @property
+    def phase(self) -> PhaseSolution:
+        """The only phase. Raises `ValueError` where there are several."""
+        if len(self.phases) != 1:
+            raise ValueError(f"several phases: {', '.join(self.phases)}")
+        return next(iter(self.phases.values()))
+
+    def to_guess(self) -> Guess:
+        """This result as a guess, on any mesh."""
+        return Guess(dict(self.phases), dict(self.parameters))
+
+    @property
+    def at_bound(self) -> dict[str, Literal["", "low", "high", "held"]]:
+        """The bound at which each parameter ended, if any; a held parameter has no other choice."""
+        found: dict[str, Literal["", "low", "high", "held"]] = {}
+        for name, value in self.parameters.items():
+            low, high = self.parameter_bounds[name]
+            near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
+            found[name] = (
+                "held" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
+            )
+        return found
+
+    @property
+    def dJ_dq(self) -> Mapping[str, float]:
+        """`data_sensitivity` under the name of the literature."""
+        return self.data_sensitivity
+
+    def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
+        """Values by name at `times` (n,) of the only phase. Raises `ValueError` for other times, or several phases."""
+        return self.phase.interpolate(times)
+
+    def resimulate(self, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+        """The motions of `problem`, by phase, that the controls of this result cause, and how far they are from it."""
+        from designopt.collocation.solution.resimulate import resimulate
+
+        return {phase.name: resimulate(phase, self.phases[phase.name], self.parameters) for phase in problem.phases}
+
+    def explain(self) -> Explanation:
+        """What is violated at the last iterate: which constraint, where, by how much, with the values there."""
+        return explained(self)
+
+    def save(self, path: Path | str) -> None:
+        """Write this result to one file: plain arrays and a JSON header (npz)."""
+        from designopt.collocation.solution.saving import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: Path | str) -> Solution:
+        """A result that `save` wrote. Raises `ValueError` for a file that is damaged or something else."""
+        from designopt.collocation.solution.saving import load
+
+        return load(path)
+
+
+def _is_range(low: float, high: float) -> bool:
+    return low < high and (math.isfinite(low) or math.isfinite(high))
+
+
+def _shares_at_limits(values: Vector, weights: Vector, limits: Limits) -> tuple[float, float]:
+    """Shares of time, points weighted by `weights` (n,), that `values` (n,) are near the lower and the upper limit."""
+    low, high = limits
+    sizes = [abs(limit) for limit in limits if math.isfinite(limit)]
+    near = AT_BOUND * (high - low if len(sizes) == 2 else max(1.0, *sizes))
+    return float(weights @ (values <= low + near)), float(weights @ (values >= high - near))

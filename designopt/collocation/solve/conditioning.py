@@ -1,0 +1,80 @@
+"""How well a program is conditioned: how far the entries of its scaled Jacobian are apart where the search begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.explain import WORDS
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+
+#: A larger ratio of the largest to the smallest entry is bad for the solver's linear algebra.
+BAD = 1e8
+#: What is smaller than this share of the largest entry of its row is a rounding error.
+ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """The smallest and the largest entry that is not zero, each with what it is of."""
+
+    smallest: float
+    largest: float
+    of_smallest: str = ""
+    of_largest: str = ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """One if they are too far apart."""
+        if not self.largest > BAD * self.smallest:
+            return ()
+        return (
+            f"badly_scaled: entries of the scaled Jacobian at the guess lie between {self.smallest:.2g}"
+            f" ({self.of_smallest}) and {self.largest:.2g} ({self.of_largest}); give these variables bounds or scales",
+        )
+
+
+def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditioning:
+    """At scaled variables `x`. Entries that are rounding errors beside others of their row do not count, unless there
+    is nothing else in their column."""
+    matrix = made.jacobian(x, parameters)[1]
+    sizes = np.abs(np.array(matrix.nonzeros(), float))
+    sparsity = matrix.sparsity()
+    rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
+    counted = np.isfinite(sizes) & (sizes > 0.0)
+    if not counted.any():
+        return Conditioning(np.nan, np.nan)
+    sizes, rows, columns = sizes[counted], rows[counted], columns[counted]
+    of_row, of_column = np.zeros(len(made.row_scale)), np.zeros(made.layout.size)
+    np.maximum.at(of_row, rows, sizes)
+    np.maximum.at(of_column, columns, sizes)
+    real = (sizes > ROUNDING * of_row[rows]) | (sizes >= of_column[columns])
+    smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
+    if not sizes[largest] > BAD * sizes[smallest]:
+        return Conditioning(float(sizes[smallest]), float(sizes[largest]))
+    names = [f"{row_name(made, rows[k])} by {variable_name(made, columns[k])}" for k in (smallest, largest)]
+    return Conditioning(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
+
+
+def row_name(made: Transcription, row: int) -> str:
+    """What a row of the program is."""
+    block = next(b for b in made.blocks if b.first <= row < b.first + b.rows.size)
+    return f"{WORDS[block.kind]} '{block.names[(row - block.first) % len(block.names)]}'"
+
+
+def variable_name(made: Transcription, index: int) -> str:
+    """What a variable of the program is."""
+    for point, place in zip(made.statement.points, made.layout.phases, strict=True):
+        for table in (place.point, place.states):
+            _, columns = np.nonzero(table == index)
+            if len(columns):
+                return f"'{point.names[columns[0]]}'"
+        for name, k in (("t0", place.t0), ("tf", place.tf)):
+            if k == index:
+                return f"'{name}'"
+    names = {k: name for name, k in made.layout.parameters.items()}
+    return f"'{names[index]}'" if index in names else "an integral"

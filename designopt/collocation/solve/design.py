@@ -1,0 +1,37 @@
+"""One design of a model whose evaluation is a trajectory problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.solve import solve
+from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.plugin import Diverged
+
+
+def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
+    """The solution of `problem` with its parameters held at the values of `design`, which may name other inputs too.
+
+    Parameters to which the problem itself gives a number may be left out of the design. Raises `ProblemError` for
+    others that are, `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that
+    was stopped by Ctrl-C: that is nothing to hold against the design.
+    """
+    missing = [
+        v.name
+        for v in problem.variables
+        if v.name not in design and isinstance(problem.parameters.get(v.name), tuple | None)
+    ]
+    if missing:
+        text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
+        raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
+    held = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
+    solution = solve(replace(problem, parameters={**problem.parameters, **held}), options)
+    if solution.status is Status.CANCELLED:
+        raise KeyboardInterrupt(solution.message)
+    if not solution.success:
+        raise Diverged(solution.message, reason=solution.status.name.lower())
+    return solution

@@ -1,0 +1,112 @@
+"""Which function of a problem is not finite at a point of the search, where, and with which values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.reading import Reader
+from designopt.collocation.statement.expressions import first_invalid
+from designopt.collocation.transcription.nonsmooth import parts
+from designopt.collocation.transcription.points import Point
+
+Vector = NDArray[np.float64]
+
+
+def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
+    """The first number that is not finite at variables `x` (n,), not scaled: of the functions, then of their first and
+    second derivatives. A sentence; empty if all are finite."""
+    for order in (0, 1, 2):
+        for i in range(len(reader.places.phases)):
+            told = _of_phase(reader, i, x, parameters, order)
+            if told:
+                return told
+        told = _of_ends(reader, x, parameters, order)
+        if told:
+            return told
+    return ""
+
+
+def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
+    import casadi as ca
+
+    place, point = reader.places.phases[i], reader.statement.points[i]
+    mesh, count = place.mesh, len(place.point)
+    known = reader.phase(i, x, parameters)
+    variables = ca.vertcat(point.w, point.theta)
+    arguments = (
+        x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(known.constants[:, None], count),
+        known.signals.T, mesh.fractions[None, mesh.first :],
+    )  # fmt: skip
+    worst: tuple[int, str, Any] | None = None
+    for name, expression in parts(point):
+        for by, derived in _derivatives(expression, variables, order):
+            values = np.asarray(ca.Function("part", point.arguments, [derived]).map(count)(*arguments), float).ravel()
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad) and (worst is None or bad[0] < worst[0]):
+                worst = int(bad[0]), f"{_ORDERS[order]}{name}{by}", derived
+    if worst is None:
+        return ""
+    k, name, derived = worst
+    slot = k + mesh.first
+    t0, tf = known.t0, known.tf
+    time = t0 + mesh.fractions[slot] * (tf - t0)
+    j = max(int(np.searchsorted(mesh.bases, slot)) - 1, 0)
+    begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
+    at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
+    cause = first_invalid(derived, point.arguments, at_point)
+    values_there = _values(point, at_point)
+    told = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
+    return f"{told}{': ' + cause if cause else ''}. There {values_there}."
+
+
+#: What is not finite: a function or its derivatives.
+_ORDERS = ("", "first derivative of the ", "second derivative of the ")
+
+
+def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[str, Any]]:
+    """An expression, or its derivatives that are not zero by definition, with the names of what they are by."""
+    import casadi as ca
+
+    if order == 0:
+        yield "", expression
+        return
+    matrix: Any = ca.gradient(expression, variables) if order == 1 else ca.triu(ca.hessian(expression, variables)[0])
+    rows, columns = matrix.sparsity().row(), matrix.sparsity().get_col()
+    for k, (row, column) in enumerate(zip(rows, columns, strict=True)):
+        by = str(variables[row]) if order == 1 else f"{variables[row]} and {variables[column]}"
+        yield f" by {by}", matrix.nz[k]
+
+
+def _values(point: Point, at_point: list[Vector]) -> str:
+    """The values of all symbols at one point, as text."""
+    known: Mapping[str, float] = {
+        str(symbol[k]): float(np.ravel(value)[k])
+        for symbol, value in zip(point.arguments[:4], at_point, strict=False)
+        for k in range(symbol.numel())
+    }
+    return ", ".join(f"{name} = {value:.6g}" for name, value in known.items())
+
+
+def _of_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:
+    import casadi as ca
+
+    statement = reader.statement
+    symbols = statement.ends
+    phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]
+    numbers: list[Any] = reader.ends(phases, x)
+    flat = ca.vertcat(*symbols.all)
+    stated = [("objective", symbols.cost)]
+    for name, value in zip(statement.problem.constraints, symbols.constraints, strict=True):
+        stated += [(f"constraint '{name}'", value[k]) for k in range(value.numel())]
+    for name, expression in stated:
+        for by, derived in _derivatives(expression, flat, order):
+            value = float(ca.Function("part", symbols.all, [derived])(*numbers))
+            if not np.isfinite(value):
+                cause = first_invalid(derived, symbols.all, numbers)
+                return f"The {_ORDERS[order]}{name}{by} is not finite{': ' + cause if cause else ''}."
+    return ""

@@ -1,0 +1,156 @@
+"""What is said about how a solve ended: facts that name constraints, times and variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from designopt.collocation.solution.explain import KEPT, worst_violations
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.options import Options
+
+#: A variable that has grown to so many times its scale runs away.
+RUNAWAY = 1e3
+#: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
+OFTEN = 0.2
+#: A state that stays below so many times what the tolerance leaves of its scale is known to less than three digits.
+SEEN = 1e3
+
+
+def told(solution: Solution, options: Options, more: str = "") -> Solution:
+    """`solution` with the message that its status asks for, and warnings; `more` is what only the program knows."""
+    facts = [*_facts(solution, options), *([more] if more else [])]
+    warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
+    return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
+
+
+def _doubts(solution: Solution, options: Options) -> Iterator[str]:
+    """What is not as it should be although the solver has succeeded."""
+    for name, value in {**solution.terms, **solution.figures}.items():
+        if not math.isfinite(value):
+            yield f"invalid_figure: '{name}' is {value} at the solution"
+    for phase in solution.phases.values():
+        for name, limits in phase.ends.items():
+            scale = solution.scales[f"{phase.name}.{name}"]
+            largest = float(np.abs(phase.values[name]).max())
+            fixed = max(abs(low) if low == high else 0.0 for low, high in limits)
+            if 0.0 < max(largest, fixed) < SEEN * options.tolerance * scale and fixed:
+                unit = f" {phase.units[name]}".rstrip()
+                yield (
+                    f"badly_scaled: {name} of {phase.name} stays below {max(largest, fixed):.2g}{unit} but is solved to"
+                    f" {options.tolerance:g} of {scale:.3g}{unit}: give it bounds or a scale of its own size"
+                )
+
+
+def _facts(solution: Solution, options: Options) -> Iterator[str]:
+    status = solution.status
+    if status is Status.ACCEPTABLE:
+        yield _missed(solution, options)
+    if status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.CANCELLED):
+        yield _progress(solution, options)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.RESTORATION_FAILED, Status.STALLED):
+        yield _worst(solution)
+    if status is Status.LOCALLY_INFEASIBLE:
+        yield from _saturated(solution)
+    if status in (Status.RESTORATION_FAILED, Status.STALLED):
+        yield _conditioning(solution)
+    if status is Status.DIVERGING:
+        yield from _growing(solution)
+    badly_scaled = any(warning.startswith("badly_scaled") for warning in solution.warnings)
+    if status in (Status.LOCALLY_INFEASIBLE, Status.DIVERGING) and badly_scaled:
+        yield "The program is badly scaled, which may be the only cause: see the warnings."
+
+
+def _residuals(solution: Solution) -> dict[str, float]:
+    """Violation of constraints, gradient of the Lagrangian, complementarity: all relative to scales."""
+
+    def last(name: str) -> float:
+        course = solution.history.get(name)
+        return float(course[-1]) if course is not None and len(course) else math.nan
+
+    return {
+        "constraint violation": solution.violation,
+        "dual infeasibility": last("dual"),
+        "complementarity": last("barrier"),
+    }
+
+
+def _missed(solution: Solution, options: Options) -> str:
+    found = _residuals(solution)
+    missed = [f"{name} {value:.2g}" for name, value in found.items() if value > options.tolerance]
+    if not missed:  # the solver judges them with factors of its own
+        missed = [f"{name} {found[name]:.2g}" for name in [max(found, key=lambda n: np.nan_to_num(found[n]))]]
+    return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
+
+
+def _progress(solution: Solution, options: Options) -> str:
+    residuals = ", ".join(f"{name} {value:.2g}" for name, value in _residuals(solution).items())
+    feasible = solution.violation <= options.acceptable_tolerance
+    hint = "Continue with this result as the guess (to_guess)."
+    word = "feasible" if feasible else "infeasible"
+    return f"After {solution.iterations} iterations the iterate is {word}: {residuals}. {hint}"
+
+
+def _worst(solution: Solution) -> str:
+    found = worst_violations(solution.constraints, solution.phases)
+    if not found:
+        return f"No constraint is violated by more than {KEPT:g} of its scale."
+    return f"Worst constraints: {'; '.join(map(str, found))}."
+
+
+def _saturated(solution: Solution) -> Iterator[str]:
+    found = []
+    for phase in solution.phases.values():
+        limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
+        limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
+        found += [
+            f"{name} of {phase.name} is at {limit:.4g} for {100.0 * share:.0f} % of the time"
+            for name, shares, limits in limited
+            for share, limit in zip(shares, limits, strict=True)
+            if share >= OFTEN
+        ]
+    if found:
+        yield f"On bounds: {'; '.join(found)}."
+
+
+def _conditioning(solution: Solution) -> str:
+    low, high = solution.scaling_range
+    sizes = np.abs(solution.iterate.of_rows)
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
+    multipliers = f"{sizes.min():.2g}, the largest {sizes.max():.2g}" if len(sizes) else "not known"
+    ratio = high / low if low > 0.0 else math.nan
+    return f"Entries of the scaled Jacobian differ by a factor {ratio:.2g}; the smallest multiplier is {multipliers}."
+
+
+def _growing(solution: Solution) -> Iterator[str]:
+    found = []
+    for phase in solution.phases.values():
+        for name, values in phase.values.items():
+            slot = int(np.abs(values).argmax())
+            where = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
+            scale = solution.scales.get(f"{phase.name}.{name}", 1.0)
+            found.append(_runaway(where, float(values[slot]), scale, phase.bounds[name]))
+        for name, time in (("t0", phase.t0), ("tf", phase.tf)):
+            if f"{phase.name}.{name}" in solution.scales:
+                scale = solution.scales[f"{phase.name}.{name}"]
+                found.append(
+                    _runaway(f"{name} of {phase.name} reaches {time:.3g} s", time, scale, (-math.inf, math.inf))
+                )
+    for name, value in solution.parameters.items():
+        scale = solution.scales.get(name, 1.0)
+        found.append(_runaway(f"{name} reaches {value:.3g}", value, scale, solution.parameter_bounds[name]))
+    grown = sorted((f for f in found if f[0] > RUNAWAY), key=lambda f: -f[0])[:5]
+    if grown:
+        yield f"Growing: {'; '.join(text for _, text in grown)}."
+    yield f"The objective is {solution.objective:.3g}."
+
+
+def _runaway(where: str, value: float, scale: float, limits: tuple[float, float]) -> tuple[float, str]:
+    bound = limits[1] if value > 0.0 else limits[0]
+    if math.isfinite(bound):
+        return 0.0, where
+    return abs(value) / scale, f"{where}, which has no {'upper' if value > 0.0 else 'lower'} bound"

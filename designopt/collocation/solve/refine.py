@@ -1,0 +1,150 @@
+"""Refinement of the mesh until the error estimate of every interval is below a tolerance.
+
+Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control", Optim. Control Appl. Meth. 36 (2015)
+398-421, section 4, and its variant of fixed order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.error import interval_errors
+from designopt.collocation.solution.solution import PhaseSolution, Round, Solution
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.options import Refinement
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.mesh import Mesh, refined
+from designopt.collocation.transcription.scheme import Scheme, radau
+
+Vector = NDArray[np.float64]
+
+#: A round that leaves more than this share of the error has made no progress.
+PROGRESS = 0.8
+#: So many rounds without progress, one after the other, end a refinement.
+PATIENCE = 2
+#: No interval is divided into more parts at once.
+MOST_PARTS = 5
+#: Errors beyond so many times the tolerance count as this.
+LARGEST = 1e9
+
+
+def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
+    """The solution with its error estimates."""
+    phases = {
+        phase.name: replace(
+            found.phases[phase.name], error=interval_errors(phase, found.phases[phase.name], found.parameters)
+        )
+        for phase in problem.phases
+    }
+    return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+
+
+def refine(program: Program, first: Solution, refinement: Refinement) -> Solution:
+    """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
+
+    Each round begins with the solution before it and divides those intervals only that are too coarse; the result is
+    the round with the smallest error. Its status tells where that ended: REFINEMENT_STALLED names the intervals,
+    MESH_UNRESOLVED the error that is left. A round that fails ends the refinement, and the message says so; one that is
+    cancelled is the result.
+    """
+    problem, options = program.problem, program.options
+    found = best = with_errors(problem, first)
+    rounds = [Round(_intervals(found), found.error_estimate, found.iterations)]
+    timing, idle = dict(found.timing), 0
+    status, message = found.status, found.message
+    while found.error_estimate > refinement.tolerance:
+        if len(rounds) > refinement.rounds:
+            status = Status.MESH_UNRESOLVED
+            message = f"{status.value} It is {best.error_estimate:.1e} after {refinement.rounds} rounds."
+            break
+        meshes = [
+            finer_mesh(phase.mesh, phase.error, refinement, options.scheme_for(problem), options.defects)
+            for phase in found.phases.values()
+        ]
+        guess = found.to_guess()
+        finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
+        result = replace(
+            finer.solve(guess=guess), starts=first.starts, seed=first.seed, warm_path=first.warm_path
+        )  # they tell where the first solution is from
+        timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
+            key: seconds for key, seconds in timing.items() if key not in result.timing
+        }
+        if result.status is Status.CANCELLED:
+            return replace(result, rounds=tuple(rounds), timing=timing)
+        if not result.success:
+            status = Status.MESH_UNRESOLVED
+            text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended so: {result.message}"
+            message = f"{status.value} It is {best.error_estimate:.1e}; {text}"
+            break
+        result = with_errors(problem, result)
+        rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
+        idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
+        found = result
+        best = found if found.error_estimate < best.error_estimate else best
+        status, message = best.status, best.message
+        if idle == PATIENCE and best.error_estimate > refinement.tolerance:
+            status = Status.REFINEMENT_STALLED
+            where = "; ".join(too_coarse(best.phases, refinement.tolerance))
+            message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
+            break
+    return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing)
+
+
+def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
+    """The mesh of the next round for the `errors` (N,) of its intervals.
+
+    `first` is the scheme of the first mesh, `defects` as in `Options`: what Radau intervals of another degree have.
+    """
+    if refinement.method == "split":
+        ratios = errors / refinement.tolerance
+        return refined(mesh, [_parts(r, _order(s)) for r, s in zip(ratios, mesh.schemes, strict=True)])
+    nodes, schemes = [], []
+    for (a, b), scheme, error in zip(itertools.pairwise(mesh.nodes), mesh.schemes, errors, strict=True):
+        degree, parts = _raised(scheme.degree, float(error), refinement, first.degree)
+        nodes += np.linspace(a, b, parts, endpoint=False).tolist()
+        schemes += [radau(degree, differential=defects == "differential")] * parts
+    return Mesh(np.array([*nodes, 1.0]), tuple(schemes))
+
+
+def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tuple[int, int]:
+    """Degree and number of the parts of an interval."""
+    if error <= refinement.tolerance:
+        return degree, 1
+    more = math.ceil(math.log(min(error / refinement.tolerance, LARGEST)) / math.log(max(degree, 2)))
+    if degree + more <= refinement.greatest_degree:
+        return degree + more, 1
+    return least, min(max(math.ceil((degree + more) / least), 2), MOST_PARTS)
+
+
+def _parts(ratio: float, order: int) -> int:
+    """Into how many parts an interval is divided whose error is `ratio` times the tolerance."""
+    if ratio <= 1.0:
+        return 1
+    return int(np.clip(math.ceil(min(ratio, LARGEST) ** (1.0 / order)), 2, MOST_PARTS))
+
+
+def _order(scheme: Scheme) -> int:
+    """With which power of the width the estimate of an interval falls: one more than the degree of its states."""
+    return {"trapezoidal": 3, "hermite_simpson": 4}.get(scheme.name, scheme.degree + 1)
+
+
+def too_coarse(phases: Mapping[str, PhaseSolution], tolerance: float) -> list[str]:
+    """The stretches of time in which the estimate is above `tolerance`, neighbouring intervals together."""
+    found = []
+    for phase in phases.values():
+        times = phase.times[phase.mesh.bases]
+        above = np.concatenate([[False], phase.error > tolerance, [False]])
+        begins, ends = np.flatnonzero(above[1:] & ~above[:-1]), np.flatnonzero(above[:-1] & ~above[1:])
+        found += [f"{phase.name} {times[a]:.6g} to {times[b]:.6g} s" for a, b in zip(begins, ends, strict=True)]
+    return found
+
+
+def _intervals(found: Solution) -> int:
+    return sum(len(phase.mesh) for phase in found.phases.values())

@@ -1,0 +1,79 @@
+"""Solving a trajectory problem, with everything that the options ask for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from designopt.collocation.solution.equations import is_determined
+from designopt.collocation.solution.resimulate import resimulate
+from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solution.violation import violation_between_points
+from designopt.collocation.solve.guess import Guess
+from designopt.collocation.solve.multistart import solve_from_starts, spread
+from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.refine import refine, with_errors
+from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.functions import Statement
+
+#: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
+COARSE = 1e-3
+
+
+def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
+    """The solution of `problem` from `guess`: from several starts, then refined, then checked, as the options say.
+
+    A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
+    guesses that cannot be solved from.
+    """
+    options = options or Options()
+    begin = rollout(problem, guess) if options.rollout else guess
+    program = Program(problem, options, begin)
+    found = solve_from_starts(program, guess, roll=options.rollout)
+    if found.success and options.refine is not None:
+        found = refine(program, found, options.refine)
+    if found.starts:
+        found = replace(found, message=f"{found.message} {spread(found.starts)}")
+    if found.success and options.check:
+        found = checked(problem, program.statement, found)
+    return found
+
+
+def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -> Solution:
+    """The solution of `problem` with all that tells how far it can be trusted, in its message too.
+
+    The error estimate of each interval, new simulations with its controls, violations between the points: see
+    `interval_errors`, `Resimulation` and `violation_between_points`.
+    """
+    begin = time.perf_counter()
+    found = with_errors(problem, found)
+    phases: dict[str, PhaseSolution] = {}
+    for phase, point in zip(problem.phases, statement.points, strict=True):
+        solved = found.phases[phase.name]
+        again = resimulate(phase, solved, found.parameters)
+        phases[phase.name] = replace(
+            solved,
+            segment_errors=again.segment_errors,
+            resimulation_error=again.error,
+            path_violation_between_points=violation_between_points(phase, point, solved, found.parameters),
+        )
+    whole = max(phase.resimulation_error for phase in phases.values())
+    segments = max(float(phase.segment_errors.max()) for phase in phases.values())
+    text = (
+        f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
+        f" by {segments:.1e} when it begins anew at every node."
+    )
+    if found.error_estimate > COARSE:
+        text += " The mesh is coarse: take more intervals, or refine."
+    doubts = tuple(
+        f"{phase.name}: the algebraic equations do not determine {', '.join(v.name for v in phase.system.algebraic)}"
+        " (a higher index): the checks take them from the solution and do not see their error"
+        for phase in problem.phases
+        if not is_determined(phase.system)
+    )
+    timing = {**found.timing, "check": time.perf_counter() - begin}
+    return replace(
+        found, phases=phases, message=f"{found.message} {text}", timing=timing, warnings=(*found.warnings, *doubts)
+    )

@@ -1,0 +1,107 @@
+"""Mistakes in the statement of a trajectory problem that show before any expression is formed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+from designopt.collocation.statement.problem import Constraint, Integral, Phase, ProblemError, Signal, TrajectoryProblem
+from designopt.dynamics.system import Variable
+
+
+def check_statement(problem: TrajectoryProblem) -> None:
+    """Raises `ProblemError` (bad_statement) for phases and names that do not fit together."""
+    if not problem.phases:
+        raise ProblemError("bad_statement", "phases", "there are none: give at least one")
+    names = [phase.name for phase in problem.phases]
+    if twice := _twice(names):
+        raise ProblemError("bad_statement", "phases", f"two are called '{twice}': give each a name of its own")
+    for phase in problem.phases:
+        _check_system_names(phase)
+        _check_tables(phase)
+        _check_data(phase)
+        _check_constraints(f"{phase.name}: path", phase.path, Constraint)
+        _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
+    _check_constraints("constraints", problem.constraints, Constraint)
+    _check_shared(problem)
+
+
+def known(where: str, given: Mapping[str, Any], names: Sequence[str], what: str) -> None:
+    """Raises `ProblemError` (bad_bounds) where `given` names something that is not among `names`."""
+    for name in given:
+        if name not in names:
+            text = f"there is no such {what}; there are {', '.join(names) or 'none'}"
+            raise ProblemError("bad_bounds", f"{where}.{name}", text)
+
+
+def _check_system_names(phase: Phase) -> None:
+    """One name means one thing."""
+    system = phase.system
+    form = system.residual_form
+    tables: dict[str, Sequence[Variable]] = {
+        "state": system.states,
+        "unknown rate": form.unknowns if form else (),
+        "control": system.controls,
+        "algebraic variable": system.algebraic,
+        "parameter": system.parameters,
+        "data entry": system.data,
+    }
+    found: dict[str, str] = {}
+    for table, variables in tables.items():
+        for v in variables:
+            if v.name in found:
+                text = f"'{v.name}' is the name of a {found[v.name]} and of a {table}: rename one of them"
+                raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
+            found[v.name] = table
+
+
+def _check_tables(phase: Phase) -> None:
+    system = phase.system
+    states = [v.name for v in system.states]
+    unknowns = system.residual_form.unknowns if system.residual_form else ()
+    on_the_way = [*states, *(v.name for v in (*unknowns, *system.controls, *system.algebraic))]
+    known(f"{phase.name}: bounds", phase.bounds, on_the_way, "variable")
+    known(f"{phase.name}: initial", phase.initial, states, "state")
+    known(f"{phase.name}: final", phase.final, states, "state")
+
+
+def _check_data(phase: Phase) -> None:
+    names = [v.name for v in phase.system.data]
+    for name in names:
+        if name not in phase.data:
+            raise ProblemError("bad_statement", f"{phase.name}: data.{name}", "has no value: give a number or a Signal")
+        if not isinstance(phase.data[name], Signal | Real):
+            text = f"is {type(phase.data[name]).__name__}, not a number or a Signal"
+            raise ProblemError("bad_statement", f"{phase.name}: data.{name}", text)
+    known(f"{phase.name}: data", phase.data, names, "data entry")
+
+
+def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:
+    for name, entry in given.items():
+        if "[" in name:  # rows of a constraint are called so
+            raise ProblemError("bad_statement", f"{where}.{name}", "a name has no bracket '[': rename it")
+        if not isinstance(entry, kind):
+            text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
+            raise ProblemError("bad_statement", f"{where}.{name}", text)
+
+
+def _check_shared(problem: TrajectoryProblem) -> None:
+    """Parameters of one name are one parameter, which has one unit and, unless the problem gives it, one range."""
+    first: dict[str, tuple[str, Variable]] = {}
+    of_phases = [(f"phase {phase.name}", v) for phase in problem.phases for v in phase.system.parameters]
+    for where, v in (*of_phases, *(("extra", v) for v in problem.extra)):
+        there, other = first.setdefault(v.name, (where, v))
+        if v.unit != other.unit:
+            text = f"its unit is '{other.unit}' in {there} and '{v.unit}' in {where}: a shared parameter has one unit"
+            raise ProblemError("bad_statement", f"parameters.{v.name}", text)
+        if (v.low, v.high) != (other.low, other.high) and v.name not in problem.parameters:
+            text = (
+                f"its range is {other.low:g} to {other.high:g} in {there} and {v.low:g} to {v.high:g} in {where}:"
+                " give the problem's `parameters` the one that is meant"
+            )
+            raise ProblemError("bad_bounds", f"parameters.{v.name}", text)
+
+
+def _twice(names: Sequence[str]) -> str | None:
+    return next((name for i, name in enumerate(names) if name in names[:i]), None)

@@ -1,0 +1,153 @@
+"""How a trajectory problem is to be solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Literal
+
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.transcription.scheme import DEGREES, Scheme, hermite_simpson, radau, trapezoidal
+
+#: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
+FINE = 1e-6
+
+#: What settings with a few values may be.
+CHOICES = {
+    "scheme": ("auto", "trapezoidal", "hermite_simpson", "radau"),
+    "midpoint_control": ("free", "linear"),
+    "defects": ("integral", "differential"),
+    "form": ("auto", "explicit", "residual"),
+    "hessian": ("exact", "lbfgs"),
+    "compile": ("auto", "never", "always"),
+}
+
+
+def _check_whole(name: str, value: object) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} is {value!r}, not a whole number")
+
+
+def _check_positive(name: str, value: object) -> None:
+    if not isinstance(value, Real) or not 0.0 < float(value) < float("inf"):
+        raise ValueError(f"{name} is {value!r}, not positive and finite")
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
+
+    ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `greatest_degree` first
+    (Patterson, Hager, Rao 2015). Errors are relative to 1 + the largest absolute value of a state on the interval.
+    """
+
+    tolerance: float = 1e-5
+    method: Literal["split", "hp"] = "split"
+    rounds: int = 8
+    greatest_degree: int = 8
+
+    def __post_init__(self) -> None:
+        _check_positive("refine.tolerance", self.tolerance)
+        _check_whole("refine.rounds", self.rounds)
+        _check_whole("refine.greatest_degree", self.greatest_degree)
+        if self.method not in ("split", "hp"):
+            raise ValueError(f"refine.method is '{self.method}', not split or hp")
+        if self.rounds < 1:
+            raise ValueError(f"refine.rounds is {self.rounds}, not at least 1")
+        if self.greatest_degree not in DEGREES:
+            raise ValueError(f"refine.greatest_degree is {self.greatest_degree}, not one of 1 to {DEGREES.stop - 1}")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Scheme, mesh and solver settings.
+
+    `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement, and what the settings of one of
+    them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5 where refinement asks for less
+    than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase. `form` auto takes the residual form
+    of systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s, of each
+    solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point.
+
+    `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
+    perturbed with random numbers of `seed`, and takes the best. `refine` then refines the mesh. `check` tells how far
+    the result can be trusted: the error estimate, a new simulation and violations between the points.
+
+    Raises `ValueError` for numbers that make no sense and `ProblemError` (bad_statement) for settings of other schemes.
+    """
+
+    scheme: Literal["auto", "trapezoidal", "hermite_simpson", "radau"] = "auto"
+    intervals: int = 50
+    degree: int | None = None
+    midpoint_control: Literal["free", "linear"] = "free"
+    defects: Literal["integral", "differential"] = "integral"
+    form: Literal["auto", "explicit", "residual"] = "auto"
+    refine: Refinement | None = None
+    tolerance: float = 1e-8
+    acceptable_tolerance: float = 1e-6
+    max_iterations: int = 1000
+    time_limit: float | None = None
+    hessian: Literal["exact", "lbfgs"] = "exact"
+    compile: Literal["auto", "never", "always"] = "auto"
+    scales: Mapping[str, float] = field(default_factory=dict)
+    rollout: bool = False
+    starts: int = 1
+    seed: int = 0
+    check: bool = True
+
+    def __post_init__(self) -> None:
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is '{getattr(self, name)}', not one of {', '.join(choices)}")
+        for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1), ("seed", 0)):
+            _check_whole(name, getattr(self, name))
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}, not at least {least}")
+        for name in ("tolerance", "acceptable_tolerance"):
+            _check_positive(name, getattr(self, name))
+        if self.time_limit is not None:
+            _check_positive("time_limit", self.time_limit)
+        if self.degree is not None:
+            _check_whole("degree", self.degree)
+            if self.degree not in DEGREES:
+                raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
+        for name, scale in self.scales.items():
+            _check_positive(f"scales.{name}", scale)
+        if not isinstance(self.refine, Refinement | None):
+            raise ValueError(f"refine is {self.refine!r}, not a Refinement(...)")
+        self._check_scheme()
+
+    def _check_scheme(self) -> None:
+        """Every setting is one of the scheme in use."""
+        linear = self.midpoint_control == "linear"
+        for name, given, needed in (
+            ("midpoint_control", linear, "hermite_simpson"),
+            ("degree", self.degree is not None, "radau"),
+            ("defects", self.defects == "differential", "radau"),
+            ("refine.method", self.refine is not None and self.refine.method == "hp", "radau"),
+        ):
+            scheme = "hermite_simpson" if linear and self.scheme == "auto" else self.scheme
+            if given and scheme not in ("auto", needed):
+                text = f"is a setting of the scheme {needed}, not of {scheme}: leave it out or change the scheme"
+                raise ProblemError("bad_statement", name, text)
+
+    def scheme_for(self, problem: TrajectoryProblem) -> Scheme:
+        """The scheme of all intervals at the beginning."""
+        name = self.scheme
+        if name == "auto":
+            needs = self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+            asked = self.degree is not None or self.defects == "differential"
+            linear = self.midpoint_control == "linear"
+            name = "radau" if asked or (needs and not linear) else "hermite_simpson"
+        if name == "trapezoidal":
+            return trapezoidal()
+        if name == "hermite_simpson":
+            return hermite_simpson(linear_midpoint=self.midpoint_control == "linear")
+        fine = self.refine is not None and self.refine.tolerance < FINE
+        return radau(self.degree or (5 if fine else 3), differential=self.defects == "differential")
+
+    def residual_for(self, problem: TrajectoryProblem) -> bool:
+        """Whether the residual form is used. Raises `ProblemError` where it is asked for and there is none."""
+        if self.form == "residual" and all(phase.system.residual_form is None for phase in problem.phases):
+            raise ProblemError("bad_statement", "form", "no system of the problem has a residual form")
+        return self.form != "explicit"

@@ -1,0 +1,192 @@
+"""The numbers of a program that may change without building it anew: boxes, limits, data, signals, fixed times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.checks import known
+from designopt.collocation.statement.problem import (
+    Box,
+    Constraint,
+    Duration,
+    Phase,
+    ProblemError,
+    Signal,
+    TrajectoryProblem,
+    ends,
+)
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout, PhaseLayout
+from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.rows import Block
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Limits of all variables (n,) and of all rows (m,), and the parameters of the program's functions. Not scaled."""
+
+    low: Vector
+    high: Vector
+    row_low: Vector
+    row_high: Vector
+    parameters: Vector
+
+
+def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]) -> Boxes:
+    """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
+
+    Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
+    """
+    _check_same(statement.problem, problem)
+    low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
+    parameters = []
+    for i, (phase, point, place) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
+        _limit_variables(phase, point, place, low, high)
+        fixed = _limit_times(phase, place, low, high)
+        begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
+        if not begin[0] < ends(phase.tf)[1]:
+            text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase takes some time"
+            raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
+        constants = [_number(phase, name) for name in point.constant_names]
+        fractions = place.mesh.fractions[place.mesh.first :]
+        times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
+        signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
+        parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
+    _limit_parameters(problem, places, low, high)
+    _limit_integrals(problem, places, low, high)
+    row_low, row_high = _row_limits(problem, blocks)
+    return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
+
+
+def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector, high: Vector) -> None:
+    """The boxes of all variables on the way, and of the states at both ends."""
+    states = point.names[: point.nx]
+    known(f"{phase.name}: bounds", phase.bounds, point.names, "variable")
+    known(f"{phase.name}: initial", phase.initial, states, "state")
+    known(f"{phase.name}: final", phase.final, states, "state")
+    unknowns = point.form.unknowns if point.form else ()
+    system = phase.system
+    for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
+        box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
+        where = place.states[:, j] if j < point.nx else place.point[:, j]
+        low[where], high[where] = box
+        for side, given, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
+            if v.name in given:
+                a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
+                a, b = max(a, box[0]), min(b, box[1])
+                if a > b:
+                    text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state: change one"
+                    raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
+                low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+
+
+def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
+    """The boxes of free times; the fixed ones are returned."""
+    fixed = []
+    for name, given, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
+        if given is None:
+            continue
+        a, b = _box(f"{phase.name}: {name}", given)
+        if index >= 0:
+            low[index], high[index] = a, b
+        elif a < b:
+            text = "was one number when the program was built: give one, or build it anew"
+            raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)
+        elif not math.isfinite(a):
+            raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
+        else:
+            fixed.append(a)
+    return fixed
+
+
+def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
+    variables = {v.name: v for v in problem.variables}
+    known("parameters", problem.parameters, list(variables), "parameter")
+    for name, index in places.parameters.items():
+        given = problem.parameters.get(name, (variables[name].low, variables[name].high))
+        low[index], high[index] = _box(f"parameters.{name}", given)
+
+
+def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
+    for i, phase in enumerate(problem.phases):
+        for j, (name, integral) in enumerate(phase.integrals.items()):
+            where = f"{phase.name}: integrals.{name}"
+            limits = _box(where, (integral.low, integral.high))
+            if (i, j) in places.integrals:
+                index = places.integrals[i, j]
+                low[index], high[index] = limits
+            elif limits != (-math.inf, math.inf):
+                text = "had no limits when the program was built: build it anew"
+                raise ProblemError("bad_bounds", where, text)
+
+
+def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[Vector, Vector]:
+    lows, highs = [], []
+    for block in blocks:
+        limits = (0.0, 0.0)
+        if block.kind in ("path", "ends"):
+            name = block.names[0].split("[")[0]
+            stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
+            where = f"{problem.phases[block.phase].name}: path" if block.kind == "path" else "constraints"
+            c = stated.get(name, Constraint(Duration(""), 0.0))  # ranges of times that overlap no longer
+            limits = _box(f"{where}.{name}", (c.low, c.high))
+        lows.append(np.full(block.rows.size, limits[0]))
+        highs.append(np.full(block.rows.size, limits[1]))
+    return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
+
+
+def _box(where: str, given: Box) -> tuple[float, float]:
+    low, high = ends(given)
+    if math.isnan(low) or math.isnan(high):
+        raise ProblemError("bad_bounds", where, f"is {given}: give numbers, infinite ones where there is no limit")
+    if low > high or low == math.inf or high == -math.inf:
+        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: exchange or widen them")
+    return low, high
+
+
+def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
+    """A variant has the phases, constraints and integrals of the problem that the program was built for."""
+    pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
+    given = [[n for n, c in p.constraints.items() if not isinstance(c.value, Duration)] for p in (stated, problem)]
+    pairs.append(("constraints", given[0], given[1]))
+    for a, b in zip(stated.phases, problem.phases, strict=False):
+        pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
+        pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
+        pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
+    for where, before, now in pairs:
+        if before != now:
+            text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
+            raise ProblemError("bad_statement", where, f"{text}: build it anew")
+    for name, c in problem.constraints.items():
+        if isinstance(c.value, Duration) and name not in stated.constraints:
+            text = "may lie before t0, which it could not when the program was built: build it anew"
+            raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
+
+
+def _number(phase: Phase, name: str) -> float:
+    where = f"{phase.name}: data.{name}"
+    value = phase.data.get(name, math.nan)
+    if isinstance(value, Signal):
+        raise ProblemError("bad_bounds", where, "was a number when the program was built: build it anew")
+    if not math.isfinite(value):
+        raise ProblemError("bad_bounds", where, f"is {value}: give a finite number")
+    return float(value)
+
+
+def _sampled(phase: Phase, name: str, fractions: Vector, times: Vector | None) -> Vector:
+    signal = phase.data.get(name)
+    where = f"{phase.name}: data.{name}"
+    if not isinstance(signal, Signal):
+        raise ProblemError("bad_bounds", where, "was a signal when the program was built: build it anew")
+    if not signal.of_duration and times is None:
+        raise ProblemError("bad_bounds", where, "a phase with free ends needs a signal over its duration, 0 to 1")
+    try:
+        return signal.at(fractions if signal.of_duration or times is None else times)
+    except ValueError as error:
+        raise ProblemError("bad_bounds", where, str(error)) from error

@@ -1,0 +1,51 @@
+"""The functions of a point as machine code: several times faster, where a C compiler is."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+from designopt.collocation.statement.options import Options
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.points import PointFunctions
+from designopt.dynamics.compile import CompilerError, load_library
+
+logger = logging.getLogger(__name__)
+
+#: From so many solves of a model with so many operations on, compiling pays (spent once: 0.1 to some seconds).
+SOLVES = 20
+OPERATIONS = 2000
+
+_NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
+
+
+def with_compiled(statement: Statement, options: Options, solves: int) -> Statement:
+    """`statement` with compiled functions where `options.compile` asks for them, or says auto and it pays.
+
+    A failed compilation is logged and leaves the interpreted functions, which give the same numbers.
+    """
+    operations = max(functions.operations for functions in statement.functions)
+    pays = solves > SOLVES and operations > OPERATIONS
+    if options.compile == "never" or (options.compile == "auto" and not pays):
+        return statement
+    try:
+        return replace(statement, functions=tuple(_compiled(functions) for functions in statement.functions))
+    except CompilerError as error:
+        logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
+        return statement
+
+
+def _compiled(functions: PointFunctions) -> PointFunctions:
+    import casadi as ca
+
+    generator = ca.CodeGenerator("point", {"with_header": False})
+    try:
+        for name in _NAMES:
+            generator.add(getattr(functions, name))
+        source = generator.dump()
+    except RuntimeError as error:
+        raise CompilerError(f"a function cannot be written in C: {error}") from error
+    path = load_library(source)._name
+    made: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
+    return replace(functions, **made)

@@ -1,0 +1,166 @@
+"""The functions of a problem at the ends of its phases: terminal cost, constraints, named figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Ends, Named, PhaseEnds, Symbols, TrajectoryProblem
+from designopt.collocation.transcription.entries import stretch
+from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.points import Point, column, nonzeros, stated
+
+if TYPE_CHECKING:
+    import casadi as ca
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class EndSymbols:
+    """Symbols of all that end functions may name, and the problem's expressions of them.
+
+    `phases` has (initial states, final states, t0, tf, integrals, constants) of each; `cost`, `constraints` in their
+    order, `figures` by name: terms of the cost and figures of the problem.
+    """
+
+    phases: tuple[tuple[Any, Any, Any, Any, Any, Any], ...]
+    parameters: Any
+    cost: Any
+    constraints: tuple[Any, ...]
+    figures: Mapping[str, Any]
+
+    @property
+    def all(self) -> list[Any]:
+        """All symbols, phase by phase, parameters at the end."""
+        return [*(s for phase in self.phases for s in phase), self.parameters]
+
+
+def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbols:
+    """State the functions of the ends. Raises `ProblemError` where one of them names what is not there."""
+    import casadi as ca
+
+    phases, named = [], {}
+    parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
+    for phase, point in zip(problem.phases, points, strict=True):
+        states = [v.name for v in phase.system.states]
+        x0 = {n: ca.SX.sym(f"{n}_initial") for n in states}
+        xf = {n: ca.SX.sym(f"{n}_final") for n in states}
+        t0, tf = ca.SX.sym("t0"), ca.SX.sym("tf")
+        integral = {n: ca.SX.sym(n) for n in phase.integrals}
+        constant = {n: ca.SX.sym(n) for n in point.constant_names}
+        phases.append((
+            column(list(x0.values())), column(list(xf.values())), t0, tf, column(list(integral.values())),
+            column(list(constant.values())),
+        ))  # fmt: skip
+        named[phase.name] = PhaseEnds(
+            Symbols(x0, t0, "state"), Symbols(xf, tf, "state"), t0, tf, Named(integral, "integral"),
+            Named(constant, "data entry that is a number"),
+        )  # fmt: skip
+    e = Ends(Named(named, "phase"), Named(parameters, "parameter"))
+    figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
+    figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
+    return EndSymbols(
+        tuple(phases),
+        column(list(parameters.values())),
+        stated("cost", problem.cost, e, scalar=True),
+        tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items()),
+        figures,
+    )
+
+
+def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
+    """The integrals (phase, number) that stand only in the cost and only with a constant factor: no variable needed."""
+    import casadi as ca
+
+    found = {}
+    others = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
+    for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
+        for j, integral in enumerate(phase.integrals.values()):
+            symbol = integrals[j]
+            slope = ca.jacobian(symbols.cost, symbol)
+            limited = integral.low > -float("inf") or integral.high < float("inf")
+            if slope.is_constant() and not limited and not ca.depends_on(others, symbol):
+                found[i, j] = float(slope)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class EndFunctions:
+    """Functions of the gathered `variables` and of all constants: the terminal cost, the constraints between ends."""
+
+    variables: Indices
+    cost: ca.Function
+    gradient: ca.Function
+    gradient_columns: Indices
+    constraints: ca.Function
+    jacobian: ca.Function
+    jacobian_rows: Indices
+    jacobian_columns: Indices
+    hessian: ca.Function
+    hessian_rows: Indices
+    hessian_columns: Indices
+
+
+def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
+    """Form them, with their derivatives by the variables that they depend on."""
+    import casadi as ca
+
+    symbols, where, constants = [], [], []
+    replaced, by = [], []
+    for i, (place, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
+        x0, xf, t0, tf, integrals, of_data = ends
+        symbols += [x0, xf]
+        where += [*place.states[0], *place.states[-1]]
+        constants.append(of_data)
+        for time, index in ((t0, place.t0), (tf, place.tf)):
+            if index >= 0:
+                symbols.append(time)
+                where.append(index)
+            else:
+                constants.append(time)
+        for j in range(integrals.numel()):
+            if (i, j) in places.integrals:
+                symbols.append(integrals[j])
+                where.append(places.integrals[i, j])
+            else:
+                replaced.append(integrals[j])
+                by.append(ca.SX(0.0))
+    symbols.append(symbols_of.parameters)
+    where += list(places.parameters.values())
+    v: Any = ca.vertcat(*symbols)
+    c = column(constants)
+    cost = symbols_of.cost
+    if replaced:
+        cost = ca.substitute(cost, ca.vertcat(*replaced), ca.vertcat(*by))
+    rows = column(list(symbols_of.constraints))
+    gradient: Any = ca.jacobian(cost, v)
+    jacobian: Any = ca.jacobian(rows, v)
+    mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
+    hessian: Any = ca.triu(ca.hessian(sigma * cost + ca.dot(mu, rows), v)[0])
+
+    G, J, H = gradient.sparsity(), jacobian.sparsity(), hessian.sparsity()
+    return EndFunctions(
+        np.array(where, np.int64),
+        ca.Function("end_cost", [v, c], [ca.densify(cost)]),
+        ca.Function("end_gradient", [v, c], [nonzeros(gradient)]),
+        np.array(G.get_col(), np.int64),
+        ca.Function("end_rows", [v, c], [ca.densify(rows)]),
+        ca.Function("end_jacobian", [v, c], [nonzeros(jacobian)]),
+        np.array(J.row(), np.int64),
+        np.array(J.get_col(), np.int64),
+        ca.Function("end_hessian", [v, c, mu, sigma], [nonzeros(hessian)]),
+        np.array(H.row(), np.int64),
+        np.array(H.get_col(), np.int64),
+    )
+
+
+def end_constants(places: Layout, parameters: Any) -> Any:
+    """All constants of the end functions: of each phase its data that are numbers, then its fixed times."""
+    import casadi as ca
+
+    return ca.vertcat(*(stretch(parameters, place.constants, place.signals) for place in places.phases))

@@ -1,0 +1,43 @@
+"""A problem with the expressions of its points and ends, and their derivatives: what does not depend on meshes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from designopt.collocation.statement.checks import check_statement
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
+from designopt.collocation.transcription.points import Point, PointFunctions, point_functions
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A problem with the expressions of its points and ends: independent of meshes. `kept` integrals are variables."""
+
+    problem: TrajectoryProblem
+    points: tuple[Point, ...]
+    functions: tuple[PointFunctions, ...]
+    ends: EndSymbols
+    kept: tuple[tuple[int, int], ...]
+
+
+def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
+    """Form all expressions of `problem` and their derivatives; the residual form where the system has one.
+
+    Raises `ProblemError` for statements that make no sense or have no symbolic form.
+    """
+    check_statement(problem)
+    points = tuple(Point(phase, residual=residual) for phase in problem.phases)
+    ends = end_symbols(problem, points)
+    direct = linear_integrals(problem, ends)
+    every = [(i, j) for i, phase in enumerate(problem.phases) for j in range(len(phase.integrals))]
+    kept = tuple(key for key in every if key not in direct)
+    functions = tuple(
+        point_functions(
+            point,
+            [j for phase, j in kept if phase == i],
+            [(j, weight) for (phase, j), weight in direct.items() if phase == i],
+        )
+        for i, point in enumerate(points)
+    )
+    return Statement(problem, points, functions, ends, kept)

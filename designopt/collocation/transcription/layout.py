@@ -1,0 +1,84 @@
+"""Where every variable of a program stands: phases in the order of time, then parameters, times and integrals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.points import Point
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseLayout:
+    """Indices of one phase's variables, and where its numbers are.
+
+    `states` (slots, nx); `point` (points, nw) of all variables of each collocation point; `theta` of the phase's
+    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones. Of the parameters of the program's
+    functions it has those from `constants` to `signals`, the constants of all points, and those from there to
+    `numbers_end`, the signals point by point.
+    """
+
+    mesh: Mesh
+    states: Indices
+    point: Indices
+    theta: Indices
+    t0: int
+    tf: int
+    constants: int
+    signals: int
+    numbers_end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Indices of all variables of a program: `size` of them. `parameters` by name, `integrals` by phase and number."""
+
+    phases: tuple[PhaseLayout, ...]
+    parameters: Mapping[str, int]
+    integrals: Mapping[tuple[int, int], int]
+    size: int
+
+
+def layout(
+    problem: TrajectoryProblem, points: Sequence[Point], meshes: Sequence[Mesh], kept: Sequence[tuple[int, int]]
+) -> Layout:
+    """Number the variables; `kept` are the integrals (phase, number) that are variables of the program."""
+    offset = 0
+    numbered = []
+    for point, mesh in zip(points, meshes, strict=True):
+        nw = len(point.names)
+        sizes = np.full(mesh.slots, nw)
+        sizes[: mesh.first] = point.nx
+        starts = offset + np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        states = starts[:, None] + np.arange(point.nx)
+        numbered.append((states, starts[mesh.first :, None] + np.arange(nw)))
+        offset += int(sizes.sum())
+    parameters = {v.name: offset + i for i, v in enumerate(problem.variables)}
+    offset += len(parameters)
+    times: list[tuple[int, int]] = []
+    for phase, point in zip(problem.phases, points, strict=True):
+        t0 = tf = -1
+        if phase.t0 is None:
+            t0 = times[-1][1]
+        elif point.free_times[0]:
+            t0, offset = offset, offset + 1
+        if point.free_times[1]:
+            tf, offset = offset, offset + 1
+        times.append((t0, tf))
+    integrals = {key: offset + i for i, key in enumerate(kept)}
+    phases: list[PhaseLayout] = []
+    for (states, at_points), point, mesh, (t0, tf) in zip(numbered, points, meshes, times, strict=True):
+        free = [t for t, is_free in zip((t0, tf), point.free_times, strict=True) if is_free]
+        theta = np.array([*(parameters[n] for n in point.parameter_names), *free], np.int64)
+        begin = phases[-1].numbers_end if phases else 0
+        signals = begin + point.constants.numel()
+        end = signals + point.signals.numel() * len(at_points)
+        phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
+    return Layout(tuple(phases), parameters, integrals, offset + len(integrals))

@@ -1,0 +1,115 @@
+"""The division of a phase into intervals, each with its scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.collocation.transcription.scheme import Scheme
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Intervals between `nodes` (N+1,), fractions 0 = s_0 < ... < s_N = 1 of the phase, with one scheme each.
+
+    The points of all intervals are numbered in the order of time; a node is one point of two intervals. They are called
+    slots here. Raises `ValueError` for nodes that do not rise from 0 to 1.
+    """
+
+    nodes: Vector
+    schemes: tuple[Scheme, ...]
+
+    def __post_init__(self) -> None:
+        nodes = np.asarray(self.nodes, float)
+        object.__setattr__(self, "nodes", nodes)
+        if nodes.ndim != 1 or len(nodes) < 2 or nodes[0] != 0.0 or nodes[-1] != 1.0 or not (np.diff(nodes) > 0).all():
+            raise ValueError("nodes of a mesh are fractions that rise from 0 to 1")
+        if len(self.schemes) != len(nodes) - 1:
+            raise ValueError(f"{len(self.schemes)} schemes for {len(nodes) - 1} intervals")
+        if len({s.name for s in self.schemes}) != 1:
+            raise ValueError("all intervals of a mesh have schemes of one family")
+
+    @classmethod
+    def uniform(cls, scheme: Scheme, intervals: int) -> Mesh:
+        """So many equal intervals. Raises `ValueError` for fewer than one."""
+        if intervals < 1:
+            raise ValueError(f"intervals is {intervals}, not at least 1")
+        return cls(np.linspace(0.0, 1.0, intervals + 1), (scheme,) * intervals)
+
+    @classmethod
+    def at(cls, scheme: Scheme, nodes: ArrayLike) -> Mesh:
+        """Intervals between given fractions, all with one scheme."""
+        nodes = np.asarray(nodes, float)
+        return cls(nodes, (scheme,) * (len(nodes) - 1))
+
+    def __len__(self) -> int:
+        return len(self.schemes)
+
+    @cached_property
+    def widths(self) -> Vector:
+        """Widths (N,) of the intervals."""
+        return np.diff(self.nodes)
+
+    @cached_property
+    def bases(self) -> Indices:
+        """The slots (N+1,) of the nodes."""
+        return np.concatenate([[0], np.cumsum([s.steps for s in self.schemes])]).astype(np.int64)
+
+    @cached_property
+    def slots(self) -> int:
+        """How many points there are."""
+        return int(self.bases[-1]) + 1
+
+    @cached_property
+    def first(self) -> int:
+        """The first collocated slot: 0, or 1 of a scheme without equations at the left end."""
+        return 0 if self.schemes[0].starts else 1
+
+    @cached_property
+    def fractions(self) -> Vector:
+        """Fractions (slots,) of the phase at all points."""
+        found = np.empty(self.slots)
+        for scheme, some in self.groups:
+            inner = self.nodes[some, None] + self.widths[some, None] * scheme.points[None, :]
+            found[self.bases[some, None] + np.arange(scheme.steps + 1)] = inner
+        found[self.bases] = self.nodes
+        return found
+
+    @cached_property
+    def weights(self) -> Vector:
+        """Weights (slots,) of the quadrature over the fractions."""
+        found = np.zeros(self.slots)
+        for scheme, some in self.groups:
+            np.add.at(
+                found,
+                self.bases[some, None] + np.arange(scheme.steps + 1),
+                self.widths[some, None] * scheme.weights[None, :],
+            )
+        return found
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Scheme, Indices], ...]:
+        """The distinct schemes with the intervals that have them."""
+        distinct = {id(scheme): scheme for scheme in self.schemes}
+        own = np.fromiter(map(id, self.schemes), np.int64, len(self))
+        return tuple((scheme, np.flatnonzero(own == key)) for key, scheme in distinct.items())
+
+    def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Vector]:
+        """The intervals (n,) in which fractions lie and the places (n,) in [0, 1] there."""
+        fractions = np.asarray(fractions, float)
+        k = np.clip(np.searchsorted(self.nodes, fractions, side="right") - 1, 0, len(self) - 1)
+        return k, np.clip((fractions - self.nodes[k]) / self.widths[k], 0.0, 1.0)
+
+
+def refined(mesh: Mesh, parts: Sequence[int]) -> Mesh:
+    """Every interval k divided into ``parts[k]`` equal ones with its scheme."""
+    nodes = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(mesh.nodes, mesh.nodes[1:], parts, strict=False)]
+    schemes = [s for s, n in zip(mesh.schemes, parts, strict=True) for _ in range(n)]
+    return Mesh(np.concatenate([*nodes, [1.0]]), tuple(schemes))

@@ -1,0 +1,113 @@
+"""Finds what has a kink or a jump in the expressions of a problem: the solver assumes two continuous derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.points import Point
+
+#: Operations with a kink or a jump, in the user's words.
+WORDS = {
+    "fabs": "abs",
+    "fmin": "min",
+    "fmax": "max",
+    "sign": "sign",
+    "copysign": "copysign",
+    "floor": "floor",
+    "ceil": "ceil",
+    "fmod": "fmod",
+    "remainder": "remainder",
+    "if_else_zero": "if_else",
+    "lt": "if_else",
+    "le": "if_else",
+    "eq": "if_else",
+    "ne": "if_else",
+}
+
+_KNOWN: WeakKeyDictionary[Statement, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def nonsmooth_warnings(statement: Statement) -> tuple[str, ...]:
+    """One warning for each rate, equation, constraint or integrand with a kink in a variable of the point."""
+    if statement not in _KNOWN:
+        _KNOWN[statement] = tuple(_warnings(statement))
+    return _KNOWN[statement]
+
+
+def _warnings(statement: Statement) -> Iterator[str]:
+    for i, point in enumerate(statement.points):
+        if not _suspicious(statement, i):
+            continue
+        for name, expression in parts(point):
+            found = _kinks(expression, point.w)
+            if found:
+                yield (
+                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join(found)}; replace it by a"
+                    " smooth form with a stated width, else the solver may stall there"
+                )
+
+
+def parts(point: Point) -> Iterator[tuple[str, Any]]:
+    """The expressions of a point, each with what it is."""
+    phase = point.phase
+    expressions, which = point.equations(range(len(phase.integrals)))
+    path = [name for name, size in zip(phase.path, point.path_sizes, strict=True) for _ in range(size)]
+    tables: list[tuple[str, Sequence[str], range]] = [
+        ("rate of", [v.name for v in phase.system.states], which.rates),
+        ("equation of", [v.name for v in point.form.unknowns] if point.form else [], which.residuals),
+        ("algebraic equation of", [v.name for v in phase.system.algebraic], which.algebraic),
+        ("path constraint", path, which.path),
+        ("integrand", list(phase.integrals), which.integrands),
+    ]
+    for word, names, rows in tables:
+        for name, row in zip(names, rows, strict=True):
+            yield f"{word} '{name}'", expressions[row]
+
+
+def _suspicious(statement: Statement, i: int) -> bool:
+    """Whether there is any operation with a kink at all: a quick look at the functions of a point."""
+    import casadi as ca
+
+    names = operation_names()
+    functions = [statement.functions[i].values, statement.functions[i].cost]
+    if not all(function.is_a("SXFunction") for function in functions):  # compiled ones do not tell
+        point = statement.points[i]
+        functions = [ca.Function("all", point.arguments, [point.equations(range(len(point.integrands)))[0]])]
+    kinds = {names[f.instruction_id(k)] for f in functions for k in range(f.n_instructions())}
+    return bool(kinds & {*WORDS, "call"})
+
+
+def _rough_table(function: Any) -> bool:
+    """Whether a function is a table that is linear between its points, or a spline of a degree below three."""
+    import casadi as ca
+
+    if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
+        return False
+    x = ca.SX.sym("x", function.numel_in(0))
+    places = np.random.default_rng(0).random((x.numel(), 5))
+    for i in range(x.numel()):
+        third = function(x)
+        for _ in range(3):  # of a cubic spline it is not zero
+            third = ca.jacobian(third, x[i])
+        if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(places), float).any():
+            return True
+    return False
+
+
+def _kinks(expression: Any, variables: Any) -> list[str]:
+    import casadi as ca
+
+    found: dict[str, str] = {}
+    for node in nodes(expression):
+        word = WORDS.get(operation(node), "")
+        if operation(node) == "call" and _rough_table(node.which_function()):
+            word = "a table without continuous second derivatives"
+        if word and word not in found and ca.depends_on(node, variables):
+            found[word] = quoted(node)
+    return [f"{word} ({text})" if text else word for word, text in found.items()]

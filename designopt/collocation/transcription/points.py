@@ -1,0 +1,289 @@
+"""One collocation point of a phase: its equations and their derivatives, formed once and mapped over all points.
+
+Derivatives are taken here and nowhere else: the defects of every scheme are linear in what a point gives.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Phase, ProblemError, Signal, Symbols, ends
+
+if TYPE_CHECKING:
+    import casadi as ca
+
+Indices = NDArray[np.int64]
+
+#: The way out for models that are known by their numbers only.
+OPAQUE = "state it in expressions of CasADi, tables as its splines, or use a solver that evaluates the model"
+
+
+@dataclass(frozen=True, eq=False)
+class PointRows:
+    """Which rows of a point's equations are what: rates of the states, residuals, algebraic and path, integrands."""
+
+    rates: range
+    residuals: range
+    algebraic: range
+    path: range
+    integrands: range
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.integrands.stop
+
+
+class Point:
+    """The equations of `phase` at one point, of scalar expressions.
+
+    Variables of the point `w`: states, unknown rates (with `residual`), controls, algebraic variables. Variables of the
+    phase `theta`: its parameters, then t0 and tf where they are free. Numbers: `constants` (data, then fixed times),
+    `signals`. Rates and integrands are multiplied by tf - t0, so that the defects are linear in them for free times
+    too.
+    """
+
+    def __init__(self, phase: Phase, *, residual: bool) -> None:
+        import casadi as ca
+
+        system = phase.system
+        form = system.residual_form if residual else None
+        self.phase, self.form = phase, form
+        self.names = [
+            *(v.name for v in system.states),
+            *(v.name for v in (form.unknowns if form else ())),
+            *(v.name for v in system.controls),
+            *(v.name for v in system.algebraic),
+        ]
+        self.nx, self.ns = len(system.states), len(form.unknowns) if form else 0
+        self.nu, self.nz = len(system.controls), len(system.algebraic)
+        self.parameter_names = [v.name for v in system.parameters]
+        self.free_times = [phase.t0 is None or len(set(ends(phase.t0))) == 2, len(set(ends(phase.tf))) == 2]
+        self.signal_names = [n for n in (v.name for v in system.data) if isinstance(phase.data[n], Signal)]
+        self.constant_names = [v.name for v in system.data if v.name not in self.signal_names]
+
+        symbols: dict[str, Any] = {n: ca.SX.sym(n) for n in [*self.names, *self.parameter_names]}
+        data = {v.name: ca.SX.sym(v.name) for v in system.data}
+        times = [ca.SX.sym("t0"), ca.SX.sym("tf")]
+        self.w = ca.vertcat(*(symbols[n] for n in self.names))
+        free = [t for t, is_free in zip(times, self.free_times, strict=True) if is_free]
+        fixed = [t for t, is_free in zip(times, self.free_times, strict=True) if not is_free]
+        self.theta = column([*(symbols[n] for n in self.parameter_names), *free])
+        self.constants = column([*(data[n] for n in self.constant_names), *fixed])
+        self.signals = column([data[n] for n in self.signal_names])
+        self.fraction = ca.SX.sym("fraction")
+        duration = times[1] - times[0]
+        t = times[0] + self.fraction * duration
+        x, s, u, z = ca.vertsplit(self.w, list(np.cumsum([0, self.nx, self.ns, self.nu, self.nz])))
+        p = column([symbols[n] for n in self.parameter_names])
+        q = column([data[v.name] for v in system.data])
+        arguments = (x, u, z, p, q, t)
+        outputs = {}
+        if system.output is not None:
+            y = _called(phase, "output", system.output, arguments)
+            outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
+            _check_outputs(phase, outputs, {**symbols, **data})
+        self.symbols = Symbols({**symbols, **data, **outputs}, t)
+        empty = ca.SX(0, 1)
+        if form is None:
+            rates, residuals = _called(phase, "rhs", system.rhs, arguments), empty
+        else:
+            full = (x, s, u, z, p, q, t)
+            rates = _called(phase, "rates", form.rates, full)
+            residuals = _called(phase, "residual", form.residual, full)
+        equations = system.algebraic_residual
+        algebraic = empty if equations is None else _called(phase, "algebraic_residual", equations, arguments)
+        self.path_sizes: list[int] = []
+        path = []
+        for name, constraint in phase.path.items():
+            value = stated(f"{phase.name}: path.{name}", constraint.value, self.symbols)
+            self.path_sizes.append(value.numel())
+            path.append(value)
+        self.integrands = [
+            duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
+            for name, integral in phase.integrals.items()
+        ]
+        self.rates = duration * rates
+        self._equations = [residuals, algebraic, ca.vertcat(*path) if path else ca.SX(0, 1)]
+        self.arguments = [self.w, self.theta, self.constants, self.signals, self.fraction]
+
+    @cached_property
+    def everything(self) -> ca.Function:
+        """Rates times the duration, path constraints, integrands times the duration: to read a solution with."""
+        import casadi as ca
+
+        results = [self.rates, self._equations[2], column(self.integrands)]
+        return ca.Function("everything", self.arguments, [ca.densify(r) for r in results])
+
+    def equations(self, integrals: Sequence[int]) -> tuple[Any, PointRows]:
+        """The rows that constraints are made of, a column with the integrands of `integrals`, and which is what."""
+        import casadi as ca
+
+        parts = [self.rates, *self._equations, column([self.integrands[i] for i in integrals])]
+        edges = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
+        rows = PointRows(*(range(a, b) for a, b in itertools.pairwise(edges)))
+        return ca.densify(ca.cse(ca.vertcat(*parts))), rows
+
+    def running_cost(self, weights: Sequence[tuple[int, float]]) -> Any:
+        """The integrand of the cost: integrals by number with their weights."""
+        import casadi as ca
+
+        return ca.densify(sum((weight * self.integrands[i] for i, weight in weights), ca.SX(0)))
+
+
+@dataclass(frozen=True, eq=False)
+class PointFunctions:
+    """What the program evaluates at all points at once: CasADi functions of (w, theta, constants, signals, fraction).
+
+    `values` -> rows; `jacobian` -> their derivatives by (w, theta), only those at (`jacobian_rows`,
+    `jacobian_columns`); `cost` and `cost_gradient` (dense, by (w, theta)); `hessian`, which also takes multipliers of
+    the rows and of the cost, -> upper triangle at (`hessian_rows`, `hessian_columns`). `operations` counts those of the
+    derivatives.
+    """
+
+    values: ca.Function
+    jacobian: ca.Function
+    jacobian_rows: Indices
+    jacobian_columns: Indices
+    cost: ca.Function
+    cost_gradient: ca.Function
+    cost_columns: Indices
+    hessian: ca.Function
+    hessian_rows: Indices
+    hessian_columns: Indices
+    rows: PointRows
+    operations: int
+
+
+def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> PointFunctions:
+    """Form them: constraints have the integrands of `integrals`, the cost is made of those of `weights`."""
+    import casadi as ca
+
+    rows, which = point.equations(integrals)
+    cost = point.running_cost(weights)
+    variables = ca.vertcat(point.w, point.theta)
+    multipliers, of_cost = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
+    lagrangian = ca.dot(multipliers, rows) + of_cost * cost
+    jacobian: Any
+    gradient: Any
+    hessian: Any
+    try:
+        jacobian, gradient = ca.jacobian(rows, variables), ca.jacobian(cost, variables)
+        hessian = ca.triu(ca.hessian(lagrangian, variables)[0])
+    except RuntimeError as error:
+        text = f"it has functions without derivatives ({_last_line(error)}): {OPAQUE}"
+        raise ProblemError(
+            "model_not_symbolic", f"{point.phase.name}: system {point.phase.system.name}", text
+        ) from error
+    J, G, H = jacobian.sparsity(), gradient.sparsity(), hessian.sparsity()
+
+    def function(name: str, arguments: list[Any], result: Any) -> Any:
+        return ca.Function(name, arguments, [ca.cse(result)])
+
+    a = point.arguments
+    of_rows = function("jacobian", a, nonzeros(jacobian))
+    of_lagrangian = function("hessian", [*a, multipliers, of_cost], nonzeros(hessian))
+    return PointFunctions(
+        values=function("values", a, rows),
+        jacobian=of_rows,
+        jacobian_rows=np.array(J.row(), np.int64),
+        jacobian_columns=_columns(J),
+        cost=function("cost", a, cost),
+        cost_gradient=function("cost_gradient", a, nonzeros(gradient)),
+        cost_columns=_columns(G),
+        hessian=of_lagrangian,
+        hessian_rows=np.array(H.row(), np.int64),
+        hessian_columns=_columns(H),
+        rows=which,
+        operations=int(of_rows.n_nodes() + of_lagrangian.n_nodes()),
+    )
+
+
+def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
+    """The column (SX) that a user's function gives, one number with `scalar`; mistakes are told with the field."""
+    import casadi as ca
+
+    try:
+        found = value(symbols)
+    except ProblemError:
+        raise
+    except (KeyError, AttributeError) as error:
+        raise ProblemError("bad_statement", where, str(error.args[0])) from error
+    except Exception as error:
+        text = f"gives no expression ({_last_line(error)}): use operations and functions of CasADi, as ca.sin"
+        raise ProblemError("model_not_symbolic", where, text) from error
+    try:
+        column = ca.densify(ca.SX(found))
+    except NotImplementedError as error:
+        text = f"gives {type(found).__name__}, not an expression: return one"
+        raise ProblemError("bad_statement", where, text) from error
+    if scalar and column.numel() != 1:
+        text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each by itself"
+        raise ProblemError("bad_statement", where, text)
+    if _has_nan(column):
+        text = (
+            "is not a number (NaN) whatever the variables are: functions of Python's math take numbers only, use ca.sin"
+        )
+        raise ProblemError("model_not_symbolic", where, text)
+    if column.size2() != 1 or not column.numel():
+        text = f"gives {column.size1()} x {column.size2()} numbers, not a column: use ca.vertcat(...)"
+        raise ProblemError("bad_statement", where, text)
+    return column
+
+
+def _check_outputs(phase: Phase, outputs: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """An output may repeat a variable, but not mean something else by its name."""
+    import casadi as ca
+
+    for name in outputs:
+        if name in others and not ca.is_equal(outputs[name], others[name], 2):
+            text = f"'{name}' is the name of an output and of another variable: rename one of them"
+            raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
+
+
+def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
+    """An expression of the system. Raises `ProblemError` (model_not_symbolic) for a function that has none."""
+    try:
+        return function(*arguments)
+    except RuntimeError as error:
+        text = f"its function '{label}' has no symbolic form ({_last_line(error)}): {OPAQUE}"
+        raise ProblemError("model_not_symbolic", f"{phase.name}: system {phase.system.name}", text) from error
+
+
+def _has_nan(column: Any) -> bool:
+    """Whether a constant in an expression is NaN, which is what a symbol becomes as a number of Python."""
+    import casadi as ca
+
+    made = ca.Function("stated", ca.symvar(column), [column])
+    constants = (k for k in range(made.n_instructions()) if made.instruction_id(k) == ca.OP_CONST)
+    return any(np.isnan(made.instruction_constant(k)) for k in constants)
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
+
+
+def nonzeros(matrix: Any) -> Any:
+    """The nonzeros of a matrix (SX) as a column."""
+    import casadi as ca
+
+    return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
+
+
+def _columns(sparsity: Any) -> Indices:
+    return np.array(sparsity.get_col(), np.int64)
+
+
+def column(entries: Sequence[Any]) -> Any:
+    """Expressions (SX) below each other; none are a column too."""
+    import casadi as ca
+
+    return ca.vertcat(*entries) if entries else ca.SX(0, 1)

@@ -1,0 +1,152 @@
+"""The rows of a program's constraints: what each is, and what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout, PhaseLayout
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, integral or ends.
+
+    `phase` is its number (-1: of the ends), `names` (k) says what the rows of one point are, `slots` (n) at which
+    points they stand; rows are counted from `first`, point by point.
+    """
+
+    kind: str
+    phase: int
+    names: tuple[str, ...]
+    slots: Indices
+    first: int
+
+    @property
+    def rows(self) -> Indices:
+        """Row numbers (n, k)."""
+        return self.first + np.arange(len(self.slots) * len(self.names)).reshape(len(self.slots), len(self.names))
+
+
+class Rows:
+    """Numbers the rows and collects what they are made of: ``g = C x + sum of K_i y_i``, and the ends.
+
+    y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.
+    """
+
+    def __init__(self, statement: Statement, places: Layout) -> None:
+        self.statement, self.layout = statement, places
+        self.blocks: list[Block] = []
+        self.count = 0
+        self._of_variables: list[tuple[Any, ...]] = []
+        self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in places.phases]
+        for i, place in enumerate(places.phases):
+            self._defects(i, place)
+            self._equations(i, place)
+            self._control_rows(i, place)
+            self._integrals(i, place)
+        self.ends_first = self.count
+        for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
+            self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
+
+    def of_variables(self) -> tuple[Indices, Indices, Vector]:
+        """C as rows, columns and factors."""
+        return _joined(self._of_variables, 3)
+
+    def of_points(self, phase: int) -> tuple[Indices, Indices, Indices, Vector]:
+        """K of a phase as rows, rows of the point, numbers of the point and factors."""
+        return _joined(self._of_points[phase], 4)
+
+    def scales(self, scale: Vector) -> Vector:
+        """Scales of rows (m,): of defects that of their state, of integrals that of the integral, else 1."""
+        found = np.ones(self.count)
+        for block in self.blocks:
+            if block.kind == "defect":
+                found[block.rows] = scale[self.layout.phases[block.phase].states[0]]
+            elif block.kind == "integral":
+                number = list(self.statement.problem.phases[block.phase].integrals).index(block.names[0])
+                found[block.rows] = scale[self.layout.integrals[block.phase, number]]
+        return found
+
+    def _block(self, kind: str, phase: int, names: tuple[str, ...], slots: Indices) -> Indices:
+        block = Block(kind, phase, names, slots, self.count)
+        self.blocks.append(block)
+        self.count += block.rows.size
+        return block.rows
+
+    def _variables(self, rows: Any, columns: Any, factors: Any) -> None:
+        self._of_variables.append(np.broadcast_arrays(rows, columns, factors))
+
+    def _points(self, phase: int, rows: Any, of_point: Any, points: Any, factors: Any) -> None:
+        self._of_points[phase].append(np.broadcast_arrays(rows, of_point, points, factors))
+
+    def _defects(self, i: int, place: PhaseLayout) -> None:
+        mesh, point = place.mesh, self.statement.points[i]
+        rows = self._block("defect", i, tuple(point.names[: point.nx]), np.arange(1, mesh.slots))
+        state = np.arange(point.nx)
+        for scheme, some in mesh.groups:
+            base, width = mesh.bases[some], mesh.widths[some, None]
+            for a in range(scheme.steps):
+                of_defect = rows[base + a]
+                for r in range(scheme.steps + 1):
+                    if scheme.P[a, r] != 0.0:
+                        self._variables(of_defect, place.states[base + r], scheme.P[a, r])
+                    if scheme.Q[a, r] != 0.0:
+                        self._points(i, of_defect, state, (base + r - mesh.first)[:, None], -scheme.Q[a, r] * width)
+
+    def _equations(self, i: int, place: PhaseLayout) -> None:
+        point, which = self.statement.points[i], self.statement.functions[i].rows
+        phase = self.statement.problem.phases[i]
+        tables = [
+            ("residual", tuple(v.name for v in point.form.unknowns) if point.form else (), which.residuals),
+            ("algebraic", tuple(v.name for v in phase.system.algebraic), which.algebraic),
+        ]
+        begin = which.path.start
+        for name, size in zip(phase.path, point.path_sizes, strict=True):
+            tables.append(("path", _numbered(name, size), range(begin, begin + size)))
+            begin += size
+        slots = np.arange(place.mesh.first, place.mesh.slots)
+        at = np.arange(len(slots))[:, None]
+        for kind, names, of_point in tables:
+            if names:
+                self._points(i, self._block(kind, i, names, slots), np.array(of_point), at, 1.0)
+
+    def _control_rows(self, i: int, place: PhaseLayout) -> None:
+        mesh, point = place.mesh, self.statement.points[i]
+        of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
+        if not point.nu:
+            return
+        for scheme, some in mesh.groups:
+            for combination in scheme.control_rows:
+                rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)
+                for r in np.flatnonzero(combination):
+                    controls = place.point[mesh.bases[some] + r - mesh.first, of_controls]
+                    self._variables(rows, controls, combination[r])
+
+    def _integrals(self, i: int, place: PhaseLayout) -> None:
+        which = self.statement.functions[i].rows
+        names = list(self.statement.problem.phases[i].integrals)
+        weights = place.mesh.weights[place.mesh.first :]
+        kept = [key for key in self.statement.kept if key[0] == i]
+        for of_point, key in zip(which.integrands, kept, strict=True):
+            rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
+            self._variables(rows, self.layout.integrals[key], 1.0)
+            self._points(i, rows, of_point, np.arange(len(weights)), -weights)
+
+
+def _joined(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
+    if not parts:
+        return tuple(np.empty(0, np.int64) for _ in range(width))
+    return tuple(np.concatenate([array.ravel() for array in part]) for part in zip(*parts, strict=True))
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    """Names of the rows of one constraint."""
+    return (name,) if count == 1 else tuple(f"{name}[{i}]" for i in range(count))

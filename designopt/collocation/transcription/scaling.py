@@ -1,0 +1,64 @@
+"""Scales of variables: a tolerance means a share of what a variable ranges over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout
+
+Vector = NDArray[np.float64]
+
+#: A wider range than this says nothing about the size of a variable.
+WIDEST = 1e6
+
+
+def scales(
+    statement: Statement, places: Layout, boxes: Boxes, guess: Vector, given: Mapping[str, float]
+) -> tuple[Vector, Vector]:
+    """Scale and shift (n,) of all variables: half the range and its middle where the box is finite and no wider than
+    `WIDEST`, else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales win, by
+    name; those of free times are t0 and tf, of all phases.
+    """
+    scale, shift = np.ones(places.size), np.zeros(places.size)
+    named = set()
+    for i, place in enumerate(places.phases):
+        point = statement.points[i]
+        for j, name in enumerate(point.names):
+            where = place.states[:, j] if j < point.nx else place.point[:, j]
+            named.add(name)
+            # the ends may have boxes of their own
+            inner = where[1:-1] if len(where) > 2 else where
+            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], given.get(name))
+        for name, index in (("t0", place.t0), ("tf", place.tf)):
+            if index >= 0:
+                named.add(name)
+                one = np.array([index])
+                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
+    for name, index in places.parameters.items():
+        named.add(name)
+        one = np.array([index])
+        _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
+    for index in places.integrals.values():
+        one = np.array([index])
+        _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
+    if unknown := sorted(set(given) - named):
+        text = f"there is no such variable; there are {', '.join(sorted(named))}"
+        raise ProblemError("bad_bounds", f"scales.{unknown[0]}", text)
+    return scale, shift
+
+
+def _set(
+    scale: Vector, shift: Vector, where: NDArray[np.int64], low: float, high: float, guess: Vector, given: float | None
+) -> None:
+    if given is not None:
+        scale[where] = given
+    elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
+        scale[where], shift[where] = 0.5 * (high - low), 0.5 * (high + low)
+    else:
+        scale[where] = max(1.0, float(np.abs(guess).max()))

@@ -1,0 +1,213 @@
+"""The sparse nonlinear program of a trajectory problem on given meshes.
+
+The rows of all points, their Jacobians and Hessians come from functions mapped over the points (`points`); constant
+sparse matrices, built here with index arithmetic, combine them into the constraints, the gradient, the Jacobian and the
+Hessian of the Lagrangian. Building costs O(model) + O(points): no derivative is ever taken of the whole program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription.ends import end_constants, end_functions
+from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout, PhaseLayout, layout
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.points import PointFunctions
+from designopt.collocation.transcription.rows import Block, Rows
+
+if TYPE_CHECKING:
+    import casadi as ca
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcription:
+    """The program: functions of scaled variables (size n) and parameters, with what its rows and columns are.
+
+    `objective`, `constraints` (m rows), `gradient` -> (nothing, grad), `jacobian` -> (nothing, J), `hessian` (upper
+    triangle) have the arguments that CasADi's solvers ask for; their first results (f, g) would be computed with every
+    call and looked at by none, so that they are left empty. A variable is ``shift + scale * scaled``; row i of the
+    constraints is divided by ``row_scale[i]``, the objective multiplied by `cost_scale`.
+    """
+
+    statement: Statement
+    layout: Layout
+    blocks: tuple[Block, ...]
+    scale: Vector
+    shift: Vector
+    row_scale: Vector
+    cost_scale: float
+    parameter_size: int
+    objective: ca.Function
+    constraints: ca.Function
+    gradient: ca.Function
+    jacobian: ca.Function
+    hessian: ca.Function
+
+
+def transcribe(
+    statement: Statement, meshes: Sequence[Mesh], scale: Vector, shift: Vector, cost_scale: float,
+    places: Layout | None = None,
+) -> Transcription:  # fmt: skip
+    """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
+    import casadi as ca
+
+    places = places or layout(statement.problem, statement.points, meshes, statement.kept)
+    rows = Rows(statement, places)
+    parts = _Parts(statement, places, rows, scale, shift, cost_scale)
+    for i, place in enumerate(places.phases):
+        parts.add_phase(i, place)
+    parts.add_ends()
+    x, p = parts.x, parts.parameters
+    per_row, none = 1.0 / parts.row_scale, np.ones(1)
+    f, g = parts.cost, parts.values
+    gradient = ca.densify(parts.gradient.matrix(scale, none))
+    J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
+    return Transcription(
+        statement=statement,
+        layout=places,
+        blocks=tuple(rows.blocks),
+        scale=scale,
+        shift=shift,
+        row_scale=parts.row_scale,
+        cost_scale=cost_scale,
+        parameter_size=p.numel(),
+        objective=ca.Function("nlp_f", [x, p], [f], ["x", "p"], ["f"]),
+        constraints=ca.Function("nlp_g", [x, p], [g], ["x", "p"], ["g"]),
+        gradient=ca.Function("nlp_grad_f", [x, p], [ca.MX(1, 1), gradient], ["x", "p"], ["f", "grad_f_x"]),
+        jacobian=ca.Function("nlp_jac_g", [x, p], [ca.MX(rows.count, 1), J], ["x", "p"], ["g", "jac_g_x"]),
+        hessian=ca.Function(
+            "nlp_hess_l", [x, p, parts.of_cost, parts.multipliers], [H], ["x", "p", "lam_f", "lam_g"],
+            ["triu_hess_gamma_x_x"],
+        ),
+    )  # fmt: skip
+
+
+class _Parts:
+    """Expressions of the scaled variables `x` and of the `parameters` that the functions of a program are made of.
+
+    `cost` and `values` (of the constraints) are scaled; `gradient` (n, 1), `jacobian` and `hessian` are collected by
+    variables that are not.
+    """
+
+    def __init__(
+        self, statement: Statement, places: Layout, rows: Rows, scale: Vector, shift: Vector, cost_scale: float
+    ) -> None:
+        import casadi as ca
+
+        self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
+        self.row_scale = rows.scales(scale)
+        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.phases[-1].numbers_end)
+        self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
+        self._variables: Any = ca.DM(scale.tolist()) * self.x + ca.DM(shift.tolist())
+        self.gradient, self.jacobian, self.hessian = Entries(), Entries(), Entries()
+        r, c, f = rows.of_variables()
+        self.jacobian.add(r, c, ONE, f)
+        self.cost: Any = ca.MX(0.0)
+        self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, places.size)) @ self._variables
+
+    def add_phase(self, i: int, place: PhaseLayout) -> None:
+        """What all points of phase i give."""
+        import casadi as ca
+
+        functions = self.statement.functions[i]
+        count, per_point = len(place.point), functions.rows.count
+        arguments = self._arguments(i, place)
+        weights = ca.DM((self.cost_scale * place.mesh.weights[place.mesh.first :]).tolist()).T
+        # the variables of each point: its own, then those of the phase
+        columns = np.hstack([place.point, np.broadcast_to(place.theta, (count, len(place.theta)))])
+        rows, of_point, at, factors = self.rows.of_points(i)
+        K = constant_matrix(
+            rows, at * per_point + of_point, factors / self.row_scale[rows], (self.rows.count, per_point * count)
+        )
+        self.values += K @ ca.vec(functions.values.map(count)(*arguments))
+
+        if functions.jacobian_rows.size:
+            first = self.jacobian.source(ca.vec(functions.jacobian.map(count)(*arguments)))
+            each, entry = _of_rows(functions, of_point)
+            self.jacobian.add(
+                rows[each],
+                columns[at[each], functions.jacobian_columns[entry]],
+                first + at[each] * len(functions.jacobian_rows) + entry,
+                factors[each],
+            )
+        self.cost += ca.dot(weights, functions.cost.map(count)(*arguments))
+        if functions.cost_columns.size:
+            slopes = functions.cost_gradient.map(count)(*arguments)
+            first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
+            places = columns[:, functions.cost_columns].ravel()
+            self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
+        if functions.hessian_rows.size:
+            mu = ca.reshape(K.T @ self.multipliers, per_point, count)
+            curvature = functions.hessian.map(count)(*arguments, mu, self.of_cost * weights)
+            self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
+
+    def add_ends(self) -> None:
+        """What stands between the ends of phases. All phases have been added."""
+        import casadi as ca
+
+        ends = end_functions(self.statement.ends, self.places)
+        arguments = [
+            self._variables[ends.variables.tolist()],
+            end_constants(self.places, self.parameters),
+        ]
+        self.cost += self.cost_scale * ends.cost(*arguments)
+        if ends.gradient_columns.size:
+            first = self.gradient.source(self.cost_scale * ends.gradient(*arguments))
+            places = ends.variables[ends.gradient_columns]
+            self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
+        begin, end = self.rows.ends_first, self.rows.count
+        mu = ca.MX(0, 1)
+        if begin < end:
+            self.values = ca.vertcat(self.values[:begin], self.values[begin:] + ends.constraints(*arguments))
+            mu = self.multipliers[begin:]  # these rows have no scale
+        if ends.jacobian_rows.size:
+            first = self.jacobian.source(ends.jacobian(*arguments))
+            sources = first + np.arange(len(ends.jacobian_rows))
+            self.jacobian.add(begin + ends.jacobian_rows, ends.variables[ends.jacobian_columns], sources, 1.0)
+        if ends.hessian_rows.size:
+            curvature = ends.hessian(*arguments, mu, self.cost_scale * self.of_cost)
+            self._add_hessian(ends.variables[None, :], ends.hessian_rows, ends.hessian_columns, curvature)
+
+    def _arguments(self, i: int, place: PhaseLayout) -> list[Any]:
+        """Arguments of the functions of a point, for all points of the phase side by side."""
+        import casadi as ca
+
+        ns, count = self.statement.points[i].signals.numel(), len(place.point)
+        own = self._variables[int(place.point[0, 0]) : int(place.point[-1, -1]) + 1]  # they are neighbours
+        theta = self._variables[place.theta.tolist()] if len(place.theta) else ca.MX(0, 1)
+        return [
+            ca.reshape(own, place.point.shape[1], count),
+            ca.repmat(theta, 1, count),
+            ca.repmat(stretch(self.parameters, place.constants, place.signals), 1, count),
+            ca.reshape(stretch(self.parameters, place.signals, place.numbers_end), ns, count),
+            ca.DM(place.mesh.fractions[place.mesh.first :].tolist()).T,
+        ]
+
+    def _add_hessian(self, variables: Indices, rows: Indices, columns: Indices, numbers: Any) -> None:
+        """Upper triangles, one for each row of `variables` (k, local), whose nonzeros are the `numbers`."""
+        a, b = variables[:, rows], variables[:, columns]
+        factor = np.where((a == b) & (rows != columns), 2.0, 1.0)  # two local variables that are one count twice
+        first = self.hessian.source(numbers)
+        sources = first + np.arange(a.size).reshape(a.shape)
+        self.hessian.add(np.minimum(a, b), np.maximum(a, b), sources, factor)
+
+
+def _of_rows(functions: PointFunctions, of_point: Indices) -> tuple[Indices, Indices]:
+    """The nonzeros of the point's Jacobian in rows `of_point` (k,): which of the k, and which nonzero."""
+    order = np.argsort(functions.jacobian_rows, kind="stable")
+    counts = np.bincount(functions.jacobian_rows, minlength=functions.rows.count)
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    repeats = counts[of_point]
+    each = np.repeat(np.arange(len(of_point)), repeats)
+    within = np.arange(len(each)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return each, order[begins[of_point[each]] + within]

@@ -1,0 +1,136 @@
+"""Whether a problem differs in numbers alone from the one that a program was built for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Duration, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.transcription.ends import EndSymbols, end_symbols
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.points import Point
+
+Functions = Sequence[Callable[..., Any]]
+
+#: Expressions that differ by less than this, relative, at points drawn by chance are the same.
+SAME = 1e-9
+#: So many points are drawn, from these ranges of all symbols.
+DRAWN = ((0.1, 1.0), (-2.0, 2.0))
+TABLES = ("states", "controls", "algebraic", "parameters", "data", "outputs")
+
+
+def check_expressions(statement: Statement, problem: TrajectoryProblem) -> None:
+    """Raises `ProblemError` (bad_statement) where an expression of `problem` is another one than that of `statement`.
+
+    Functions and systems that are the same objects are taken for the same; of others the values are compared at some
+    points. What has other names than the statement is left to those who look for these.
+    """
+    before = statement.problem
+    if _names(before) != _names(problem):
+        return
+    for what in ("terms", "figures"):
+        _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
+    for stated, phase, point in zip(before.phases, problem.phases, statement.points, strict=True):
+        _check_phase(stated, phase, point)
+    now = _functions(problem, before)
+    if not _equal(_functions(before, before), now):
+        names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
+        names += [*(f"terms.{n}" for n in before.terms), *(f"figures.{n}" for n in before.figures)]
+        cost, *others = now
+        limits = dict(zip(before.constraints, others, strict=False))
+        shown = others[len(limits) :]
+        terms = dict(zip(before.terms, shown, strict=False))
+        figures = dict(zip(before.figures, shown[len(terms) :], strict=True))
+        constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
+        variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
+        own, other = statement.ends, end_symbols(variant, statement.points)
+        _compare(names, (own.all, list(_of_ends(own))), (other.all, list(_of_ends(other))))
+
+
+def _names(problem: TrajectoryProblem) -> list[Any]:
+    phases = [(p.name, list(p.path), list(p.integrals)) for p in problem.phases]
+    return [phases, [n for n, c in problem.constraints.items() if not isinstance(c.value, Duration)]]
+
+
+def _check_names(where: str, before: Sequence[str], now: Sequence[str]) -> None:
+    if before != now:
+        text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
+        raise ProblemError("bad_statement", where, f"{text}: build it anew")
+
+
+def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functions:
+    """The functions of the ends; a variant need not repeat constraints that the problem adds itself."""
+    constraints = [problem.constraints.get(name, c).value for name, c in before.constraints.items()]
+    return [problem.cost, *constraints, *problem.terms.values(), *problem.figures.values()]
+
+
+def _check_phase(stated: Phase, phase: Phase, point: Point) -> None:
+    def functions(of: Phase) -> Functions:
+        return [*(c.value for c in of.path.values()), *(i.value for i in of.integrals.values())]
+
+    same = stated.system is phase.system
+    if same and _equal(functions(stated), functions(phase)):
+        return
+    if not same:
+        for table in TABLES:
+            before, now = ([v.name for v in getattr(s, table)] for s in (stated.system, phase.system))
+            _check_names(f"{phase.name}: {table} of the system", before, now)
+    # times and data may be other numbers, or numbers instead of ranges: those make no other expressions
+    again = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
+    other = Point(again, residual=point.form is not None)
+    names = [f"{phase.name}: rate of {v.name}" for v in phase.system.states]
+    names += [f"{phase.name}: equations of the system"] * 2
+    names += [f"{phase.name}: path.{n}" for n in phase.path]
+    names += [f"{phase.name}: integrals.{n}" for n in phase.integrals]
+    _compare(names, (point.arguments, list(_of_point(point))), (other.arguments, list(_of_point(other))))
+
+
+def _of_point(point: Point) -> Iterator[Any]:
+    import casadi as ca
+
+    rows, which = point.equations([])
+    yield from ca.vertsplit(point.rates)
+    yield rows[which.residuals.start : which.residuals.stop]
+    yield rows[which.algebraic.start : which.algebraic.stop]
+    edges = np.cumsum([which.path.start, *point.path_sizes]).tolist()
+    yield from (rows[a:b] for a, b in itertools.pairwise(edges))
+    yield from point.integrands
+
+
+def _of_ends(ends: EndSymbols) -> Iterator[Any]:
+    yield ends.cost
+    yield from ends.constraints
+    yield from ends.figures.values()
+
+
+def _equal(before: Functions, now: Functions) -> bool:
+    return all(a is b or a == b for a, b in zip(before, now, strict=True))
+
+
+def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any, list[Any]]) -> None:
+    """Raises `ProblemError` for the first of `names` whose expressions, given with their arguments, differ."""
+    values = [_values(*given) for given in (before, now)]
+    for name, a, b in zip(names, *values, strict=True):
+        if a.shape != b.shape or not np.allclose(a, b, rtol=SAME, atol=0.0, equal_nan=True):
+            text = (
+                "is another expression than when the program was built: build it anew; numbers that are to change from"
+                " solve to solve belong in data or in parameters"
+            )
+            raise ProblemError("bad_statement", name, text)
+
+
+def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[NDArray[np.float64]]:
+    """The values (points, rows) of each expression at the points drawn."""
+    import casadi as ca
+
+    function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
+    rng = np.random.default_rng(0)
+    found = [
+        function.call([rng.uniform(low, high, (a.numel(), 1)) for a in arguments]) for low, high in DRAWN
+    ]  # the arguments are as many, and as long, for both
+    return [np.hstack([np.asarray(row[k], float) for row in found]) for k in range(len(expressions))]

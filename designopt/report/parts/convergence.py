@@ -1,0 +1,187 @@
+"""Report part `convergence`: how the best designs came about over the evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, bare_layout, category
+from designopt.report.labels import number, plain, with_unit
+from designopt.report.section import Figure, Section
+from designopt.store.result import Result
+
+Matrix = NDArray[np.float64]
+
+#: The hypervolume is computed for at most so many objectives.
+OBJECTIVES = 5
+
+
+@report("convergence", version=1)
+def convergence(result: Result) -> Section | None:
+    """The best value of each objective, and the hypervolume with a fixed reference point, over the evaluations."""
+    outcomes, problem = result.outcomes, result.problem
+    if not outcomes.feasible.any():
+        return None
+    figures, notes = [], []
+    m = len(problem.objectives)
+    course = hypervolume_course(result) if 1 < m <= OBJECTIVES and len(result.front()) > 1 else None
+    if course is not None:
+        _, places, volume = course
+        figures.append(_volume(result, places, volume))
+        notes.append(f"Reference point of the hypervolume: {reference_words(result)}.")
+    figures.append(_best(result))
+    return Section(
+        "Convergence",
+        introduction="What had been found after how many designs, in the order in which they were asked for. Dashed "
+        "lines are the beginnings of stages.",
+        figures=tuple(figures),
+        notes=tuple(notes),
+    )
+
+
+def hypervolume_course(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
+    """Reference point (m,), numbers of designs (k,), and the hypervolume after them as a share of the final one (k,).
+
+    The reference is fixed, see `Result.reference`. None where nothing dominates it.
+    """
+    reference = result.reference()
+    places, volume = result.hypervolume_history()
+    if reference is None or not len(volume) or not volume[-1] > 0.0:
+        return None
+    return reference, places, volume / volume[-1]
+
+
+def reference_words(result: Result) -> str:
+    """The reference point of the hypervolume with its origin, as a clause; "" when there is none."""
+    reference, problem = result.reference(), result.problem
+    if reference is None:
+        return ""
+    at = ", ".join(
+        f"{o.name} {number(o.sign * float(r))} {o.unit}".strip()
+        for o, r in zip(problem.objectives, reference, strict=True)
+    )
+    given = len(result.study.reference) == len(problem.objectives) or any(
+        stage.budget.hypervolume is not None for stage in result.study.stages
+    )
+    return f"{at} ({'given by the study' if given else 'a tenth of the front’s range beyond its worst'})"
+
+
+def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": places,
+        "y": volume,
+        "line": {"color": "@accent", "width": 2},
+        "marker": {"size": 4},
+        "hovertemplate": "after %{x} designs: <b>%{y:.2%}</b><extra></extra>",
+    }
+    axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
+    return Figure(
+        "Hypervolume of the front",
+        {"data": [trace], "layout": bare_layout(**axes, **_stages(result))},
+        height=320,
+    )
+
+
+def _best(result: Result) -> Figure:
+    """Best feasible value of each objective so far, as steps, one above the other."""
+    outcomes, objectives = result.outcomes, result.problem.objectives
+    m = len(objectives)
+    gap = 0.06 if m > 1 else 0.0
+    size = (1.0 - gap * (m - 1)) / m
+    data: list[dict[str, Any]] = []
+    titles: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {"xaxis": axis("designs asked for", anchor=f"y{m}" if m > 1 else "y")}
+    for j, objective in enumerate(objectives):
+        values = np.where(outcomes.feasible, outcomes.objectives[:, j], np.inf)
+        running = np.minimum.accumulate(values)
+        steps = np.flatnonzero(
+            np.diff(np.where(np.isfinite(running), running, np.finfo(float).max), prepend=np.inf) < 0
+        )
+        steps = steps[np.isfinite(running[steps])]
+        suffix = "" if j == 0 else str(j + 1)
+        top = 1.0 - j * (size + gap)
+        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], **_ticks(objective.sign * running[steps]))
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(objective.name),
+                "x": np.append(steps + 1, len(outcomes)),
+                "y": objective.sign * np.append(running[steps], running[-1]),
+                "yaxis": f"y{suffix}",
+                "line": {"shape": "hv", "color": category(j), "width": 2},
+                "marker": {"size": 4},
+                "hovertemplate": "after %{x} designs: <b>%{y:.5~g}</b><extra></extra>",
+            }
+        )
+        titles.append(
+            {
+                "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
+                "x": 1,
+                "y": top,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "right",
+                "yanchor": "top",
+                "showarrow": False,
+                "bgcolor": "@veil",
+                "font": {"color": category(j)},
+            }
+        )
+    stages = _stages(result)
+    titles += stages.pop("annotations", [])
+    return Figure(
+        "Best of each objective so far",
+        {"data": data, "layout": bare_layout(**axes, **stages, annotations=titles)},
+        height=130 * m + 100,
+    )
+
+
+def _ticks(values: Matrix) -> dict[str, Any]:
+    """A few ticks; for a value that never changed that value only, for Plotly would zoom into its rounding errors."""
+    if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
+        return {"nticks": 5}
+    value = float(values[-1])
+    room = abs(value) or 1.0
+    return {"range": [value - room, value + room], "tickvals": [value], "ticktext": [number(value)]}
+
+
+def _stages(result: Result) -> dict[str, Any]:
+    """Dashed lines where a stage begins, with its name."""
+    names = result.stage
+    if not len(names):
+        return {}
+    starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    if len(starts) < 2 or len(starts) > 12:
+        return {}
+    shapes = [
+        {
+            "type": "line",
+            "x0": float(s) + 0.5,
+            "x1": float(s) + 0.5,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": "@faint", "width": 1, "dash": "dash"},
+        }
+        for s in starts[1:]
+    ]
+    annotations = [
+        {
+            "text": plain(str(names[s])),
+            "x": float(s) + 0.5,
+            "y": 1,
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": 11, "color": "@muted"},
+        }
+        for s in starts
+    ]
+    return {"shapes": shapes, "annotations": annotations}

@@ -1,0 +1,220 @@
+"""Report part `failures`: evaluations without a result, invalid designs, and where in the space they lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.problem import STATUSES
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import count, hover, number, parameter_label, plain, plural, thinned
+from designopt.report.parts.map import scale_of
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+
+#: At most this many designs of each class are drawn.
+DRAWN = 1500
+#: Fewer designs without a result do not make a crowd; so many parameters in which they do are told.
+CROWD, TOLD = 5, 3
+
+
+@report("failures", version=1)
+def failures(result: Result) -> Section | None:
+    """Evaluations without a result and invalid designs, by class and reason, and where in the space they lie."""
+    outcomes = result.outcomes
+    if not len(outcomes):
+        return None
+    lost = result.status != "ok"
+    if not lost.any():
+        return Section("Failures", introduction="Every evaluation gave a result.")
+    invalid = result.status == "invalid"
+    failed = lost & ~invalid
+    facts = []
+    for status in STATUSES[1:]:
+        kind = result.status == status
+        if kind.any():
+            facts.append((status, count(int(kind.any(axis=1).sum() if status == "invalid" else kind.sum()))))
+    figure = _where(result, lost)
+    return Section(
+        "Failures and invalid designs" if invalid.any() else "Failures",
+        introduction="\n\n".join(filter(None, [_failed_words(failed), _invalid_words(invalid)])),
+        facts=tuple(facts),
+        findings=tuple(_clusters(result, lost)),
+        figures=(figure,) if figure else (),
+        tables=(
+            *((_by_reason(result, failed),) if failed.any() else ()),
+            *((_invalid(result, invalid),) if invalid.any() else ()),
+        ),
+    )
+
+
+def invalid_designs(result: Result) -> NDArray[np.bool_]:
+    """Designs (n,) that were not evaluated: they break a relation, or the model refuses their values."""
+    return np.asarray((result.status == "invalid").any(axis=1))
+
+
+def _failed_words(failed: NDArray[np.bool_]) -> str:
+    designs = int(failed.any(axis=1).sum())
+    if not designs:
+        return "No evaluation failed."
+    return (
+        f"{count(designs)} of {plural(len(failed), 'design')} ({designs / len(failed):.1%}) failed: no result in at "
+        "least one scenario. A failed design ranks below every computed one and is never on the front."
+    )
+
+
+def _invalid_words(invalid: NDArray[np.bool_]) -> str:
+    designs = int(invalid.any(axis=1).sum())
+    if not designs:
+        return ""
+    return (
+        f"{count(designs)} of {plural(len(invalid), 'design')} ({designs / len(invalid):.1%}) {_are(designs)} invalid: "
+        "a relation of the space is broken, or the model refuses the values. That is not a failure of the model: "
+        "there is nothing to compute."
+    )
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
+    """Counts by class and reason, with the first message of each."""
+    rows: dict[tuple[str, str], list[Any]] = {}
+    for i, s in np.argwhere(failed).tolist():
+        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
+        if key not in rows:
+            rows[key] = [0, _last_line(result.message(i, s))]
+        rows[key][0] += 1
+    order = sorted(rows.items(), key=lambda item: -item[1][0])
+    return Table(
+        "By class and reason",
+        ("class", "reason", "evaluations", "first message"),
+        tuple((status, reason, number, message) for (status, reason), (number, message) in order),
+    )
+
+
+def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
+    """How many designs break each relation, and how many the model refuses; a design may break several."""
+    space, X = result.problem.space, result.outcomes.X
+    some = np.asarray(invalid.any(axis=1))
+    rows: list[tuple[str, int, str]] = []
+    told = np.zeros(len(some), dtype=bool)
+    for relation in space.relations:
+        broken = some & (replace(space, relations=(relation,)).excess(X) > 0.0)
+        told |= broken
+        if broken.any():
+            rows.append((f"breaks {relation}", int(broken.sum()), ""))
+    refused: dict[str, list[Any]] = {}
+    for i in np.flatnonzero(some & ~told).tolist():
+        s = int(np.flatnonzero(invalid[i])[0])
+        reason = str(result.reason[i, s] or "")
+        if reason not in refused:
+            refused[reason] = [0, _last_line(result.message(i, s))]
+        refused[reason][0] += 1
+    words = {"refused": "refused by the model", "relation": "breaks a relation"}
+    rows += [(words.get(reason, reason), number, message) for reason, (number, message) in refused.items()]
+    return Table("Invalid designs", ("why", "designs", "first message"), tuple(rows))
+
+
+def _last_line(message: str) -> str:
+    lines = message.strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
+    """Failed, invalid and computed designs over the two parameters in which they differ most."""
+    free, X = result.problem.space.free, result.outcomes.X
+    if not free:
+        return None
+    failed = np.asarray(lost.any(axis=1))
+    x, y = _telling(result, failed)
+    groups: list[tuple[str, NDArray[np.intp], dict[str, Any]]] = [
+        ("ok", np.flatnonzero(~failed), {"color": "@dim", "size": 5, "opacity": 0.6})
+    ]
+    # Shapes as well as colours tell the classes apart.
+    symbols = ("x", "cross", "diamond", "triangle-up", "square", "star-triangle-down", "circle")
+    for k, status in enumerate(STATUSES[1:]):
+        rows = np.flatnonzero((result.status == status).any(axis=1))
+        groups.append((status, rows, {"color": category(k + 1), "size": 7, "symbol": symbols[k]}))
+    data: list[dict[str, Any]] = []
+    designs: dict[int, NDArray[np.intp]] = {}
+    thin = False
+    for name, every, marker in groups:
+        rows = thinned(every, DRAWN)
+        thin |= len(rows) < len(every)
+        if len(rows):
+            designs[len(data)] = rows
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": f"{name} ({len(every)})",
+                    "x": X[rows, x],
+                    "y": X[rows, y] if y != x else failed[rows].astype(float),
+                    "marker": marker,
+                    "hovertemplate": f"<b>{name}</b><br>" + hover(result, figures=False),
+                }
+            )
+    up = axis(plain(parameter_label(free[y])), **scale_of(free[y]))
+    if x == y:
+        up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])
+    note = "The two parameters in which designs without a result differ most from the others." if len(free) > 2 else ""
+    if thin:
+        note += f" At most {DRAWN} designs of each class are drawn, evenly taken over the order of evaluation."
+    axes = {"xaxis": axis(plain(parameter_label(free[x])), **scale_of(free[x])), "yaxis": up}
+    plot = {"data": data, "layout": layout(**axes)}
+    return Figure("Where they lie", plot, note=note.strip(), height=440, designs=designs)
+
+
+def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
+    """Where designs without a result crowd, in words: parameters of which nine tenths of them share a small part."""
+    bad = np.asarray(lost.any(axis=1))
+    space, X = result.problem.space, result.outcomes.X
+    if bad.sum() < CROWD or bad.all():
+        return []
+    found = []
+    for j, p in enumerate(space.free):
+        x = X[:, j]
+        if p.kind == "choice":
+            for k, value in enumerate(p.values):
+                here, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
+                if here >= 0.9 and all_here <= 0.6:
+                    found.append((all_here, f"{_percent(here)} of them have {p.name} {value}"))
+            continue
+        # The shorter of the ranges that hold nine tenths: from an end, or from the middle.
+        cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
+        shares = [float(np.mean((x >= low) & (x <= high))) for low, high in cuts]
+        k = int(np.argmin(shares))
+        if shares[k] <= 0.5:
+            low, high = (f"{number(float(v))}" for v in cuts[k])
+            found.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
+    found.sort(key=lambda item: item[0])
+    return [
+        f"Designs without a result crowd: {words}, where {_percent(share)} of all designs lie."
+        for share, words in found[:TOLD]
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _telling(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:
+    """The two columns whose distributions differ most between failed and other designs (Kolmogorov-Smirnov)."""
+    d = len(result.problem.space.free)
+    if d < 3 or failed.all():
+        return 0, min(1, d - 1)
+    X = result.outcomes.X
+    distance = []
+    for j in range(d):
+        a, b = np.sort(X[failed, j]), np.sort(X[~failed, j])
+        at = np.concatenate([a, b])
+        shares = [np.searchsorted(c, at, side="right") / len(c) for c in (a, b)]
+        distance.append(float(np.abs(shares[0] - shares[1]).max()))
+    return max(combinations(range(d), 2), key=lambda pair: distance[pair[0]] + distance[pair[1]])

@@ -1,0 +1,322 @@
+"""Report part `influence`: which parameters matter, from the sensitivity stages of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
+from designopt.report.labels import count, listed, number, plain, plural, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.problem import Outcomes
+    from designopt.solvers.sensitivity import Indices, Influence
+    from designopt.study.study import Stage
+
+Matrix = NDArray[np.float64]
+
+#: A total index below this is called no influence.
+NEGLIGIBLE = 0.01
+#: So many parameters are named in a sentence.
+NAMED = 3
+#: So many outputs have a sentence of their own; the table has all.
+SAID = 6
+
+
+@report("influence", version=1)
+def influence(result: Result) -> Section | None:
+    """Sensitivity indices with confidence intervals, for every stage that was asked for them."""
+    findings: list[str] = []
+    figures: list[Figure] = []
+    tables: list[Table] = []
+    notes: list[str] = []
+    words: list[str] = []
+    try:
+        found = list(_analysed(result))
+    except ImportError as error:  # the store came from a machine that has it
+        package = str(error.name or error).partition(".")[0]
+        how = f"The indices need {package}; install it with: pip install 'designopt[sensitivity]', then make the report"
+        return Section("Influence of the parameters", introduction=f"{how} again. The evaluations are kept.")
+    for stage, indices, rows in found:
+        title = f" ({stage.name})" if len(found) > 1 else ""
+        words.append(_SOBOL if indices.method == "sobol" else _MORRIS)
+        findings += [_sentence(indices, i) for i in indices.influences[:SAID]]
+        if len(indices.influences) > SAID:
+            notes.append(f"The first {SAID} of {len(indices.influences)} outputs are put in words; the table has all.")
+        figures += _figures(indices, title)
+        tables.append(_table(indices, title))
+        notes += _notes(stage, indices, rows)
+    if not found:
+        return None
+    return Section(
+        "Influence of the parameters",
+        introduction="\n\n".join(dict.fromkeys(words)),
+        findings=tuple(findings),
+        figures=tuple(figures),
+        tables=tuple(t for t in tables if t.rows),
+        notes=tuple(notes),
+    )
+
+
+_SOBOL = (
+    "Sobol' indices: the share of an output's variance that a parameter causes alone (first order), and together with "
+    "the others (total), when all parameters vary evenly and independently over their ranges. A parameter whose total "
+    "is near 0 may be fixed anywhere. A total much above the first order tells of interaction. Whiskers are confidence "
+    "intervals; estimates may lie a little outside 0 … 1."
+)
+_MORRIS = (
+    "Morris' elementary effects: how much an output changes when one parameter moves through its range. μ* is the mean "
+    "size of the change, μ the mean with its sign, and σ its spread over the space: large where the effect is curved "
+    "or depends on other parameters. Effects order parameters by importance; they are no shares."
+)
+
+
+def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
+    """Outcomes of everything that `stage` asked for, with repeats, and their rows; designs not done count as failed."""
+    rows = np.asarray(result.asked(stage), dtype=np.intp)
+    taken = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
+    if not len(taken):
+        return taken, rows[:0]
+    return replace(taken, failed=taken.failed | (rows < 0)), rows
+
+
+def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
+    """Sensitivity stages that have begun, their indices and the rows that they asked for."""
+    for stage in result.study.stages:
+        if not hasattr(stage.solver.plugin.target, "indices"):
+            continue
+        outcomes, rows = in_ask_order(result, stage.name)
+        if len(rows):
+            yield stage, stage.solver.build().indices(result.problem, outcomes), rows
+
+
+def _main(indices: Indices) -> str:
+    """The measure by which parameters are ordered."""
+    return "total" if indices.method == "sobol" else "mu_star"
+
+
+def _sentence(indices: Indices, i: Influence) -> str:
+    if i.undefined:
+        return f"{i.output}: {i.undefined[0].lower()}{i.undefined[1:]}"
+    main = i.measures[_main(indices)]
+    order = np.argsort(-main, kind="stable")[:NAMED]
+    if indices.method == "morris":
+        said = [f"{indices.parameters[j]} ({number(float(main[j]), 3)} {i.unit}".rstrip() + ")" for j in order]
+        return f"{i.output} changes most with {listed(said)}, over their whole ranges."
+    said = [f"{indices.parameters[j]} ({_percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
+    said = [said[0].replace(")", " of its variance)"), *said[1:]] if said else []
+    idle = [
+        name
+        for name, total, width in zip(indices.parameters, main, i.measures["total_confidence"], strict=True)
+        if total + width < NEGLIGIBLE
+    ]
+    shared = 1.0 - float(i.measures["first"].sum())
+    text = f"{i.output} is governed by {listed(said)}" if said else f"{i.output} is governed by no single parameter"
+    if shared > 0.1:
+        text += f"; {_percent(shared)} come from parameters acting together"
+    if idle:
+        names = idle if len(idle) <= 2 * NAMED else [*idle[: 2 * NAMED], f"{len(idle) - 2 * NAMED} others"]
+        text += f"; {listed(names)} {'has' if len(idle) == 1 else 'have'} no influence (total below 1 %)"
+    return text + "."
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _figures(indices: Indices, title: str) -> list[Figure]:
+    known = [i for i in indices.influences if not i.undefined]
+    if not known:
+        return []
+    choices = (Choice("Output", tuple(i.output for i in known)),) if len(known) > 1 else ()
+    figures = [_bars(indices, known, title, choices)]
+    if indices.method == "morris":
+        figures.append(_scatter(indices, known, title, choices))
+    elif "second" in known[0].measures and len(indices.parameters) > 1:
+        figures.append(_pairs(indices, known, title, choices))
+    return figures
+
+
+def _bars(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+    """Horizontal bars with whiskers, the largest on top."""
+    d = len(indices.parameters)
+    sobol = indices.method == "sobol"
+    names = [("total", "with others (total)", "@accent"), ("first", "alone (first order)", "@mark")] if sobol else []
+    names = names or [("mu_star", "mean size of the effect (μ*)", "@accent")]
+    data: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": label,
+            "marker": {"color": colour},
+            "error_x": {"type": "data", "color": "@ink", "thickness": 1.2, "width": 3},
+            "hovertemplate": "%{y}: <b>%{x:.3~g}</b> ± %{error_x.array:.2~g}<extra>" + label + "</extra>",
+        }
+        for _, label, colour in names
+    ]
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, i in enumerate(known):
+        order = np.argsort(i.measures[_main(indices)], kind="stable")
+        labels = [plain(_short(indices.parameters[j])) for j in order]
+        update = {
+            str(t): {
+                "y": labels,
+                "x": i.measures[name][order],
+                "error_x": {"array": i.measures[f"{name}_confidence"][order]},
+            }
+            for t, (name, _, _) in enumerate(names)
+        }
+        variants[(k,) if choices else ()] = {"data": update, "layout": _titled("xaxis", _scale_title(indices, i))}
+    axes = {
+        "xaxis": axis(_scale_title(indices, known[0]), rangemode="tozero", zeroline=True),
+        "yaxis": axis("", type="category", tickmode="linear", dtick=1, showgrid=False),
+    }
+    return Figure(
+        f"{'Sobol’ indices' if sobol else 'Mean effects'}{title}",
+        {"data": data, "layout": layout(**axes, barmode="group", bargap=0.3, legend=_ABOVE)},
+        note=f"Whiskers: {_percent(indices.confidence)} confidence, by bootstrap.",
+        height=(30 if sobol else 22) * d + 150,
+        choices=choices,
+        variants=variants,
+    )
+
+
+_ABOVE = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0, "traceorder": "normal"}
+
+
+def _scale_title(indices: Indices, i: Influence) -> str:
+    if indices.method == "sobol":
+        return f"share of the variance of {plain(i.output)}"
+    return f"change of {plain(with_unit(i.output, i.unit))}"
+
+
+def _titled(name: str, text: str) -> dict[str, Any]:
+    return {name: {"title": {"text": text}}}
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 28 else name[:27] + "…"
+
+
+def _scatter(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+    """Morris' own diagram: spread over mean size."""
+    labels = [plain(_short(n)) for n in indices.parameters]
+    trace = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "text": labels,
+        "textposition": "top center",
+        "textfont": {"size": 11},
+        "cliponaxis": False,
+        "marker": {"size": 9, "color": "@accent"},
+        "hovertemplate": "<b>%{text}</b><br>μ* %{x:.4~g}<br>σ %{y:.4~g}<extra></extra>",
+    }
+    variants: dict[tuple[int, ...], Any] = {
+        (k,) if choices else (): {
+            "data": {"0": {"x": i.measures["mu_star"], "y": i.measures["sigma"]}},
+            "layout": {"xaxis": {"title": {"text": f"μ* of {plain(with_unit(i.output, i.unit))}"}}},
+        }
+        for k, i in enumerate(known)
+    }
+    axes = {
+        "xaxis": axis("μ*", rangemode="tozero"),
+        "yaxis": axis("σ", rangemode="tozero"),
+    }
+    return Figure(
+        f"Spread of the effects over their size{title}",
+        {"data": [trace], "layout": bare_layout(**axes)},
+        note="Right: strong. High above the ground: curved, or dependent on other parameters.",
+        height=400,
+        choices=choices,
+        variants=variants,
+    )
+
+
+def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+    """Second-order indices as a heat map below the diagonal."""
+    labels = [plain(_short(n)) for n in indices.parameters]
+    trace = {
+        "type": "heatmap",
+        "x": labels[:-1],
+        "y": labels[1:],
+        "colorscale": ORDERED,
+        "colorbar": colour_bar("share of the variance"),
+        "hoverongaps": False,
+        "hovertemplate": "%{x} with %{y}: <b>%{z:.3~g}</b><extra></extra>",
+    }
+    variants: dict[tuple[int, ...], Any] = {
+        (k,) if choices else (): {"data": {"0": _cells(i.measures["second"].T[1:, :-1])}} for k, i in enumerate(known)
+    }
+    axes = {
+        "xaxis": axis("", type="category", showgrid=False),
+        "yaxis": axis("", type="category", autorange="reversed", showgrid=False),
+    }
+    return Figure(
+        f"What pairs cause together (second order){title}",
+        {"data": [trace], "layout": bare_layout(**axes)},
+        height=max(300, 26 * len(labels) + 160),
+        choices=choices,
+        variants=variants,
+    )
+
+
+def _cells(z: Matrix) -> dict[str, Any]:
+    """Colours from 0, for what is below is noise; the numbers where there is room for them."""
+    top = max(float(np.nanmax(z)), 1e-3)
+    shown = {"z": z, "zmin": 0.0, "zmax": top}
+    if len(z) > 9:
+        return shown
+    text = [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in z.tolist()]
+    return {**shown, "text": text, "texttemplate": "%{text}"}
+
+
+def _table(indices: Indices, title: str) -> Table:
+    measures = {
+        "first": "first order",
+        "first_confidence": "±",
+        "total": "total",
+        "total_confidence": "± ",
+        "mu_star": "μ*",
+        "mu_star_confidence": "±",
+        "mu": "μ",
+        "sigma": "σ",
+    }
+    shown = [m for m in measures if any(m in i.measures for i in indices.influences)]
+    rows = []
+    for i in indices.influences:
+        if i.undefined:
+            continue
+        for j in np.argsort(-i.measures[_main(indices)], kind="stable").tolist():
+            values = tuple(float(i.measures[m][j]) for m in shown)
+            rows.append((with_unit(i.output, i.unit), indices.parameters[j], *values))
+    return Table(
+        f"Indices{title}",
+        ("output", "parameter", *(measures[m] for m in shown)),
+        tuple(rows),
+        note=f"±: half-width of the {_percent(indices.confidence)} confidence interval.",
+        shown=30,
+    )
+
+
+def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
+    distinct = len(np.unique(rows[rows >= 0]))
+    block = "trajectories" if indices.method == "morris" else "blocks"
+    text = f"Stage {stage.name}: {plural(len(rows), 'design')} in {block} of {indices.block}"
+    saved = int((rows >= 0).sum()) - distinct
+    if saved:
+        text += f", {count(distinct)} of them distinct: the others were not computed again"
+    notes = [text + "."]
+    dropped = {i.blocks - i.used: i for i in indices.influences if i.used < i.blocks and not i.undefined}
+    for gone, i in dropped.items():
+        notes.append(
+            f"{count(gone)} of {count(i.blocks)} {block} were dropped because a design in them has no result: "
+            "the indices describe the part of the space in which there are results."
+        )
+    return notes

@@ -1,0 +1,146 @@
+"""Report part `limits`: bounds that the front has reached and limits that decide it, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.problem import unequal
+from designopt.report.labels import listed, number, with_unit
+from designopt.report.section import Section, Table
+from designopt.store import activity
+from designopt.store.activity import NEAR
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Constraint
+
+#: Shares of the front below this are not worth a sentence.
+TOLD = 0.05
+#: From this share of the front on it stands beside the best designs too.
+WARNED = 0.5
+
+
+@report("limits", version=1)
+def limits(result: Result) -> Section | None:
+    """Bounds that the front has reached, and limits that decide it, in words and numbers."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    if not len(front):
+        return None
+    findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
+    if not findings:
+        findings = ["The front stays away from every bound of the space and from every limit."]
+    idle = inactive_limits(result, front)
+    if idle:
+        findings.append(f"Inactive, for no design of the front comes near: {listed(idle)}.")
+    rows = [_row(result, c, front) for c in result.problem.constraints]
+    tables: tuple[Table, ...] = ()
+    if rows:
+        head = ("limit", "broken by", "share of results", "smallest on front", "largest on front")
+        tables = (Table("Limits", head, tuple(rows)),)
+    return Section(
+        "Bounds and limits",
+        introduction=(
+            "Where the front lies on a bound of the space, better designs may lie beyond it; where it lies on a limit, "
+            f"the limit decides. A value reaches a bound when it is within {_share(NEAR)} of the parameter's range, "
+            f"and a limit when it is within {_share(NEAR)} of the limit's size (of the range of feasible values when "
+            "the limit is 0)."
+        ),
+        findings=tuple(findings),
+        tables=tables,
+    )
+
+
+def warnings(result: Result) -> list[str]:
+    """Clauses about the bounds and limits that most of the front has reached; whoever reads its values must know."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    if not len(front):
+        return []
+    return [*attained_bounds(result, front, WARNED, choices=False), *active_limits(result, front, WARNED)]
+
+
+def sentence(clause: str) -> str:
+    """`clause` as a sentence; names of parameters keep their letters."""
+    return (clause[0].upper() + clause[1:] if clause.startswith("the ") else clause) + "."
+
+
+def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD, *, choices: bool = True) -> list[str]:
+    """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
+    free = {p.name: p for p in result.problem.space.free}
+    clauses = {name: list[str]() for name in free}
+    for attained in result.attained_bounds(front):
+        p = free[attained.parameter]
+        side, bound = ("lower", p.low) if attained.side == "low" else ("upper", p.high)
+        where = "the designs of the front that have it" if p.when else "the front"
+        if attained.share >= least:
+            text = f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(attained.share)} of {where}"
+            clauses[p.name].append(text)
+    if choices:
+        X = result.outcomes.X[front]
+        active = result.problem.space.active(X)
+        for j, p in enumerate(result.problem.space.free):
+            if p.kind == "choice" and len(p.values) > 1 and active[:, j].all() and np.all(X[:, j] == X[0, j]):
+                clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in every design of the front")
+    return [text for texts in clauses.values() for text in texts]
+
+
+def active_limits(result: Result, front: NDArray[np.intp], least: float = TOLD) -> list[str]:
+    """Clauses about limits that a share of at least `least` of the front's designs touches."""
+    clauses = []
+    for c in result.problem.constraints:
+        for limit in activity.limits(result.problem, result.outcomes, c):
+            share = float(np.mean(limit.active[front]))
+            if limit.side != "equals" and share >= least:
+                clauses.append(
+                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}) is active in "
+                    f"{_share(share)} of the front"
+                )
+    return clauses
+
+
+def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
+    """Limits that no design of the front touches, each with how near the nearest comes."""
+    clauses = []
+    for c in result.problem.constraints:
+        for limit in activity.limits(result.problem, result.outcomes, c):
+            margin = limit.margin[front]
+            if limit.side == "equals" or limit.active[front].any() or not np.isfinite(margin).all():
+                continue
+            nearest = float(limit.values[front][int(np.argmin(margin))])
+            if nearest != limit.limit:  # whole numbers meet a limit by what they are
+                clauses.append(
+                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}; the front reaches "
+                    f"{number(nearest)})"
+                )
+    return clauses
+
+
+_SIDES = {"min": "lower", "max": "upper"}
+
+
+def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:
+    low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
+    known = np.isfinite(low) & np.isfinite(high)
+    broken = np.zeros(len(known), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        if c.minimum is not None:
+            broken |= low < c.minimum
+        if c.maximum is not None:
+            broken |= high > c.maximum
+        if c.equals is not None:
+            broken |= unequal(low, high, c.equals) > 0.0
+    broken &= known
+    count = int(known.sum())
+    share = f"{broken.sum() / count:.1%}" if count else "–"
+    return (with_unit(c.name, c.unit), int(broken.sum()), share, float(low[front].min()), float(high[front].max()))
+
+
+def _share(share: float) -> str:
+    return "more than 99 %" if 0.99 < share < 1.0 else f"{share:.0%}".replace("%", " %")
+
+
+def _amount(value: float, unit: str) -> str:
+    return f"{number(value)} {unit}".strip()

@@ -1,0 +1,308 @@
+"""Report part `map`: every figure over the space."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import ORDERED, axis, colour_bar, layout
+from designopt.report.grid import Grid, grid_over
+from designopt.report.labels import (
+    active_values,
+    figure_unit,
+    hover,
+    listed,
+    objective_labels,
+    objective_values,
+    parameter_label,
+    plain,
+    plural,
+    thinned,
+    titled,
+    with_unit,
+)
+from designopt.report.section import Choice, Figure, Section
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Parameter
+
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: At most this many designs are drawn where they do not lie on a grid.
+DRAWN = 3000
+#: Values of all figures in all scenarios together; but not fewer designs than `LEAST`.
+VALUES, LEAST = 150_000, 300
+#: A grid with fewer nodes is drawn only when it holds a third of all designs.
+NODES = 100
+#: Points in the plots of all pairs together.
+POINTS = 7000
+#: Pairs of at most this many parameters are drawn.
+PAIRED = 5
+
+
+@report("map", version=1)
+def map_figures(result: Result) -> Section | None:
+    """Every figure over the space: a heat map on a grid, coloured points otherwise, by pairs of parameters."""
+    free = result.problem.space.free
+    rows = np.flatnonzero(~result.outcomes.failed)
+    if not free:
+        return None
+    if not len(rows):
+        return Section("Maps", introduction="No evaluation gave a result, so there is nothing to map.")
+    d = min(len(free), PAIRED)
+    layers = (len(result.outcomes.figures) + len(result.problem.objectives)) * len(result.problem.scenarios)
+    limit = min(DRAWN, POINTS // max(d * (d - 1) // 2, 1), VALUES // max(layers, 1))
+    shown, notes = thinned(rows, max(LEAST, limit)), []
+    grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
+    if grid is not None and _sparse(grid, len(rows)):
+        grid = None
+    if grid is not None:
+        figure = _heat_map(result, grid)
+        introduction = (
+            f"Each figure over {listed([p.name for p in free])} on the grid of {len(grid.x)} × {len(grid.y)} designs; "
+            "cells without a result are left blank."
+        )
+    else:
+        figure = _points(result, shown, d)
+        introduction = "Each figure over the parameters, as the colour of the evaluated designs."
+        if len(shown) < len(rows):
+            notes.append(
+                f"{plural(len(shown), 'design')} of {plural(len(rows), 'design')} are drawn, evenly taken over the "
+                "order in which they were evaluated."
+            )
+    if len(free) > d:
+        notes.append(f"The first {d} of {len(free)} parameters are drawn: {listed([p.name for p in free[:d]])}.")
+    return Section("Maps", introduction=introduction, figures=(figure,), notes=tuple(notes))
+
+
+def _sparse(grid: Grid, designs: int) -> bool:
+    """Whether a few nodes (of a screening, say) would stand for many designs that lie elsewhere."""
+    nodes = int(np.sum(grid.rows >= 0))
+    return nodes < NODES and 3 * nodes < designs
+
+
+def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
+    """What can be mapped: objectives (the same for every scenario), then figures by scenario: names and values (n,)."""
+    scenarios = len(result.problem.scenarios)
+    names, values = [], []
+    objectives = objective_values(result)
+    for j, label in enumerate(objective_labels(result.problem)):
+        names.append(label)
+        values.append([objectives[:, j]] * scenarios)
+    for name, figure in result.outcomes.figures.items():
+        if np.isfinite(figure).any():
+            names.append(with_unit(name, figure_unit(result.problem, name)))
+            values.append([figure[:, s] for s in range(scenarios)])
+    return names, values
+
+
+def _choices(result: Result, names: list[str]) -> tuple[Choice, ...]:
+    scenarios = result.problem.scenarios
+    several = (Choice("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else ()
+    return (Choice("Figure", tuple(names)), *several)
+
+
+def scale_of(p: Parameter) -> dict[str, Any]:
+    """Axis type and ticks that suit a parameter."""
+    if p.kind == "choice":
+        return {
+            "tickvals": list(range(len(p.values))),
+            "ticktext": [plain(str(v)) for v in p.values],
+            "range": [-0.5, len(p.values) - 0.5],
+        }
+    if p.kind == "real" and p.scale == "log":
+        if p.high < 30 * p.low:
+            return {"type": "log", "tickvals": _nice_ticks(p.low, p.high)}
+        return {"type": "log"}
+    return {}
+
+
+def _few_ticks(p: Parameter, d: int) -> dict[str, Any]:
+    """The same for the small plots of several pairs: a log axis is marked at powers of ten only."""
+    scale = scale_of(p)
+    return {**scale, "dtick": 1} if d > 2 and scale == {"type": "log"} else scale
+
+
+def _nice_ticks(low: float, high: float) -> list[float]:
+    """About six round values over less than one and a half decades, where a log axis would show one or two."""
+    step = 10 ** np.floor(np.log10((high - low) / 4))
+    step *= next((f for f in (1, 2, 5) if (high - low) / (step * f) <= 7), 10)
+    return [float(v) for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step if v > 0]
+
+
+def _heat_map(result: Result, grid: Grid) -> Figure:
+    names, values = _layers(result)
+    x, y = result.problem.space.free
+    several = len(result.problem.scenarios) > 1
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
+        for s, column in enumerate(by_scenario):
+            update = {"z": grid.take(column), "colorbar": {"title": {"text": titled(name, 48)}}}
+            variants[(k, s) if several else (k,)] = {"data": {"0": update}}
+    first = next(iter(variants.values()))["data"]["0"]
+    hovertemplate = (
+        f"{plain(parameter_label(x))}: %{{x:.5~g}}<br>{plain(parameter_label(y))}: %{{y:.5~g}}"
+        "<br><b>%{z:.5~g}</b><extra></extra>"
+    )
+    data: list[dict[str, Any]] = [
+        {
+            "type": "heatmap",
+            "x": edges(grid.x, x),
+            "y": edges(grid.y, y),
+            "z": first["z"],
+            "colorscale": ORDERED,
+            "colorbar": colour_bar(first["colorbar"]["title"]["text"]),
+            "hovertemplate": hovertemplate,
+            "hoverongaps": False,
+        },
+    ]
+    marks = _overlay(result, (0, 1), "")
+    designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
+    data += [trace for trace, _ in marks]
+    axes = {
+        "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
+        "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
+    }
+    return Figure(
+        "Figures over the grid",
+        {"data": data, "layout": layout(**axes)},
+        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        height=500,
+        designs=designs,
+        choices=_choices(result, names),
+        variants=variants,
+    )
+
+
+def edges(nodes: Matrix, p: Parameter | None = None) -> Matrix:
+    """Borders (n + 1,) of a heat map's cells, halfway between `nodes` (n,) on the scale of parameter `p`.
+
+    Plotly needs them for cells of unequal width and on a log axis.
+    """
+    log = p is not None and p.kind == "real" and p.scale == "log"
+    t = np.log(nodes) if log else np.asarray(nodes, dtype=float)
+    if len(t) == 1:
+        t = t + np.array([-0.5, 0.5]) * (1e-2 if log else abs(t[0]) * 1e-2 or 1.0)
+    else:
+        middle = (t[1:] + t[:-1]) / 2
+        t = np.concatenate([[2 * t[0] - middle[0]], middle, [2 * t[-1] - middle[-1]]])
+    return np.exp(t) if log else t
+
+
+def _overlay(
+    result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True
+) -> list[tuple[dict[str, Any], Rows]]:
+    """The front and the compromise as marks over a map: traces and their designs."""
+    front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
+    several = len(result.problem.objectives) > 1
+    compromise = result.compromise() if several else None
+    marks = [
+        (
+            "Pareto front" if several else "best design",
+            front,
+            {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}},
+        )
+    ]
+    if compromise is not None:
+        star = {"symbol": "star", "size": 15, "color": "@mark", "line": {"color": "#ffffff", "width": 1}}
+        marks.append(("compromise", np.array([compromise]), star))
+    traces = []
+    for name, rows, marker in marks:
+        if not len(rows):
+            continue
+        trace = {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "legendgroup": name,
+            "showlegend": legend,
+            "x": active_values(result)[rows, pair[0]],
+            "y": active_values(result)[rows, pair[1]],
+            "xaxis": f"x{suffix}",
+            "yaxis": f"y{suffix}",
+            "marker": marker,
+            "hovertemplate": hover(result, figures=len(result.problem.space.free) < 3),
+        }
+        traces.append((trace, rows))
+    return traces
+
+
+def _points(result: Result, rows: Rows, d: int) -> Figure:
+    """Designs over every pair of the first `d` parameters (over the figure itself when there is one), coloured."""
+    free = result.problem.space.free
+    names, values = _layers(result)
+    several = len(result.problem.scenarios) > 1
+    pairs = list(combinations(range(d), 2))
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    gap = 0.07 if d > 2 else 0.0
+    size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
+    room = {1: 70, 2: 70, 3: 34, 4: 24}.get(d, 18)
+    for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
+        suffix = "" if k == 1 else str(k)
+        left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
+        bottom = max(y, 1) == max(d - 1, 1)
+        axes[f"xaxis{suffix}"] = axis(
+            titled(parameter_label(free[x]), room) if bottom else "",
+            domain=[left, left + size],
+            anchor=f"y{suffix}",
+            showticklabels=bottom,
+            **_few_ticks(free[x], d),
+        )
+        up = (
+            {"title": titled(parameter_label(free[y]), room) if x == 0 else "", **_few_ticks(free[y], d)}
+            if pairs
+            else {"title": ""}
+        )
+        axes[f"yaxis{suffix}"] = axis(
+            up.pop("title"),
+            domain=[max(top - size, 0.0), top],
+            anchor=f"x{suffix}",
+            showticklabels=x == 0,
+            **up,
+        )
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "showlegend": False,
+                "x": active_values(result)[rows, x],
+                "y": active_values(result)[rows, y] if pairs else values[0][0][rows],
+                "xaxis": f"x{suffix}",
+                "yaxis": f"y{suffix}",
+                "marker": {"size": 6 if d < 3 else 4, "coloraxis": "coloraxis"},
+                "hovertemplate": hover(result, figures=d < 3),
+            }
+        )
+    coloured = ",".join(str(k) for k in range(len(data)))
+    designs = dict.fromkeys(range(len(data)), rows)
+    if pairs:
+        for k, pair in enumerate(pairs, start=1):
+            for trace, marked in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
+                designs[len(data)] = marked
+                data.append(trace)
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
+        for s, column in enumerate(by_scenario):
+            update: dict[str, Any] = {"marker": {"color": column[rows]}}
+            if not pairs:
+                update["y"] = column[rows]
+            title = {"text": titled(name, 48)}
+            change = {"coloraxis": {"colorbar": {"title": title}}} if pairs else {"yaxis": {"title": title}}
+            variants[(k, s) if several else (k,)] = {"data": {coloured: update}, "layout": change}
+    coloraxis = {"colorscale": ORDERED, "colorbar": colour_bar(titled(names[0], 48)), "showscale": bool(pairs)}
+    return Figure(
+        "Figures over the parameters",
+        {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
+        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        height=500 if d < 3 else 200 * (d - 1) + 140,
+        designs=designs,
+        choices=_choices(result, names),
+        variants=variants,
+    )

@@ -1,0 +1,151 @@
+"""Report part `scenarios`: the chosen designs in each scenario, and which one is the worst."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report import by_scenario
+from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
+from designopt.report.labels import chosen_once, figure_unit, number, objective_labels, plain, titled, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+
+Matrix = NDArray[np.float64]
+
+
+@report("scenarios", version=1)
+def scenarios(result: Result) -> Section | None:
+    """The chosen designs in each scenario: objectives, limits and figures there, and the worst scenario of each."""
+    problem = result.problem
+    names = [s.name for s in problem.scenarios]
+    chosen = chosen_once(result)
+    if len(names) < 2 or not chosen:
+        return None
+    rows = np.array(list(chosen.values()))
+    figures = {name: v[rows] for name, v in result.outcomes.figures.items()}
+    shape = (len(rows), len(names))
+    layers = {
+        label: by_scenario.values(o, figures, shape)
+        for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
+    }
+    bad = [o.sign for o in problem.objectives]
+    told = {str(o.expression) for o in problem.objectives}
+    raw = {with_unit(n, figure_unit(problem, n)): v for n, v in figures.items() if n not in told}
+    told |= set(figures)
+    limited = {
+        with_unit(c.name, c.unit): by_scenario.values(c, figures, shape)
+        for c in problem.constraints
+        if str(c.expression) not in told
+    }
+    held = by_scenario.held(problem, figures, shape)
+    return Section(
+        "Scenarios",
+        introduction=(
+            f"The chosen designs in each of the {len(names)} scenarios. An objective has a value in every scenario; "
+            "the search compared what `over` makes of them."
+        )
+        .replace("`", "“", 1)
+        .replace("`", "”", 1),
+        findings=tuple(_findings(result, chosen, layers, held)),
+        figures=(_heat_map(names, list(chosen), layers | limited | raw),),
+        tables=(
+            _worst(names, list(chosen), layers, bad),
+            _all(names, list(chosen), layers | raw, held),
+        ),
+    )
+
+
+def _findings(
+    result: Result, chosen: dict[str, int], layers: dict[str, Matrix], held: dict[str, NDArray[np.bool_]]
+) -> list[str]:
+    """The worst scenario, where all chosen designs agree on it or else of each; limits that a scenario breaks."""
+    names = [s.name for s in result.problem.scenarios]
+    found = []
+    for v, o in zip(layers.values(), result.problem.objectives, strict=True):
+        known: NDArray[np.bool_] = np.asarray(np.isfinite(v).any(axis=1))
+        if not known.any():
+            continue
+        worst = np.argmax(np.where(np.isfinite(v), o.sign * v, -np.inf), axis=1)
+        told = sorted({names[w] for w in worst[known].tolist()}, key=names.index)
+        if np.nanmax(v) == np.nanmin(v):
+            found.append(f"{o.name} is the same in every scenario.")
+        elif len(told) == 1:
+            found.append(f"{o.name} is worst in scenario {told[0]} for every chosen design.")
+        else:
+            parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, known, strict=True) if k]
+            found.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")
+    for name, holds in held.items():
+        for design, line in zip(chosen, holds, strict=True):
+            if not line.all():
+                where = [names[s] for s in np.flatnonzero(~line)]
+                more = f" and {len(where) - 3} more" if len(where) > 3 else ""
+                found.append(f"The limit of {name} does not hold for {design} in {', '.join(where[:3])}{more}.")
+    return found
+
+
+def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -> Figure:
+    """Designs over scenarios, coloured by the value that the selector picks."""
+    layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
+    short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
+    lines = [plain(d if len(d) <= 40 else d[:39] + "…") for d in designs]
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "x": list(range(len(names))),
+        "y": list(range(len(designs))),
+        "customdata": [[[plain(d), plain(n)] for n in names] for d in designs],
+        "colorscale": ORDERED,
+        "xgap": 1,
+        "ygap": 1,
+        "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}: <b>%{z:.5~g}</b><extra></extra>",
+    }
+    variants: dict[tuple[int, ...], Any] = {}
+    for k, (label, v) in enumerate(layers.items()):
+        written = [[number(float(z), 3) for z in line] for line in v] if len(names) <= 12 else []
+        text = {"text": written, "texttemplate": "%{text}"} if written else {}
+        variants[(k,)] = {"data": {"0": {"z": v, "colorbar": colour_bar(titled(label, 26)), **text}}}
+    axes = {
+        "xaxis": axis(
+            "", tickvals=trace["x"], ticktext=short, showgrid=False, **({"tickangle": -40} if len(names) > 5 else {})
+        ),
+        "yaxis": axis("", tickvals=trace["y"], ticktext=lines, autorange="reversed", showgrid=False),
+    }
+    return Figure(
+        "Chosen designs in each scenario",
+        {"data": [trace], "layout": bare_layout(**axes)},
+        height=44 * len(designs) + 200,
+        choices=(Choice("Figure", tuple(layers)),),
+        variants=variants,
+    )
+
+
+def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], signs: list[float]) -> Table:
+    rows = []
+    for i, design in enumerate(designs):
+        for (label, v), sign in zip(layers.items(), signs, strict=True):
+            line = sign * v[i]
+            if not np.isfinite(line).any():
+                continue
+            best, worst = int(np.nanargmin(line)), int(np.nanargmax(line))
+            rows.append((design, label, names[worst], float(v[i, worst]), names[best], float(v[i, best])))
+    head = ("design", "objective", "worst scenario", "there", "best scenario", "there ")
+    return Table("Worst and best scenario", head, tuple(rows), shown=40)
+
+
+def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], held: dict[str, NDArray[np.bool_]]) -> Table:
+    layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
+    head = ("design", "scenario", *layers, *(f"{name} holds" for name in held))
+    rows = tuple(
+        (
+            design,
+            scenario,
+            *(float(v[i, s]) for v in layers.values()),
+            *("yes" if h[i, s] else "no" for h in held.values()),
+        )
+        for i, design in enumerate(designs)
+        for s, scenario in enumerate(names)
+    )
+    return Table("Chosen designs in every scenario", head, rows, shown=12)

@@ -1,0 +1,192 @@
+"""Report part `validation`: how the chosen designs do in scenarios that the search has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, bare_layout, category
+from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+
+Matrix = NDArray[np.float64]
+
+#: At most so many scenarios of a design are drawn; quantiles are of all.
+DRAWN = 2000
+
+
+@report("validation", version=1)
+def validation(result: Result) -> Section | None:
+    """The chosen designs in the validation scenarios: quantiles, how often the limits hold, and the worst scenario."""
+    study = result.study
+    if study.validate is None:
+        return None
+    total = len(study.validate.scenarios)
+    introduction = (
+        f"The chosen designs in {plural(total, 'scenario')} that the search has not seen"
+        if total
+        else "The chosen designs in the validation scenarios"
+    )
+    done = result.validation()
+    if done is None or not len(done.rows):
+        why = "They are evaluated after the last stage." if result.ended != "done" else "There is none to be validated."
+        return Section("Validation", introduction=f"{introduction}. {why}")
+    levels = study.validate.quantiles
+    limits = bool(result.problem.constraints)
+    failed = (done.statuses != "ok") & (done.statuses != "")
+    return Section(
+        "Validation",
+        introduction=introduction + ": how far what was promised holds there.",
+        findings=tuple(_findings(result, done, levels, failed)),
+        figures=(_boxes(result, done),),
+        tables=(_quantiles(result, done, levels), *((_limits(done, failed),) if limits or failed.any() else ())),
+        notes=(
+            "Boxes: the middle half of the scenarios and the median; whiskers reach to the last value within one and a "
+            "half box lengths. Diamonds: the value in the study's own scenarios. A scenario without a result has no "
+            "value here and counts as one in which the limits do not hold.",
+        ),
+    )
+
+
+def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: NDArray[np.bool_]) -> list[str]:
+    found = []
+    problem = result.problem
+    for i, label in enumerate(done.labels):
+        parts = []
+        for j, o in enumerate(problem.objectives):
+            q = done.quantiles[i, j]
+            # The bad end: the largest quantile of what is made small, the smallest of what is made large.
+            k = int(np.argmax(levels)) if o.sign > 0 else int(np.argmin(levels))
+            share = levels[k] if o.sign > 0 else 1.0 - levels[k]
+            if np.isfinite(q[k]):
+                side = "at most" if o.sign > 0 else "at least"
+                parts.append(f"{o.name} {side} {number(float(q[k]))} {o.unit}".rstrip() + f" in {_percent(share)}")
+        text = f"{_capital(label)}: {listed(parts)} of the scenarios" if parts else f"{_capital(label)}: no result"
+        if problem.constraints:
+            low, high = wilson(float(done.feasible_share[i]), int((done.statuses[i] != "").sum()))
+            text += (
+                f"; all limits hold in {_percent(float(done.feasible_share[i]))} "
+                f"(95 % interval {number(100.0 * low, 3)} to {number(100.0 * high, 3)} %)"
+            )
+        if failed[i].any():
+            text += f"; no result in {plural(int(failed[i].sum()), 'scenario')}"
+        found.append(text + ".")
+    return found
+
+
+def _capital(label: str) -> str:
+    return label[:1].upper() + label[1:]
+
+
+def _percent(share: float) -> str:
+    """Three digits, and never a whole that is not one."""
+    return "more than 99.9 %" if 0.9995 <= share < 1.0 else f"{number(100.0 * share, 3)} %"
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """The 95 % interval of a share that was seen in `n` random tries (Wilson, J. Am. Stat. Assoc. 22, 1927, 209)."""
+    if n == 0:
+        return np.nan, np.nan
+    square = 1.959963984540054**2 / n
+    middle = share + square / 2.0
+    half = float(np.sqrt(square * (share * (1.0 - share) + square / 4.0)))
+    return max(0.0, (middle - half) / (1.0 + square)), min(1.0, (middle + half) / (1.0 + square))
+
+
+def _boxes(result: Result, done: Any) -> Figure:
+    """One box for each design; the selector picks the objective."""
+    labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in done.labels]
+    labels_of = objective_labels(result.problem)
+    known = objective_values(result)[np.asarray(done.rows)]
+    step = max(1, -(-done.objectives.shape[2] // DRAWN))
+    data: list[dict[str, Any]] = [
+        {
+            "type": "box",
+            "name": label,
+            "boxpoints": "outliers",
+            "marker": {"color": category(i), "size": 3},
+            "line": {"width": 1.5},
+            "hoverinfo": "x",
+        }
+        for i, label in enumerate(labels)
+    ]
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "in the study's scenarios",
+            "y": labels,
+            "marker": {"symbol": "diamond", "size": 10, "color": "@ink", "line": {"color": "@surface", "width": 1}},
+            "hovertemplate": "in the study's scenarios: <b>%{x:.5~g}</b><extra></extra>",
+        }
+    )
+    variants: dict[tuple[int, ...], Any] = {}
+    for j, label in enumerate(labels_of):
+        update: dict[str, Any] = {}
+        for i, name in enumerate(labels):
+            x = done.objectives[i, j, ::step]
+            x = x[np.isfinite(x)]
+            update[str(i)] = {"x": x, "y": [name] * len(x), "orientation": "h"}
+        update[str(len(labels))] = {"x": known[:, j]}
+        variants[(j,) if len(labels_of) > 1 else ()] = {
+            "data": update,
+            "layout": {"xaxis": {"title": {"text": plain(label)}}},
+        }
+    axes = {"xaxis": axis(plain(labels_of[0])), "yaxis": axis("", type="category", autorange="reversed")}
+    return Figure(
+        "Spread over the validation scenarios",
+        {"data": data, "layout": bare_layout(**axes, boxgap=0.35)},
+        height=52 * len(labels) + 130,
+        choices=(Choice("Objective", tuple(labels_of)),) if len(labels_of) > 1 else (),
+        variants=variants,
+        note=f"Every {step}th scenario is drawn." if step > 1 else "",
+    )
+
+
+def _quantiles(result: Result, done: Any, levels: tuple[float, ...]) -> Table:
+    scenarios = result.study.validate.scenarios  # type: ignore[union-attr]
+    known = objective_values(result)
+    rows = []
+    for i, label in enumerate(done.labels):
+        for j, (title, o) in enumerate(zip(objective_labels(result.problem), result.problem.objectives, strict=True)):
+            values = o.sign * done.objectives[i, j]
+            worst = int(np.nanargmax(values)) if np.isfinite(values).any() else None
+            rows.append(
+                (
+                    label,
+                    title,
+                    float(known[done.rows[i], j]),
+                    *(float(q) for q in done.quantiles[i, j]),
+                    "–" if worst is None else float(done.objectives[i, j, worst]),
+                    "–" if worst is None else _told(scenarios[worst]),
+                )
+            )
+    head = ("design", "objective", "in the study", *(f"{number(100 * q)} %" for q in levels), "worst", "worst scenario")
+    return Table("Quantiles over the validation scenarios", head, tuple(rows), shown=60)
+
+
+def _told(scenario: Any) -> str:
+    """A scenario with its values: the name of a sampled one says nothing."""
+    values = ", ".join(
+        f"{name} {number(v)}" for name, v in scenario.values.items() if isinstance(v, (int, float, str, bool))
+    )
+    return f"{scenario.name} ({values})" if values else str(scenario.name)
+
+
+def _limits(done: Any, failed: NDArray[np.bool_]) -> Table:
+    rows = []
+    for i, (label, share, lost) in enumerate(zip(done.labels, done.feasible_share, failed, strict=True)):
+        ends = wilson(float(share), int((done.statuses[i] != "").sum()))
+        interval = " to ".join(number(100.0 * end, 3) for end in ends) + " %"
+        rows.append((label, _percent(float(share)), interval, count(int(lost.sum()))))
+    return Table(
+        "Limits in the validation scenarios",
+        ("design", "all limits hold in", "95 % interval", "scenarios without result"),
+        tuple(rows),
+        note="Wilson's interval of the share among all scenarios of which these are a random sample; that of a Sobol "
+        "sample is narrower.",
+    )

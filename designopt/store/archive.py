@@ -1,0 +1,218 @@
+"""A study as JSON data, the way a store keeps it, and back.
+
+Plugins are kept by name, version and declared outputs, files by their digest. Reading a study back imports installed
+plugins by name; where one is missing (or is another version), what it declared stands in for it, so that results can
+always be looked at. Code given with ``--plugin`` is never run by opening a store.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find, wants_gradient
+from designopt.study.language.expression import Expression
+from designopt.study.study import Constraint, Objective, Study
+
+#: Fields of a study that are kept in files of their own or in another form.
+_APART = ("text", "path", "relations", "plugin_files")
+
+
+def encode(study: Study) -> dict[str, Any]:
+    """`study` as JSON data; files are referred to by digest (`files` lists them)."""
+    return {
+        **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
+        "relations": [str(r) for r in study.relations],
+        "relation_texts": [r.text for r in study.relations],
+        "plugin_files": [{"name": n, "digest": InputFile(n, c).digest} for n, c in study.plugin_files],
+    }
+
+
+def files(study: Study) -> list[InputFile]:
+    """All files that `study` refers to."""
+    found: list[InputFile] = []
+
+    def collect(value: Any) -> None:
+        if isinstance(value, InputFile):
+            found.append(value)
+        elif isinstance(value, Use):
+            collect(value.settings)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            collect([getattr(value, f.name) for f in dataclasses.fields(value)])
+        elif isinstance(value, Mapping):
+            for item in value.values():
+                collect(item)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                collect(item)
+
+    collect([getattr(study, f.name) for f in dataclasses.fields(study) if f.name not in _APART])
+    return [*found, *(InputFile(name, content) for name, content in study.plugin_files)]
+
+
+def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str = "", path: Path | None = None) -> Study:
+    """The study that `encode` made `data` of; `file` gives a file's content for its digest.
+
+    What an older version did not know is at its default.
+    """
+    hints = typing.get_type_hints(Study)
+    known = {f.name: f.name in data for f in dataclasses.fields(Study) if f.name not in _APART}
+    return Study(
+        **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
+        relations=tuple(
+            Expression.parse(relation, written)
+            for relation, written in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
+        ),
+        text=text,
+        path=path,
+        plugin_files=tuple((f["name"], file(f["digest"])) for f in data["plugin_files"]),
+    )
+
+
+def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
+    """The value of type `hint`, an annotation of `study.study`, that `encoded` made `item` of."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if item is None:
+        return None
+    if (
+        origin in (typing.Union, types.UnionType)
+        and len(members := [a for a in arguments if a is not types.NoneType]) == 1
+    ):
+        return _decoded(members[0], item, file)
+    if origin is tuple:
+        return tuple(_decoded(arguments[0], i, file) for i in item)
+    if origin is Mapping:
+        return {k: _decoded(arguments[1], v, file) for k, v in item.items()}
+    if hint is Expression or hint is Use or not dataclasses.is_dataclass(hint):
+        return _setting(item, file)
+    hints = typing.get_type_hints(hint)
+    names = [f.name for f in dataclasses.fields(hint) if f.name in item]
+    values = {name: _decoded(hints[name], item[name], file) for name in names}
+    if hint in (Objective, Constraint):
+        values["expression"] = Expression.parse(item["expression"], item.get("text"))
+    return typing.cast(Any, hint)(**values)
+
+
+def _setting(item: Any, file: Callable[[str], bytes]) -> Any:
+    """A plugin with its settings, a file, or plain data."""
+    if isinstance(item, list):
+        return [_setting(i, file) for i in item]
+    if not isinstance(item, dict):
+        return item
+    if item.keys() == {"$file", "name"}:
+        return InputFile(item["name"], file(item["$file"]))
+    if "$plugin" in item:
+        plugin = _plugin(item)
+        hints = {name: f.annotation for name, f in plugin.settings.items()}
+        return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in item["settings"].items()})
+    return {k: _setting(v, file) for k, v in item.items()}
+
+
+def encoded(item: Any) -> Any:
+    """A part of a study as JSON data."""
+    if isinstance(item, InputFile):
+        return {"$file": item.digest, "name": item.name}
+    if isinstance(item, Use):
+        p = item.plugin
+        return {
+            "$plugin": p.kind,
+            "name": p.name,
+            "version": p.version,
+            "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
+            "outputs": {name: _field(f) for name, f in p.outputs.items()},
+            "arrays": {name: dataclasses.asdict(a) for name, a in p.arrays.items()},
+            "needs": list(p.needs),
+            "unit": p.unit,
+            **_abilities(item),
+        }
+    if isinstance(item, (Objective, Constraint)):
+        return _item(item)
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return {f.name: encoded(getattr(item, f.name)) for f in dataclasses.fields(item)}
+    if isinstance(item, Mapping):
+        return {str(k): encoded(v) for k, v in item.items()}
+    if isinstance(item, (list, tuple)):
+        return [encoded(v) for v in item]
+    return item
+
+
+def _abilities(use: Use) -> dict[str, bool]:
+    """What keys and canonical form depend on besides names and settings; only what is there."""
+    p = use.plugin
+    told = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient}
+    told["wants_gradient"] = p.kind == "solver" and wants_gradient(use)
+    return {name: value for name, value in told.items() if value}
+
+
+def _record(hint: Any, value: Any) -> Any:
+    """`value` with its mappings made dataclasses again where `hint`, the annotation of a setting, says so."""
+    if typing.get_origin(hint) in (Annotated, typing.Union, types.UnionType):
+        for part in typing.get_args(hint):
+            value = _record(part, value)
+    elif typing.get_origin(hint) is list and isinstance(value, list):
+        value = [_record(typing.get_args(hint)[0], item) for item in value]
+    elif isinstance(value, dict) and isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        hints = typing.get_type_hints(hint, include_extras=True)
+        value = hint(**{name: _record(hints.get(name), item) for name, item in value.items()})
+    return value
+
+
+def _field(field: Field) -> dict[str, Any]:
+    quantity = dataclasses.asdict(field.quantity) if field.quantity else None
+    return {"quantity": quantity, "required": field.required}
+
+
+def _item(item: Objective | Constraint) -> dict[str, Any]:
+    fields = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
+    return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": encoded(item.over)}
+
+
+def _plugin(item: Mapping[str, Any]) -> Plugin:
+    """The installed plugin, or what a store knows of it.
+
+    A setting with a default that the plugin has got since, in the same version, stays at this default: it is left out.
+    """
+    kind: Kind = item["$plugin"]
+    try:
+        plugin = find(kind, item["name"])
+    except PluginError as error:
+        return _absent(item, str(error))
+    if plugin.version != item["version"]:
+        reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
+        return _absent(item, reason)
+    stored = item["settings"].keys()
+    added = [name for name, setting in plugin.settings.items() if name not in stored and setting.required]
+    if lacking := sorted(stored - plugin.settings.keys()):
+        return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
+    if added:
+        return _absent(item, f"{kind} '{plugin.name}' needs a setting '{added[0]}' now, which the store has none for")
+    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
+
+
+def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PluginError(reason)
+
+    return Plugin(
+        kind=item["$plugin"],
+        name=item["name"],
+        version=item["version"],
+        target=refuse,
+        settings={},
+        description=f"not available: {reason}",
+        outputs={
+            name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
+            for name, f in item["outputs"].items()
+        },
+        arrays={n: Array(**{**a, "axes": tuple(a["axes"])}) for n, a in item["arrays"].items()},
+        needs=tuple(item["needs"]),
+        unit=item["unit"],
+        takes_rng=item.get("takes_rng", False),
+        has_gradient=item.get("has_gradient", False),
+        wants_gradient=item.get("wants_gradient", False),
+    )

@@ -1,0 +1,106 @@
+"""A journal in memory, by columns. It is read in blocks: rows as objects need much more memory than their numbers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Outcomes, Problem
+from designopt.space import Matrix
+from designopt.store.journal import Journal
+
+#: Rows that are objects at the same time.
+BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Designs whose scenarios are all recorded, in ask order; `points` are the numbers of the designs that each stage
+    asked for, in its ask order, `numbers` (n,) those of the rows."""
+
+    outcomes: Outcomes
+    numbers: NDArray[np.int64]
+    status: NDArray[np.str_]
+    reason: NDArray[np.object_]
+    stage: NDArray[np.str_]
+    wall: Matrix
+    points: Mapping[str, NDArray[np.int64]]
+
+
+def figure_names(problem: Problem) -> tuple[str, ...]:
+    """Names of the figures to expect: those declared, and those that expressions use (of an unchecked model)."""
+    used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
+    return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
+
+
+def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
+    """`rows` in lists of `BLOCK`."""
+    rows = iter(rows)
+    while block := list(itertools.islice(rows, BLOCK)):
+        yield block
+
+
+def designs(journal: Journal, problem: Problem) -> tuple[Matrix, Matrix]:
+    """All designs (n, d) and by how much they break the relations (n,)."""
+    width = len(problem.space.free) + 1
+    parts = [np.array([[*x, excess] for _, x, excess in block], float) for block in blocks(journal.designs())]
+    table = np.concatenate(parts) if parts else np.empty((0, width))
+    return table[:, :-1].copy(), table[:, -1].copy()
+
+
+def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[str, ...], Matrix]:
+    """The figures in the journal's JSON `texts`: names, beginning with `names`, and values, NaN where there is none."""
+    data = [json.loads(text) if text else {} for text in texts]
+    found = tuple(dict.fromkeys([*names, *(name for figures in data for name in figures)]))
+    values = np.array([[figures.get(name) for name in found] for figures in data], float)
+    return found, values.reshape(len(data), len(found))
+
+
+def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
+    """What is recorded of `problem`, with its figures judged by `judged_by`. Evaluations in further scenarios, those of
+    the validation, are passed over."""
+    X, excess = designs(journal, problem)
+    n, s = len(X), len(problem.scenarios)
+    status = np.full((n, s), "", dtype="U12")
+    reason = np.full((n, s), "", dtype=object)
+    wall = np.zeros((n, s))
+    figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
+    known: dict[str, str] = {}
+    for block in blocks(journal.evaluations("design, scenario, status, reason, outputs, wall")):
+        place = np.array([row[:2] for row in block])
+        if place.dtype.kind != "i" or (place < 0).any():
+            raise ValueError("a design or scenario has no number")
+        # Designs beyond the last one were recorded while this was being read.
+        some = np.flatnonzero((place[:, 0] < n) & (place[:, 1] < s)).tolist()
+        rows = [block[i] for i in some]
+        at = place[some, 0], place[some, 1]
+        status[at] = [row[2] for row in rows]
+        reason[at] = [known.setdefault(row[3] or "", row[3] or "") for row in rows]
+        wall[at] = [row[5] or 0.0 for row in rows]
+        names, values = outputs([row[4] for row in rows], figures)
+        for name, column in zip(names, values.T, strict=True):
+            if name not in figures:
+                figures[name] = np.full((n, s), np.nan)
+            figures[name][at] = column
+    alike = list(problem.first_alike)
+    if alike != list(range(s)):  # an evaluation that two scenarios share is recorded for the first of them
+        status, reason = status[:, alike], reason[:, alike]
+        figures = {name: values[:, alike] for name, values in figures.items()}
+    refused = status == "invalid"
+    status[excess > 0.0] = "invalid"
+    reason[excess > 0.0] = "relation"
+    points = {name: np.array(journal.points(number), np.int64) for number, name in journal.stages().items()}
+    stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
+    for name, asked in reversed(points.items()):
+        stage[asked[asked < n]] = name
+    # Where a program begins is a design that no stage asked for.
+    rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
+    taken = {name: values[rows_] for name, values in figures.items()}
+    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", excess[rows_], refused[rows_])
+    return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

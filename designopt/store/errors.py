@@ -1,0 +1,77 @@
+"""Why a run could not begin or did not reach its end. Each message says the way out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+
+def resume_command(path: Path) -> str:
+    """The command that continues the run in the store `path`, with the plugin files that it was given."""
+    try:
+        files = json.loads((path / "problem.json").read_bytes())["study"]["plugin_files"]
+        plugins = [f" --plugin {shlex.quote(str(file['name']))}" for file in files]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        plugins = []
+    return f"designopt resume {shlex.quote(str(path))}{''.join(plugins)}"
+
+
+class RunError(Exception):
+    """A run that did not reach its end. `path` is its store, `resume` the command that continues it."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+        self.resume = resume_command(path)
+
+    def result(self) -> Result:
+        """What the store holds by now."""
+        from designopt.store.result import Result
+
+        return Result.open(self.path)
+
+
+class StoreError(RunError):
+    """The store cannot be used: it is in use, holds another problem or format, or cannot be written."""
+
+
+@contextlib.contextmanager
+def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
+    """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`."""
+    try:
+        yield
+    except (
+        sqlite3.Error,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study anew"
+        raise StoreError(text, path) from error
+
+
+class ReplayError(StoreError):
+    """On resume the solver asked for something else than the journal holds."""
+
+
+class WorkersError(StoreError):
+    """The workers cannot be used: out of reach, unsafe, with other versions than this process, or without the model."""
+
+
+class FailurePolicyStop(RunError):
+    """The failure policy ended the run: too many evaluations fail, or one bug shows again and again."""
+
+
+class Interrupted(RunError):
+    """Ctrl-C or SIGTERM. What had finished is recorded."""

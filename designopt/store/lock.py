@@ -1,0 +1,108 @@
+"""One writer per store: an operating-system lock that dies with its process, and a readable note of who holds it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from designopt.store.errors import StoreError
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "9p", "afs", "glusterfs", "fuse.sshfs"}
+)
+
+
+class Lock:
+    """The lock of the store folder `path`, held from construction until `release` or the end of the process.
+
+    The kernel gives the lock back when its holder dies, however it dies, so there is no stale lock on one machine.
+    On a network file system whose locks may be local to each machine, a note of another host is respected as well.
+    Raises `StoreError` when somebody else holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path / "lock"
+        try:
+            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written: {error.strerror}; make the folder writable", path) from error
+        try:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOLCK, errno.ENOTSUP):
+                    raise
+                if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                    raise StoreError(f"{path}: in use by {_describe(self._note())}; wait for it to end", path) from None
+                self._respect_note(path)
+            else:
+                if file_system(path) in NETWORK_FILE_SYSTEMS:
+                    self._respect_note(path)
+            note = {"host": socket.gethostname(), "pid": os.getpid(), "started": process_start(os.getpid())}
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, json.dumps(note).encode(), 0)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise StoreError(f"{path}: cannot be locked: {error.strerror}", path) from error
+        except StoreError:
+            os.close(self._descriptor)
+            raise
+
+    def _note(self) -> dict[str, Any]:
+        try:
+            note = json.loads(os.pread(self._descriptor, 4096, 0) or b"{}")
+        except ValueError:
+            return {}
+        return note if isinstance(note, dict) else {}
+
+    def _respect_note(self, path: Path) -> None:
+        """Refuse when the note names a process that lives, or one of another host that cannot be looked at."""
+        note = self._note()
+        if not note:
+            return
+        here = note.get("host") == socket.gethostname()
+        if here and process_start(int(note.get("pid", 0))) != note.get("started"):
+            return
+        hint = "wait for it to end" if here else f"if that process is gone, delete {self._file}"
+        raise StoreError(f"{path}: in use by {_describe(note)}; {hint}", path)
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                os.ftruncate(descriptor, 0)
+            finally:
+                os.close(descriptor)
+
+
+def _describe(note: dict[str, Any]) -> str:
+    return f"process {note['pid']} on {note['host']}" if {"pid", "host"} <= note.keys() else "another process"
+
+
+def process_start(pid: int) -> str | None:
+    """When process `pid` started, in kernel ticks since boot: tells a process from a later one with its number."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def file_system(path: Path) -> str:
+    """Type of the file system that holds `path` ("" where the machine does not tell)."""
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    except OSError:
+        return ""
+    place = str(path.resolve())
+    best, kind = "", ""
+    for fields in mounts:
+        point = fields[1].replace("\\040", " ")
+        if (place == point or place.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind

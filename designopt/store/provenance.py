@@ -1,0 +1,99 @@
+"""What a session ran with: versions, machine, command and state of the sources."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from designopt.plugin import InputFile, Plugin, installed
+from designopt.study.study import Study
+
+PACKAGES = (
+    "scipy",
+    "casadi",
+    "pymoo",
+    "cma",
+    "dask",
+    "distributed",
+    "pydantic",
+    "PyYAML",
+    "pint",
+    "moocore",
+    "SALib",
+    "optuna",
+    "dask-jobqueue",
+)
+
+
+def provenance(study: Study) -> dict[str, Any]:
+    """One line of ``provenance.jsonl``."""
+    uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
+    found = versions([use.plugin for use in uses])
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    revision, dirty = _revision(study.model.plugin.source)
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "host": socket.gethostname(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "versions": found,
+        "plugins": {f"{use.plugin.kind} {use.plugin.name}": use.plugin.version for use in uses},
+        "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
+        "revision": revision,
+        "dirty": dirty,
+    }
+
+
+def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
+    """Versions that decide results: Python, designopt, NumPy and the distributions of `plugins`."""
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    names = {"designopt", "numpy"}
+    for plugin in plugins:
+        names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
+    for name in sorted(names - {"?"}):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def _revision(source: Path | None) -> tuple[str | None, bool | None]:
+    """Revision of the working copy that the model's file lies in, and whether it has uncommitted changes."""
+    if source is None or not any((folder / ".git").exists() for folder in source.parents):
+        return None, None
+    try:
+        revision = _git(source.parent, "rev-parse", "HEAD")
+        dirty = bool(_git(source.parent, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+    return revision, dirty
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=True).stdout.strip()

@@ -1,0 +1,112 @@
+"""What is on record judged by other objectives and limits: no simulation, only what was recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from designopt.plugin import Use
+from designopt.problem import Problem
+from designopt.store import archive
+from designopt.store.errors import StoreError
+from designopt.study.load import load_text
+from designopt.study.sections import schema
+from designopt.study.study import Constraint, Objective, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from designopt.store.result import Result
+
+#: Sections of a study file that may change without a simulation.
+SECTIONS = ("title", "description", "objectives", "constraints", "figures", "report")
+#: What they are in a study.
+FIELDS = ("title", "description", "objectives", "constraints", "figures", "plots", "choose", "reference", "export")
+#: The stages have done their work. Those that name another store could be checked only where that store still is.
+_ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
+
+
+def changed_study(result: Result, overrides: Sequence[str]) -> Study:
+    """The study of `result`, as it was run, with ``key=value`` texts applied to its file, checked again.
+
+    Raises `StudyError` for texts that make no study, `StoreError` for a change that would need a simulation.
+    """
+    study, path = result.study, result.path
+    if not study.text:
+        raise StoreError(f"{path}: has no study.yaml, so nothing of it can be changed afterwards", path)
+    for override in overrides:
+        section = override.partition("=")[0].strip().partition(".")[0]
+        if section not in SECTIONS and section in schema.SECTIONS:
+            _refuse(path, section)
+    files = {file.name: file.content for file in archive.files(study)}
+    stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
+    name = str(path / "study.yaml")
+    stored = load_text(study.text, name, files=files, overrides=stages)
+    same = dataclasses.replace(
+        stored,
+        stages=study.stages,  # solvers decide whether derivatives are recorded
+        model=_as_run(stored.model, study.model),
+        figures={name: _as_run(use, study.figures.get(name)) for name, use in stored.figures.items()},
+    )
+    if Problem.of(same).digest != Problem.of(study).digest:
+        raise StoreError(
+            f"{path}: study.yaml does not pose the problem that was run (it was changed, or plugins of other versions"
+            " are installed), so it cannot be judged anew here",
+            path,
+        )
+    changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
+    validate = study.validate
+    if validate is not None and changed.validate is not None:
+        if changed.validate.scenarios != validate.scenarios:
+            _refuse(path, "report.validate.scenarios")
+        validate = dataclasses.replace(validate, quantiles=changed.validate.quantiles)
+    elif changed.validate is not None:
+        _refuse(path, "report.validate")
+    _refuse_unrecorded(result, changed)
+    fields: dict[str, Any] = {field: getattr(changed, field) for field in FIELDS}
+    text = study.text if stages else changed.text
+    return dataclasses.replace(study, **fields, validate=validate, text=text)
+
+
+def _as_run(use: Use, before: Use | None) -> Use:
+    """`use` with the settings that its plugin had when the study ran: one that it has got since is at its default."""
+    if before is None or (before.plugin.name, before.plugin.version) != (use.plugin.name, use.plugin.version):
+        return use
+    known = before.plugin.settings
+    return Use(before.plugin, {name: value for name, value in use.settings.items() if name in known})
+
+
+def _refuse(path: Path, key: str) -> NoReturn:
+    raise StoreError(
+        f"{path}: '{key}' decides what is computed and cannot be changed afterwards; objectives, constraints, figures"
+        " on record, report, title and description can. For anything else begin a new study; with start_from:"
+        f" {{store: {path}}} it uses what is known",
+        path,
+    )
+
+
+def _refuse_unrecorded(result: Result, changed: Study) -> None:
+    """Expressions may use what the journal holds."""
+    recorded = result.recorded_problem
+    for name, use in changed.figures.items():
+        before = recorded.figures.get(name)
+        same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
+        if not same:
+            known = ", ".join(recorded.figures) or "none"
+            raise StoreError(
+                f"{result.path}: figure '{name}' was not recorded"
+                + (" with these settings" if before is not None else "")
+                + f" (on record: {known}; outputs of the model are too); it needs a new run",
+                result.path,
+            )
+    given = result.outcomes.figures
+    items: list[Objective | Constraint] = [*changed.objectives, *changed.constraints]
+    for item in items:
+        for name in sorted(item.expression.names):
+            if name not in given:
+                raise StoreError(
+                    f"{result.path}: '{item.name}' needs '{name}', which was not recorded; on record: "
+                    + ", ".join(given),
+                    result.path,
+                )

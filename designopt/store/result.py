@@ -1,0 +1,382 @@
+"""What a store holds, for reading: the face of a run towards reports and users."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import decision
+from designopt.plugin import PluginError
+from designopt.problem import Outcomes, Problem
+from designopt.space import Matrix
+from designopt.store import activity, table
+from designopt.store import columns as recorded
+from designopt.store.activity import Activity, Attained
+from designopt.store.errors import StoreError, reading
+from designopt.store.folder import read_arrays, read_study
+from designopt.store.journal import Journal
+from designopt.store.programs import ProgramRecord, read_programs
+from designopt.store.rescore import changed_study
+from designopt.store.validated import Validated, read_validation
+from designopt.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas
+
+#: The hypervolume is computed at this many places along the run.
+PLACES = 60
+
+Rows = Sequence[int] | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A read-only view of the store `path`, as it was when first looked at. Rows are distinct designs in ask order.
+
+    `problem` judges what is on record. After `with_changes`, `original` is the result as it was run and `changes` are
+    the texts that made this one of it.
+    """
+
+    path: Path
+    study: Study
+    problem: Problem
+    original: Result | None = field(default=None, kw_only=True)
+    changes: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.study.name} in {self.path}: {len(self.outcomes)} designs>"
+
+    @classmethod
+    def open(cls, path: str | Path, study: Study | None = None) -> Result:
+        """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.
+
+        With `study` the plugins are taken from there; without, those that are installed.
+        """
+        path = Path(path)
+        study = study or read_study(path)
+        result = cls(path, study, Problem.of(study))
+        with result._journal():
+            pass
+        return result
+
+    def with_changes(self, overrides: Sequence[str]) -> Result:
+        """The same evaluations judged by other objectives or limits, or shown in another way; nothing is computed.
+
+        `overrides` are ``"key=value"`` texts as for ``--set``, such as ``"objectives.0.over=mean"``. They may change
+        objectives, constraints, the report, title and description, and use every figure on record. Raises `StudyError`
+        for texts that make no valid study, `StoreError` for a change that would need a simulation.
+        """
+        original, changes = self.original or self, (*self.changes, *overrides)
+        study = changed_study(original, changes)
+        return Result(self.path, study, Problem.of(study), original=original, changes=changes)
+
+    @property
+    def recorded_problem(self) -> Problem:
+        """The problem that the store was written with."""
+        return self.original.problem if self.original else self.problem
+
+    # ------------------------------------------------------------------------------------------------- designs
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """All distinct designs with their objectives, violations and figures, in ask order."""
+        return self._recorded.outcomes
+
+    @property
+    def status(self) -> NDArray[np.str_]:
+        """Status (one of `STATUSES`) of each design in each scenario (n, s)."""
+        return self._recorded.status
+
+    @property
+    def reason(self) -> NDArray[np.object_]:
+        """What the failures of one status are grouped by (n, s); "" for successes."""
+        return self._recorded.reason
+
+    @property
+    def stage(self) -> NDArray[np.str_]:
+        """The stage that first asked for each design (n,)."""
+        return self._recorded.stage
+
+    @property
+    def wall(self) -> Matrix:
+        """Seconds that each evaluation took (n, s); 0 where nothing was evaluated."""
+        return self._recorded.wall
+
+    def asked(self, stage: str) -> NDArray[np.int64]:
+        """Rows of the designs that `stage` asked for, in its ask order, repeated where it asked repeatedly.
+
+        -1 where a design is not complete yet; empty for a stage that has not begun. `KeyError` for an unknown name.
+        """
+        if stage not in self._recorded.points:
+            if stage in (s.name for s in self.study.stages):
+                return np.empty(0, np.int64)
+            raise KeyError(f"no stage named '{stage}' (known: {', '.join(s.name for s in self.study.stages)})")
+        points, numbers = self._recorded.points[stage], self._recorded.numbers
+        row_of = np.full(max(int(points.max(initial=-1)), int(numbers.max(initial=-1))) + 1, -1, np.int64)
+        row_of[numbers] = np.arange(len(numbers))
+        return row_of[points]
+
+    def message(self, i: int, scenario: int | str = 0) -> str:
+        """What was said about design `i` in a scenario; "" for a success."""
+        return str(self._evaluation(i, scenario, "message") or "")
+
+    def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
+        """The kept arrays, by their names, of design `i` in a scenario (its number or name); empty when there are none.
+
+        Raises `KeyError` for no scenario, `IndexError` for no design, and `StoreError` when arrays should be there and
+        are not, or are damaged.
+        """
+        reference = self._evaluation(i, scenario, "arrays")
+        return read_arrays(self.path, reference) if reference else {}
+
+    @cached_property
+    def _keys(self) -> dict[int, list[bytes]]:
+        """Keys of the rows that were asked for one by one."""
+        return {}
+
+    def _evaluation(self, i: int, scenario: int | str, column: str) -> Any:
+        if isinstance(scenario, str):
+            names = [s.name for s in self.recorded_problem.scenarios]
+            if scenario not in names:
+                raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
+            scenario = names.index(scenario)
+        count = len(self.recorded_problem.scenarios)
+        if not 0 <= scenario < count:
+            raise KeyError(f"no scenario number {scenario}: there are {count}, from 0")
+        if not 0 <= i < len(self.outcomes):
+            raise IndexError(f"no design number {i}: there are {len(self.outcomes)}, from 0")
+        if i not in self._keys:
+            self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
+        with self._journal() as journal:
+            row = journal.evaluation(self._keys[i][scenario], column)
+        return row[0] if row else None
+
+    # ------------------------------------------------------------------------------------------ what is good
+
+    def front(self) -> NDArray[np.int64]:
+        """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
+        return self._front.copy()
+
+    @cached_property
+    def _front(self) -> NDArray[np.int64]:
+        rows = np.flatnonzero(self.outcomes.feasible)
+        if not len(rows):
+            return rows.astype(np.int64)
+        F = self.outcomes.objectives[rows]
+        keep = decision.nondominated(F)
+        order = np.lexsort(F[keep].T[::-1])
+        return np.asarray(rows[keep][order], np.int64)
+
+    def compromise(self) -> int | None:
+        """The row of the front that is nearest to its ideal point when each objective's range on it is scaled to 1."""
+        front = self.front()
+        return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
+
+    def chosen(self) -> dict[str, int]:
+        """Designs worth a closer look: the best of each objective, and what the study's rules of choice pick.
+
+        A study without such rules has the compromise between several objectives. A rule that finds nothing on this
+        front (no knee) is left out.
+        """
+        front = self.front()
+        if not len(front):
+            return {}
+        objectives = self.problem.objectives
+        F = self.outcomes.objectives[front]
+        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
+        if len(objectives) > 1 and not self.study.choose:
+            named["compromise"] = int(front[decision.utopia(F)])
+        for choice in self.study.choose:
+            with contextlib.suppress(decision.DecisionError):
+                place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
+                if place is not None:
+                    named[decision.label(choice)] = int(front[place])
+        return named
+
+    def attained_bounds(self, rows: Rows | None = None) -> list[Attained]:
+        """Bounds of the space that designs (the front by default) have reached: (parameter, "low" or "high", share)."""
+        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)])
+
+    def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
+        """For each constraint the share of designs (the front by default) at its limit, the share beyond, and the
+        smallest margin in its unit."""
+        return activity.constraint_activity(self.problem, self.outcomes, self._some(rows))
+
+    def _some(self, rows: Rows | None) -> NDArray[np.int64]:
+        return self.front() if rows is None else np.asarray(rows, np.int64)
+
+    def validation(self) -> Validated | None:
+        """The chosen designs in the scenarios of the study's validation; None without one or before it began."""
+        return self._validated
+
+    @cached_property
+    def _validated(self) -> Validated | None:
+        validation, X, chosen = self.study.validate, self.outcomes.X, self.chosen()
+        if validation is None:
+            return None
+        with self._journal() as journal, self._plugins():
+            return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+
+    def programs(self) -> tuple[ProgramRecord, ...]:
+        """The programs that solvers had solved (`collocation` does), with their solutions; empty without any."""
+        return self._programs
+
+    @cached_property
+    def _programs(self) -> tuple[ProgramRecord, ...]:
+        with self._journal() as journal:
+            return read_programs(journal, self.recorded_problem, (self.original or self).study, self.path)
+
+    # --------------------------------------------------------------------------------------------- hypervolume
+
+    @property
+    def given_reference(self) -> Mapping[str, float]:
+        """What the study says of the reference point, by objective in its own direction.
+
+        It is ``report.reference``, else that of the hypervolume budget of a stage.
+        """
+        given = dict(self.study.reference)
+        names = [o.name for o in self.problem.objectives]
+        for stage in self.study.stages:
+            budget = stage.budget.hypervolume
+            if budget is not None and len(budget.reference) == len(names):
+                given = {**dict(zip(names, budget.reference, strict=True)), **given}
+        return given
+
+    def reference(self) -> Matrix | None:
+        """The fixed reference point (m,) of the hypervolume, of objectives to be made small.
+
+        The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst of the front in each
+        objective and a tenth of its range more (None as long as there is no front of several objectives).
+        """
+        objectives = self.problem.objectives
+        signs = np.array([o.sign for o in objectives])
+        given = np.array([self.given_reference.get(o.name, np.nan) for o in objectives])
+        front = self.outcomes.objectives[self.front()]
+        if not np.isnan(given).any():
+            return np.asarray(signs * given)
+        if len(objectives) < 2 or not len(front):
+            return None
+        worst, span = front.max(axis=0), np.ptp(front, axis=0)
+        derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
+        return np.asarray(np.where(np.isnan(given), derived, signs * given))
+
+    def hypervolume(self, rows: Rows | None = None) -> float | None:
+        """What designs (the front by default) dominate up to `reference`, in the objectives' units."""
+        reference = self.reference()
+        return (
+            None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
+        )
+
+    def hypervolume_history(self) -> tuple[NDArray[np.int64], Matrix]:
+        """Numbers of designs along the run, and the hypervolume of what had been found by then. Empty without a
+        `reference`."""
+        reference, outcomes = self.reference(), self.outcomes
+        if reference is None or not len(outcomes):
+            return np.empty(0, np.int64), np.empty(0)
+        places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
+        archive = np.empty((0, len(reference)))
+        volumes, done = [], 0
+        for place in places.tolist():
+            new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
+            archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
+            archive = archive[decision.nondominated(archive)]
+            volumes.append(decision.hypervolume(archive, reference))
+            done = place
+        return places, np.array(volumes)
+
+    # --------------------------------------------------------------------------------------------- bookkeeping
+
+    @property
+    def _evaluated(self) -> list[int]:
+        """The scenarios that have evaluations of their own."""
+        return sorted(set(self.recorded_problem.first_alike))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of points (proposals), designs, feasible designs, evaluations, and evaluations by status."""
+        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
+        status = Counter(each.ravel().tolist())
+        refused = int(((each == "invalid") & (reasons == "refused")).sum())
+        evaluations = len(each.ravel()) - status["invalid"] + refused
+        return {
+            "points": sum(map(len, self._recorded.points.values())),
+            "designs": len(self.outcomes),
+            "feasible": int(self.outcomes.feasible.sum()),
+            "evaluations": evaluations,
+            **dict(status.most_common()),
+        }
+
+    def failures(self) -> dict[tuple[str, str], int]:
+        """How many evaluations failed, by status and reason, most frequent first."""
+        each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
+        bad = each != "ok"
+        pairs = zip(each[bad].tolist(), reasons[bad].tolist(), strict=True)
+        return dict(Counter((str(s), str(r)) for s, r in pairs).most_common())
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened: mappings with time, session, kind and text."""
+        return self._records("event")
+
+    @cached_property
+    def sessions(self) -> list[dict[str, Any]]:
+        """The processes that worked on this store: start, end, why it ended, executor, versions (a mapping)."""
+        with reading(self.path):
+            return [{**row, "versions": json.loads(row["versions"] or "{}")} for row in self._records("session")]
+
+    @property
+    def ended(self) -> str:
+        """Why the last session ended: done, interrupted, failure policy, error; "not ended" if it runs still."""
+        last = self.sessions[-1] if self.sessions else {}
+        return str(last.get("reason") or "not ended")
+
+    def _records(self, name: str) -> list[dict[str, Any]]:
+        with self._journal() as journal:
+            return journal.records(name)
+
+    # ------------------------------------------------------------------------------------------------- showing
+
+    def to_pandas(self, rows: Rows | None = None) -> pandas.DataFrame:
+        """Designs as a table: parameters, objectives (in their own direction), violation, stage, figures by scenario.
+
+        `rows` selects some, all by default. Needs pandas (``pip install 'designopt[export]'``).
+        """
+        return table.to_pandas(self, rows)
+
+    def _repr_html_(self) -> str:
+        """The chosen designs as a table, for notebooks."""
+        return table.as_html(self)
+
+    # ------------------------------------------------------------------------------------------------- reading
+
+    @contextlib.contextmanager
+    def _journal(self) -> Iterator[Journal]:
+        with reading(self.path):
+            journal = Journal.read(self.path, self.recorded_problem)
+            try:
+                yield journal
+            finally:
+                journal.close()
+
+    @contextlib.contextmanager
+    def _plugins(self) -> Iterator[None]:
+        """What is judged meanwhile may need a plugin that is not here."""
+        try:
+            yield
+        except PluginError as error:
+            text = f"{self.path}: cannot be judged here: {error}; install it, or declare it before the store is opened"
+            raise StoreError(text, self.path) from error
+
+    @cached_property
+    def _recorded(self) -> recorded.Recorded:
+        with self._journal() as journal, self._plugins():
+            return recorded.read(journal, self.recorded_problem, self.problem)

@@ -1,0 +1,101 @@
+"""The chosen designs in scenarios that no solver has seen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Problem
+from designopt.space import Matrix
+from designopt.store import columns as recorded
+from designopt.store.journal import Journal
+from designopt.study.study import Study, Validation
+
+
+@dataclass(frozen=True)
+class Validated:
+    """What became of chosen designs (n) in the scenarios (s) of the study's validation.
+
+    `rows` are their rows in the outcomes, `labels` why each was chosen. `figures` and `objectives` (n, m, s) are NaN
+    where there is no result, `statuses` "" where there is none yet. The objectives are in their own direction, each
+    scenario by itself; `quantiles` (n, m, q) are theirs over the scenarios with a result. `feasible_share` (n,) is
+    the share of the evaluated scenarios in which there is a result and all limits hold.
+    """
+
+    rows: NDArray[np.int64]
+    labels: tuple[str, ...]
+    figures: Mapping[str, Matrix]
+    objectives: Matrix
+    statuses: NDArray[np.str_]
+    quantiles: Matrix
+    feasible_share: Matrix
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def with_validation(study: Study) -> Study:
+    """`study` with the scenarios of its validation after its own: what workers must know."""
+    further = study.validate.scenarios if study.validate else ()
+    return dataclasses.replace(study, scenarios=(*study.scenarios, *further))
+
+
+def validation_keys(problem: Problem, validation: Validation, X: Matrix) -> list[list[bytes]]:
+    """Keys of the evaluations of designs `X` in the scenarios of `validation`."""
+    return dataclasses.replace(problem, scenarios=validation.scenarios).keys(X)
+
+
+def read_validation(
+    journal: Journal, problem: Problem, judged_by: Problem, validation: Validation, X: Matrix, chosen: Mapping[str, int]
+) -> Validated | None:
+    """What the journal of `problem` holds of the validation of the `chosen` designs (rows of `X`), judged by
+    `judged_by`; None while it holds nothing. Designs chosen for several reasons appear once."""
+    labels: dict[int, list[str]] = {}
+    for label, row in chosen.items():
+        labels.setdefault(row, []).append(label)
+    rows = np.array(list(labels), np.int64)
+    keys = validation_keys(problem, validation, X[rows]) if len(rows) else []
+    found = [journal.evaluation(key, "status, outputs") or ("", None) for row in keys for key in row]
+    if all(status == "" for status, _ in found):
+        return None
+    shape = (len(rows), len(validation.scenarios))
+    statuses = np.array([status for status, _ in found], dtype="U12")
+    names, values = recorded.outputs([text for _, text in found], problem.output_names)
+    figures = dict(zip(names, values.T, strict=True))
+    # Every scenario is judged by itself: as a design of its own in a problem with a single scenario.
+    alone = dataclasses.replace(judged_by, scenarios=validation.scenarios[:1])
+    once = alone.judge(
+        np.repeat(X[rows], shape[1], axis=0),
+        {name: column[:, None] for name, column in figures.items()},
+        (statuses != "ok")[:, None],
+        np.zeros(len(statuses)),
+        (statuses == "invalid")[:, None],
+    )
+    signs = np.array([o.sign for o in judged_by.objectives])
+    objectives = np.where(once.failed[:, None], np.nan, signs * once.objectives)
+    objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
+    known = (statuses != "").reshape(shape)
+    held = (once.feasible.reshape(shape) & known).sum(axis=1)
+    return Validated(
+        rows=rows,
+        labels=tuple(", ".join(some) for some in labels.values()),
+        figures={name: column.reshape(shape) for name, column in figures.items()},
+        objectives=objectives,
+        statuses=statuses.reshape(shape),
+        quantiles=_quantiles(objectives, validation.quantiles),
+        feasible_share=np.where(known.any(axis=1), held / np.maximum(known.sum(axis=1), 1), np.nan),
+    )
+
+
+def _quantiles(values: Matrix, levels: tuple[float, ...]) -> Matrix:
+    """Quantiles over the last axis without NaN; NaN where nothing else is left."""
+    result = np.full((*values.shape[:-1], len(levels)), np.nan)
+    for place in np.ndindex(values.shape[:-1]):
+        known = values[place][np.isfinite(values[place])]
+        if len(known):
+            result[place] = np.quantile(known, levels)
+    return result

@@ -1,0 +1,293 @@
+"""Short expressions of a study file: ``1 - rho``, ``abs(peak_error)``, ``damping <= 0.1 [s] * stiffness``.
+
+They are parsed by `grammar`. Values are numbers or NumPy arrays of any common shape; units are resolved
+once, by `Expression.bind`, so that evaluating is plain arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.study.language import units
+from designopt.study.language.grammar import FUNCTIONS, RELATIONS, ExpressionError, Term, parse
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.true_divide,
+    "**": np.float_power,
+}
+_RANK = {"+": 2, "-": 2, "*": 3, "/": 3, "neg": 4, "**": 5}
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A parsed expression or relation. `str()` gives its canonical text, which parses to an equal expression.
+
+    `source` is what its author wrote, before conversions were inserted; it has no part in what the expression is.
+    """
+
+    root: Term
+    source: str = ""
+
+    @classmethod
+    def parse(cls, text: str, source: str | None = None) -> Expression:
+        """The expression in `text`; raises `ExpressionError` with the place of the mistake."""
+        return cls(parse(text), " ".join((text if source is None else source).split()))
+
+    @property
+    def text(self) -> str:
+        """What a reader is shown: as written in the study file, units included."""
+        return self.source or self._text
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names that it uses."""
+        return frozenset(name for name, _, _ in self.uses())
+
+    def uses(self) -> list[tuple[str, int, int]]:
+        """Every use of a name with its offset and length in the text it was parsed from."""
+        found: list[tuple[str, int, int]] = []
+        _collect(self.root, found)
+        return found
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether it compares two sides."""
+        return self.root.kind in RELATIONS
+
+    @cached_property
+    def _text(self) -> str:
+        return _render(self.root)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Expression({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expression, (self.root, self.source)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any:
+        """Its value for `values` (numbers or arrays by name), elementwise; NaN or infinite where there is none.
+
+        A relation gives True where it holds. Raises `KeyError` for a name that `values` lacks, and `ValueError` for an
+        expression with units that `bind` has not resolved.
+        """
+        with np.errstate(all="ignore"):
+            if self.is_relation:
+                return _evaluate_excess(self.root, values) <= 0.0
+            return _evaluate(self.root, values)
+
+    def excess(self, values: Mapping[str, Any]) -> Any:
+        """How far a relation is broken: ``left - right`` for ``<=`` and ``<``; at most 0 where it holds.
+
+        Strict comparisons are treated as their closed forms: on floating-point numbers the difference has no meaning.
+        """
+        if not self.is_relation:
+            raise ValueError(f"'{self}' is not a relation")
+        with np.errstate(all="ignore"):
+            return _evaluate_excess(self.root, values)
+
+    def bind(self, of: Mapping[str, str | None]) -> tuple[Expression, str]:
+        """The expression with all conversions written out, and the unit of its value.
+
+        `of` gives the unit of each name (None: a bare number, which takes the unit of what it meets). Sums,
+        comparisons, min and max need one dimension and are computed in the unit of their first member that has one.
+        Raises `ExpressionError` at the part whose unit does not fit.
+        """
+        bound, unit = self.bound(of)
+        return bound, unit or ""
+
+    def bound(self, of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
+        """`bind`, but with the unit None for an expression of bare numbers only."""
+        try:
+            term, unit = _bind(self.root, of)
+        except units.UnitError as error:  # a product whose unit cannot be written, m^18 say
+            raise ExpressionError(str(error), self.root.at, self.root.length) from None
+        return Expression(term, self.source), unit
+
+    def check_constants(self) -> None:
+        """Raises `ExpressionError` at the first part that is a constant, but no finite number: ``1/0``, ``log(0)``."""
+        _constant(self.root)
+
+    def in_unit(self, unit: str, target: str) -> Expression:
+        """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""
+        return Expression(_scaled(self.root, unit, target), self.source)
+
+
+# ------------------------------------------------------------------------------------------------ text and values
+
+
+def _collect(term: Term, found: list[tuple[str, int, int]]) -> None:
+    if term.kind == "name":
+        found.append((term.text, term.at, term.length))
+    for part in term.parts:
+        _collect(part, found)
+
+
+def _render(term: Term) -> str:
+    if term.kind == "number":
+        plain = repr(int(term.value)) if term.value.is_integer() and abs(term.value) < 1e15 else repr(term.value)
+        return f"{plain} [{term.text}]" if term.text else plain
+    if term.kind == "name":
+        return term.text
+    if term.kind == "call":
+        return f"{term.text}({', '.join(_render(p) for p in term.parts)})"
+    if term.kind == "neg":
+        return "-" + _wrapped(term.parts[0], _RANK["neg"])
+    left, right = term.parts
+    if term.kind in RELATIONS:
+        return f"{_render(left)} {term.kind} {_render(right)}"
+    rank = _RANK[term.kind]
+    if term.kind == "**":
+        return f"{_wrapped(left, rank + 1)}**{_wrapped(right, _RANK['neg'])}"
+    space = " " if rank == 2 else ""
+    return f"{_wrapped(left, rank)}{space}{term.kind}{space}{_wrapped(right, rank + 1)}"
+
+
+def _wrapped(term: Term, rank: int) -> str:
+    """The term's text, in parentheses when it binds less tightly than `rank`."""
+    text = _render(term)
+    return f"({text})" if _RANK.get(term.kind, 9) < rank else text
+
+
+def _evaluate(term: Term, values: Mapping[str, Any]) -> Any:
+    if term.kind == "number":
+        if term.text:
+            raise ValueError(f"the unit '{term.text}' has not been resolved; call bind() first")
+        return term.value
+    if term.kind == "name":
+        return values[term.text]
+    parts = [_evaluate(part, values) for part in term.parts]
+    if term.kind == "neg":
+        return np.negative(parts[0])
+    if term.kind == "call":
+        return FUNCTIONS[term.text](*parts)
+    return _BINARY[term.kind](*parts)
+
+
+def _constant(term: Term) -> Any:
+    """The value of a term without names, units left aside; None for one with names."""
+    if term.kind == "number":
+        value: Any = term.value
+    else:
+        parts = [_constant(part) for part in term.parts]
+        if term.kind == "/" and parts[1] == 0.0:
+            raise _misfit("division by zero", term.parts[1])
+        if term.kind == "name" or any(part is None for part in parts) or term.kind in RELATIONS:
+            return None
+        numbers = tuple(Term("number", value=part) for part in parts)
+        with np.errstate(all="ignore"):
+            value = _evaluate(_with(term, list(numbers)), {}) if parts else None
+    if value is not None and not np.isfinite(value):
+        raise _misfit("this constant is not a finite number", term)
+    return value
+
+
+def _evaluate_excess(term: Term, values: Mapping[str, Any]) -> Any:
+    left, right = (_evaluate(part, values) for part in term.parts)
+    if term.kind in ("<=", "<"):
+        return np.subtract(left, right)
+    if term.kind == "==":
+        return np.abs(np.subtract(left, right))
+    return np.subtract(right, left)
+
+
+# ----------------------------------------------------------------------------------------------------------- units
+
+# A unit of None marks a bare number: it takes the unit of what it is added to or compared with.
+
+
+def _bind(term: Term, of: Mapping[str, str | None]) -> tuple[Term, str | None]:
+    if term.kind == "number":
+        return Term("number", value=term.value, at=term.at, length=term.length), term.text or None
+    if term.kind == "name":
+        return term, of[term.text]
+    bound = [_bind(part, of) for part in term.parts]
+    if term.kind == "neg" or term.text == "abs":
+        return _with(term, [bound[0][0]]), bound[0][1]
+    if term.kind in ("+", "-", *RELATIONS) or term.text in ("min", "max"):
+        parts, unit = _unified(bound)
+        return _with(term, parts), unit
+    if term.kind == "**":
+        return _bind_power(term, *bound)
+    (first, unit) = bound[0]
+    if term.text == "sqrt":
+        return _with(term, [first]), None if unit is None else units.raised(unit, 0.5)
+    if term.kind == "call":  # log and exp
+        if unit is None:
+            return _with(term, [first]), None
+        if not units.same_dimension(unit, ""):
+            raise _misfit(f"'{term.text}' needs a number without unit, this is in '{unit}'", first)
+        return _with(term, [_scaled(first, unit, "")]), ""
+    second, other = bound[1]
+    parts = [first, second]
+    if unit is None and other is None:
+        return _with(term, parts), None
+    return _with(term, parts), units.product(unit or "", other or "", 1.0 if term.kind == "*" else -1.0)
+
+
+def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | None]:
+    """All members in the unit of the first that has one."""
+    unit = next((u for _, u in bound if u is not None), None)
+    if unit is None:
+        return [term for term, _ in bound], None
+    parts = []
+    for term, own in bound:
+        if own is not None and not units.same_dimension(own, unit):
+            raise _misfit(f"units do not fit: {units.named(own)} with {units.named(unit)}", term)
+        parts.append(term if own is None else _scaled(term, own, unit))
+    return parts, unit
+
+
+def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, str | None]) -> tuple[Term, str | None]:
+    exponent = power[0]
+    if power[1] is not None:
+        if not units.same_dimension(power[1], ""):
+            raise _misfit(f"an exponent has no unit, this one is in '{power[1]}'", exponent)
+        exponent = _scaled(exponent, power[1], "")
+    found: list[tuple[str, int, int]] = []
+    _collect(exponent, found)
+    if not base[1]:
+        return _with(term, [base[0], exponent]), base[1]
+    if found:
+        raise _misfit(f"a value in '{base[1]}' needs a constant exponent", exponent)
+    with np.errstate(all="ignore"):
+        constant = float(_evaluate(exponent, {}))
+    if not np.isfinite(constant) or abs(constant) > 9:
+        raise _misfit(f"a value in '{base[1]}' needs an exponent between -9 and 9", exponent)
+    return _with(term, [base[0], exponent]), units.raised(base[1], constant)
+
+
+def _scaled(term: Term, unit: str, target: str) -> Term:
+    factor, offset = units.factor_offset(unit, target)
+    if offset:
+        raise _misfit(f"'{unit}' and '{target}' have different zeros; an expression needs one of them only", term)
+    if factor == 1.0:
+        return term
+    if term.kind == "number":
+        return Term("number", value=units.convert(term.value, unit, target), at=term.at, length=term.length)
+    scale = Term("number", value=factor, at=term.at, length=term.length)
+    return Term("*", (scale, term), at=term.at, length=term.length, depth=term.depth + 1)
+
+
+def _with(term: Term, parts: list[Term]) -> Term:
+    return Term(term.kind, tuple(parts), term.value, term.text, term.at, term.length, term.depth)
+
+
+def _misfit(message: str, term: Term) -> ExpressionError:
+    return ExpressionError(message, term.at, term.length)

@@ -1,0 +1,106 @@
+"""A mistake by its place in the data, and how it becomes an issue with a position in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from designopt.plugin import closest
+from designopt.study.language.errors import Issue, short, shown_line
+from designopt.study.language.yaml import Node, Span, inner_offset, locate
+
+Path = tuple[str | int, ...]
+
+#: More findings than this help nobody; a check that has found so many stops looking.
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong at `path`.
+
+    `key` names a wrong key in the mapping at `path` ("" for the key that
+    leads to `path` itself); `part` is the offset and length of the wrong piece of a text; `at` names the
+    member of `path` to point at, where the sentence is about the whole.
+    """
+
+    path: Path
+    message: str
+    key: str | None = None
+    part: tuple[int, int] | None = None
+    at: str | None = None
+
+    def below(self, path: Path) -> Finding:
+        """The same finding seen from outside, `path` leading to it."""
+        return replace(self, path=(*path, *self.path))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` or nothing."""
+    near = closest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def nearest_or_all(word: str, known: Iterable[str]) -> str:
+    """The nearest known word, or all of them when none is near."""
+    words = list(known)
+    return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
+
+
+def nearest_key(word: str, keys: Collection[str], given: Container[str]) -> str:
+    """The nearest possible key, or those that are not given yet."""
+    return nearest(word, keys) or nearest_or_all(word, [key for key in keys if key not in given])
+
+
+def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
+    """The findings as issues in file order; what has no position in the file comes last, in the order found."""
+    placed = [_place(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
+    return sorted(placed, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
+
+
+def _place(finding: Finding, root: Node) -> Issue:
+    path = ".".join(short(str(step), 80) for step in finding.path)
+    span, column = _span(finding, root)
+    lines = span.source.lines
+    if not lines:
+        return Issue(span.source.name, None, None, None, path, short(finding.message))
+    line = span.line
+    text = lines[line] if line < len(lines) else ""
+    start = span.column
+    end = span.end_column if span.end_line == line else len(text.rstrip())
+    if column is not None:
+        line, start, end = column
+        text = lines[line]
+    return Issue(
+        span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, short(finding.message), shown_line(text)
+    )
+
+
+def _span(finding: Finding, root: Node) -> tuple[Span, tuple[int, int, int] | None]:
+    """Where to point: at the wrong key, the wrong piece of a text, the value, or the section's key for a block."""
+    key, node = locate(root, finding.path)
+    path: Sequence[str | int] = finding.path
+    while node is None:  # the value came with a default: point at the section that could hold it
+        path = path[:-1]
+        key, node = locate(root, path)
+    if finding.key is not None and node.entries is not None and finding.key in node.entries:
+        return node.entries[finding.key][0], None
+    if not node.span.source.lines:  # from --set or from Python: the value tells where, whatever surrounds it
+        return node.span, None
+    if finding.at is not None and node.entries is not None and finding.at in node.entries:
+        return node.entries[finding.at][1].span, None
+    if finding.key == "" and key is not None:
+        return key, None
+    if finding.part is not None:
+        at = inner_offset(node, finding.part[0])
+        if at is not None:
+            return node.span, (*at, at[1] + finding.part[1])
+    block = (node.items is not None or node.entries is not None) and not node.style
+    if key is not None and (block or node.span.empty):
+        return key, None
+    if not path and block and node.span.source.lines:
+        return node.span._replace(end_line=node.span.line, end_column=node.span.column + 1), None
+    if block:
+        line = node.span.source.lines[node.span.line] if node.span.source.lines else ""
+        return node.span._replace(end_line=node.span.line, end_column=len(line.rstrip())), None
+    return node.span, None

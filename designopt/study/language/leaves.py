@@ -1,0 +1,191 @@
+"""Checks of single values: numbers with their units and ranges, words, flags, files."""
+
+from __future__ import annotations
+
+import math
+import operator
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from designopt.plugin import InputFile, Quantity
+from designopt.study.language import units
+from designopt.study.language.findings import nearest
+from designopt.study.language.refusals import refused, wrong_kind
+
+
+def _plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
+    """A type for pydantic: `validate` gives the value or raises, `schema` is its JSON Schema."""
+    return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
+
+
+def _number(quantity: Quantity | None) -> Any:
+    def validate(value: Any) -> float:
+        return in_range(amount_in(value, quantity), quantity)
+
+    return _plain(validate, {"anyOf": [{"type": "number", **_bounds(quantity)}, {"type": "string"}]})
+
+
+def _integer(quantity: Quantity | None) -> Any:
+    def validate(value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            whole = value
+        else:
+            number = amount_in(value, quantity, "a whole number")
+            if number != round(number):
+                raise refused(f"must be a whole number, is {number:g}")
+            whole = round(number)
+        if abs(whole) >= 2**63:
+            raise refused("the number is too large")
+        return typing.cast(int, in_range(whole, quantity))
+
+    return _plain(validate, {"type": "integer", **_bounds(quantity)})
+
+
+def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
+    """The number `value` in the declared unit; a text may carry a unit of its own (``12 kN/m``)."""
+    unit = quantity.unit if quantity else ""
+    amount = to_amount(value, expected + (f" in '{unit}'" if unit else ""))
+    if amount.unit is None or amount.unit == unit:
+        return amount.value
+    if quantity is None:
+        raise refused(f"must be a plain number, without the unit '{amount.unit}'")
+    try:
+        converted = units.convert(amount.value, amount.unit, unit)
+    except units.UnitError as error:
+        raise refused(f"units do not fit: {error}") from None
+    if not math.isfinite(converted):
+        raise refused(f"the number is too large in {units.named(unit)}")
+    return converted
+
+
+def to_amount(value: Any, expected: str = "a number") -> units.Amount:
+    """A finite number with the unit it was given in."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise wrong_kind(expected, value)
+    if isinstance(value, str):
+        try:
+            amount = units.parse_amount(value)
+        except units.UnitError as error:
+            if str(error).endswith("is not a number"):
+                raise wrong_kind(expected, value) from None
+            raise refused(str(error)) from None
+    else:
+        try:
+            amount = units.Amount(float(value))
+        except OverflowError:
+            raise refused("the number is too large") from None
+    if not math.isfinite(amount.value):
+        raise refused(f"must be a finite number, is {amount.value}")
+    return amount
+
+
+def in_range(value: float, quantity: Quantity | None) -> float:
+    """`value` when the declared range admits it."""
+    message = out_of_range(value, quantity)
+    if message:
+        raise refused(message)
+    return value
+
+
+def out_of_range(value: float, quantity: Quantity | None) -> str:
+    """Why `value`, in the declared unit, is outside the declared range; empty when it is not."""
+    if quantity is None:
+        return ""
+    unit = f" {quantity.unit}" if quantity.unit else ""
+    for bound, holds, words in (
+        (quantity.gt, operator.gt, "above"),
+        (quantity.ge, operator.ge, "at least"),
+        (quantity.lt, operator.lt, "below"),
+        (quantity.le, operator.le, "at most"),
+    ):
+        if bound is not None and not holds(value, bound):
+            return f"must be {words} {bound:g}{unit}, is {value:g}"
+    return ""
+
+
+def _bounds(quantity: Quantity | None) -> dict[str, float]:
+    if quantity is None:
+        return {}
+    pairs = {
+        "exclusiveMinimum": quantity.gt,
+        "minimum": quantity.ge,
+        "exclusiveMaximum": quantity.lt,
+        "maximum": quantity.le,
+    }
+    return {word: bound for word, bound in pairs.items() if bound is not None}
+
+
+def _word(_: Quantity | None) -> Any:
+    def validate(value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        number = isinstance(value, (int, float))
+        raise wrong_kind("a word", value, "; put quotes around it" if number else "")
+
+    return _plain(validate, {"type": "string"})
+
+
+def _flag(_: Quantity | None) -> Any:
+    def validate(value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise wrong_kind("true or false", value)
+
+    return _plain(validate, {"type": "boolean"})
+
+
+def _nothing(_: Quantity | None) -> Any:
+    def validate(value: Any) -> None:
+        if value is not None:
+            raise wrong_kind("nothing", value)
+
+    return _plain(validate, {"type": "null"})
+
+
+def _amount(_: Quantity | None) -> Any:
+    return _plain(to_amount, {"anyOf": [{"type": "number"}, {"type": "string"}]})
+
+
+def _file(_: Quantity | None) -> Any:
+    def validate(value: Any, info: Any) -> InputFile:
+        if isinstance(value, InputFile):
+            return value
+        if not isinstance(value, str):
+            raise wrong_kind("the name of a file", value)
+        try:
+            return InputFile(value, info.context["read"](value))
+        except ValueError as error:
+            raise refused(str(error)) from None
+
+    return _plain(validate, {"type": "string", "description": "a file name relative to the study file"})
+
+
+def word_of(choices: tuple[Any, ...]) -> Any:
+    """One of `choices`."""
+
+    def validate(value: Any) -> Any:
+        for choice in choices:
+            if type(choice) is type(value) and choice == value:
+                return choice
+        words = ", ".join(str(c) for c in choices)
+        if isinstance(value, str):
+            raise refused(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
+        raise wrong_kind(f"one of {words}" if len(choices) > 1 else f"'{words}'", value)
+
+    return _plain(validate, {"enum": list(choices)})
+
+
+#: The check of each type, given what is said about its numbers.
+LEAVES: dict[Any, Callable[[Quantity | None], Any]] = {
+    float: _number,
+    int: _integer,
+    str: _word,
+    bool: _flag,
+    None: _nothing,
+    type(None): _nothing,
+    InputFile: _file,
+    units.Amount: _amount,
+}

@@ -1,0 +1,223 @@
+"""A plugin's settings: their check, their table for ``designopt show``, their JSON Schema.
+
+All three come from the annotations the plugin was declared with.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
+from designopt.study.language import units
+from designopt.study.language.annotations import type_words
+from designopt.study.language.findings import Finding
+from designopt.study.language.values import Checked, Entry, Reader, adapted, check, checker, members_of, table
+
+
+def no_files(name: str) -> bytes:
+    """The reader of a study that has no folder."""
+    raise ValueError(f"'{name}' cannot be read: the study has no folder")
+
+
+def settings_type(plugin: Plugin) -> Checked:
+    """The check for the settings of `plugin`; raises `PluginError` for a setting that no study file can give."""
+    return fields_type(plugin.name, plugin.settings)
+
+
+#: The checks made so far by the identity of what they are for, which is kept with them: making one takes milliseconds.
+_made: dict[int, tuple[Any, Checked]] = {}
+
+
+def _once(what: Any, make: Callable[[], Checked]) -> Checked:
+    known = _made.get(id(what))
+    if known is None:
+        if len(_made) >= 1024:
+            _made.clear()
+        known = _made[id(what)] = what, make()
+    return known[1]
+
+
+def field_type(field: Field) -> Checked:
+    """The check for a value of `field`."""
+    return _once(field, lambda: checker(field.annotation))
+
+
+def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
+    """The check for a mapping with the keys `fields`, which nobody changes any more."""
+    return _once(fields, lambda: new_fields_type(name, fields))
+
+
+def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
+    """`fields_type` for fields that are asked for once."""
+    for field in fields.values():
+        try:
+            adapted(field.annotation)
+        except PluginError as error:
+            raise PluginError(f"{name}: '{field.name}': {error}") from None
+    return TypeAdapter(
+        table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in fields.items()})
+    )
+
+
+def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use | None, list[Finding]]:
+    """`plugin` with the settings `data`, defaults filled in; or None and what is wrong (paths within `data`).
+
+    Defaults are written out so that a study means the same whether it repeats a default or not.
+    """
+    try:
+        against = settings_type(plugin)
+    except PluginError as error:
+        return None, [Finding((), str(error))]
+    values, findings = check(against, data, read)
+    if findings:
+        return None, findings
+    return _without_added(plugin, _complete(plugin, against, data, values, read)), []
+
+
+def _without_added(plugin: Plugin, settings: dict[str, Any]) -> Use:
+    """The plugin as it was before it got the settings that it names in `added`, where these are at their defaults.
+
+    So a study that does not use them has the keys that it had before.
+    """
+    left_out = {
+        name
+        for name in getattr(plugin.target, "added", ())
+        if name in settings and not plugin.settings[name].required and settings[name] == plugin.settings[name].default
+    }
+    if not left_out:
+        return Use(plugin, settings)
+    known = {name: field for name, field in plugin.settings.items() if name not in left_out}
+    return Use(replace(plugin, settings=known), {name: settings[name] for name in known})
+
+
+def _complete(
+    plugin: Plugin, against: Checked, data: Mapping[str, Any], values: Mapping[str, Any], read: Reader
+) -> dict[str, Any]:
+    """All settings in declared order; defaults take the form that they would have if the study repeated them."""
+    defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
+    shaped, findings = check(against, {**defaults, **data}, read)
+    # A default that a study could not give, None for a file say, stays as it is.
+    odd = {finding.path[0] for finding in findings if finding.path}
+    known = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
+    return {name: known[name] for name in plugin.settings}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a settings table, all in words."""
+
+    name: str
+    type: str
+    unit: str
+    default: str
+    range: str
+    meaning: str
+    sampled: str = ""
+
+
+def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
+    """One row for each field, in the order of declaration: settings, but also a model's inputs, conditions and outputs.
+
+    A setting that is a mapping is followed by its members, ``crossover.probability`` and so on.
+    """
+    table: list[Row] = []
+    for field in fields.values():
+        members = members_of(field.annotation)
+        table.append(
+            Row(
+                name=prefix + field.name,
+                type=type_words(field.annotation),
+                unit=field.quantity.unit if field.quantity else "",
+                default="required" if field.required else "" if members else _default(field.default),
+                range=_range(field.quantity),
+                meaning=field.quantity.description if field.quantity else "",
+                sampled=_sampled(field.quantity),
+            )
+        )
+        inner = {
+            name: Field(name, entry.annotation, entry.quantity, entry.required, entry.default)
+            for name, entry in members.items()
+        }
+        table.extend(rows(inner, f"{prefix}{field.name}."))
+    return table
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _range(quantity: Quantity | None) -> str:
+    if quantity is None:
+        return ""
+    words = [
+        f"{sign} {bound:g}"
+        for sign, bound in ((">", quantity.gt), (">=", quantity.ge), ("<", quantity.lt), ("<=", quantity.le))
+        if bound is not None
+    ]
+    return ", ".join(words)
+
+
+def _sampled(quantity: Quantity | None) -> str:
+    """The range over which a sample varies a condition that it does not name, as a study file would say it."""
+    if quantity is None or quantity.sampled is None:
+        return ""
+    low, high = quantity.sampled
+    return f"[{low:g}, {high:g}]"
+
+
+def json_schema(plugin: Plugin) -> dict[str, Any]:
+    """JSON Schema of the section ``{use: name, ...}`` of `plugin`."""
+    schema = settings_type(plugin).json_schema()
+    schema["title"] = plugin.name
+    schema["description"] = plugin.description.split("\n", 1)[0]
+    schema["properties"] = {"use": {"const": plugin.name}, **schema.get("properties", {})}
+    schema["required"] = ["use", *schema.get("required", [])]
+    return schema
+
+
+def describe(plugin: Plugin) -> str:
+    """All that a user needs to know of `plugin` to write its section, as text: ``designopt show NAME``."""
+    parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
+    parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
+    if plugin.kind == "model":
+        parts.append(_table("design inputs", _named(plugin.inputs)) or "design inputs: any")
+        parts.append(_table("scenario conditions", _named(plugin.conditions)) or "scenario conditions: any")
+        outputs = [replace(row, default="") for row in rows(plugin.outputs)]
+        parts.append(_table("outputs", outputs))
+        arrays = [
+            Row(name, f"({', '.join(array.axes)})", array.unit, "", "", array.description)
+            for name, array in plugin.arrays.items()
+        ]
+        parts.append(_table("arrays", arrays))
+    if plugin.kind == "objective":
+        parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.named(plugin.unit)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _named(fields: Mapping[str, Field] | None) -> list[Row]:
+    """Rows of design inputs or scenario conditions: one that may be left out has no default that could be told."""
+    return [row if row.default == "required" else replace(row, default="") for row in rows(fields or {})]
+
+
+def _table(title: str, lines: list[Row]) -> str:
+    """Rows in columns under a title; columns that are empty in all rows are left out."""
+    if not lines:
+        return ""
+    heads = ("name", "type", "unit", "default", "range", "sampled", "meaning")
+    cells = [heads, *(tuple(getattr(line, head) for head in heads) for line in lines)]
+    columns = [column for column in zip(*cells, strict=True) if any(column[1:])]
+    widths = [max(len(cell) for cell in column) for column in columns]
+    body = [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in zip(*columns, strict=True)
+    ]
+    return "\n".join([title, *body])

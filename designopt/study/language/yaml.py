@@ -1,0 +1,407 @@
+"""Study files as YAML 1.2 (core schema) with the position of every key and value.
+
+PyYAML's parser serves as a source of *events* only: its composer recurses until the process dies on deep nesting,
+its constructors read YAML 1.1 (`no` as false, `1:30` as ninety), and it keeps no positions. The nodes are built here,
+without recursion and within limits, from one document without tags, merge keys or duplicate keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import yaml as pyyaml
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+from designopt.study.language.errors import Issue, StudyError, short, shown_line
+
+
+class _PureParser(Reader, Scanner, Parser):
+    """The same events from Python code, for a PyYAML without libyaml: slower, nothing else differs."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+
+#: Limits of a study file.
+MAX_BYTES = 4 * 1024 * 1024
+MAX_DEPTH = 64
+MAX_VALUES = 200_000
+
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{sign + word: float(sign + "inf") for sign in ("", "-", "+") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where text came from: a file's name and its lines, or a ``--set`` argument (`lines` empty)."""
+
+    name: str
+    lines: tuple[str, ...] = ()
+
+
+class Span(NamedTuple):
+    """Where something stands; lines and columns from 0, the end exclusive."""
+
+    source: Source
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @property
+    def empty(self) -> bool:
+        return (self.line, self.column) == (self.end_line, self.end_column)
+
+
+@dataclass(slots=True)
+class Node:
+    """A value with its position: a scalar, a list (`items`) or a mapping (`entries`, with the span of each key).
+
+    `size` counts the values in it, itself included, and `height` its levels, aliases expanded. `style` is the
+    scalar's quoting character, and "{" or "[" for a collection in flow style.
+    """
+
+    span: Span
+    scalar: Any = None
+    items: list[Node] | None = None
+    entries: dict[str, tuple[Span, Node]] | None = None
+    style: str = ""
+    size: int = 1
+    height: int = 0
+
+    def data(self) -> Any:
+        """The plain Python value: dict, list, str, int, float, bool or None."""
+        if self.entries is not None:
+            return {key: node.data() for key, (_, node) in self.entries.items()}
+        if self.items is not None:
+            return [node.data() for node in self.items]
+        return self.scalar
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Lines as the parser counts them."""
+    return tuple(_BREAK.split(text))
+
+
+def _event_source(text: str) -> Any:
+    try:
+        from yaml.cyaml import CParser  # type: ignore[attr-defined]
+    except ImportError:
+        return _PureParser(text)
+    return CParser(text)
+
+
+def parse_bytes(content: bytes, name: str) -> Node:
+    """`parse` for the bytes of a file: UTF-8, a byte order mark is allowed."""
+    if len(content) > MAX_BYTES:
+        raise _error(Source(name), 0, 0, f"a study file has at most 4 MiB, this one {len(content) / 2**20:.1f}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8-sig", errors="replace")
+        lines = split_lines(before)
+        source = Source(name, tuple(split_lines(content.decode("utf-8-sig", errors="replace"))))
+        message = f"a study file is UTF-8 text; byte 0x{content[error.start]:02x} is not"
+        raise _error(source, len(lines) - 1, len(lines[-1]), message) from None
+    return parse(text, name)
+
+
+def parse(text: str, name: str) -> Node:
+    """The one document in `text`. `name` stands in messages.
+
+    Raises `StudyError` with the position of the first violation of syntax or limits.
+    """
+    if len(text.encode("utf-8", errors="replace")) > MAX_BYTES:
+        raise _error(Source(name), 0, 0, "a study file has at most 4 MiB")
+    text = text.removeprefix("\ufeff")
+    source = Source(name, split_lines(text))
+    bad = _UNPRINTABLE.search(text)
+    if bad:
+        lines = split_lines(text[: bad.start()])
+        message = f"character U+{ord(bad.group()):04X} is not allowed in a study file"
+        raise _error(source, len(lines) - 1, len(lines[-1]), message)
+    try:
+        parser = _event_source(text)
+        return _Builder(source).document(_events(parser))
+    except pyyaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = _inside(source, *((mark.line, mark.column) if mark else (0, 0)))
+        tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
+        raise _error(source, line, column, _syntax(error, tab)) from None
+    except pyyaml.YAMLError as error:
+        raise _error(source, 0, 0, str(error).splitlines()[0]) from None
+    except RecursionError:
+        raise _error(source, 0, 0, f"nested deeper than {MAX_DEPTH} levels") from None
+
+
+def _events(parser: Any) -> Iterator[Any]:
+    while True:
+        event = parser.get_event()
+        if event is None or isinstance(event, pyyaml.StreamEndEvent):
+            return
+        yield event
+
+
+def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
+    """One sentence, with the way out for the slips that are made most often."""
+    problem = error.problem or "not valid YAML"
+    hint = ""
+    if "mapping values are not allowed" in problem:
+        hint = "; a text that contains ': ' needs quotes"
+    elif tab:
+        hint = "; indent with spaces, not tabs"
+    elif "did not find expected ','" in problem:
+        hint = "; a text with brackets or commas needs quotes there"
+    context = f" {error.context}" if error.context else ""
+    return f"not valid YAML: {problem}{context}{hint}"
+
+
+def _inside(source: Source, line: int, column: int) -> tuple[int, int]:
+    """The position itself, or the end of the last line with text when the parser stopped after it."""
+    while line > 0 and (line >= len(source.lines) or not source.lines[line].strip()):
+        line -= 1
+        column = len(source.lines[line]) if line < len(source.lines) else 0
+    return line, column
+
+
+def _error(source: Source, line: int, column: int, message: str, length: int = 1) -> StudyError:
+    text = source.lines[line] if line < len(source.lines) else ""
+    return StudyError(
+        [Issue(source.name, line + 1, column + 1, column + 1 + length, "", short(message), shown_line(text))]
+    )
+
+
+@dataclass
+class _Open:
+    """A collection whose end has not been seen yet."""
+
+    node: Node
+    anchor: str | None
+    key: str | None = None
+    key_span: Span | None = None
+
+
+@dataclass
+class _Builder:
+    source: Source
+    values: int = 0
+    anchors: dict[str, Node] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)
+
+    def document(self, events: Iterator[Any]) -> Node:
+        stack: list[_Open] = []
+        root: Node | None = None
+        documents = 0
+        for event in events:
+            kind = type(event)
+            if kind is pyyaml.ScalarEvent:
+                node = self._scalar(event)
+            elif kind is pyyaml.AliasEvent:
+                node = self._alias(event, len(stack))
+            elif kind in (pyyaml.MappingStartEvent, pyyaml.SequenceStartEvent):
+                self._refuse_tag(event)
+                self._count(1, event)
+                if len(stack) >= MAX_DEPTH:
+                    raise self._fail(event, f"nested deeper than {MAX_DEPTH} levels")
+                mapping = kind is pyyaml.MappingStartEvent
+                style = ("{" if mapping else "[") if event.flow_style else ""
+                if stack and stack[-1].node.entries is not None and stack[-1].key is None:
+                    raise self._fail(event, "a key must be a word")
+                node = Node(
+                    self._span(event), items=None if mapping else [], entries={} if mapping else None, style=style
+                )
+                stack.append(_Open(node, event.anchor))
+                if event.anchor:
+                    self.anchors.pop(event.anchor, None)
+                    self.unfinished.add(event.anchor)
+                continue
+            elif kind in (pyyaml.MappingEndEvent, pyyaml.SequenceEndEvent):
+                done = stack.pop()
+                node = done.node
+                end = event.end_mark if node.style else event.start_mark
+                node.span = node.span._replace(end_line=end.line, end_column=end.column)
+                if done.anchor:
+                    self.unfinished.discard(done.anchor)
+                    self.anchors[done.anchor] = node
+            else:
+                if kind is pyyaml.DocumentStartEvent:
+                    documents += 1
+                    if documents > 1:
+                        raise self._fail(event, "a study file holds one document; remove the second '---'", 3)
+                continue
+            if stack:
+                self._attach(stack[-1], node, event)
+            else:
+                root = node
+        if root is None:
+            raise _error(self.source, 0, 0, "the study file is empty")
+        return root
+
+    def _attach(self, parent: _Open, node: Node, event: Any) -> None:
+        """Put a finished value (or key) into the collection that is open."""
+        if parent.node.items is not None:
+            parent.node.items.append(node)
+        elif parent.key is None:
+            if type(event) is pyyaml.AliasEvent:
+                raise self._fail(event, "a key must be a word, not an alias")
+            self._key(parent, node, event)
+            return
+        else:
+            assert parent.node.entries is not None
+            assert parent.key_span is not None
+            parent.node.entries[parent.key] = (parent.key_span, node)
+            parent.key = None
+        parent.node.size += node.size
+        parent.node.height = max(parent.node.height, node.height + 1)
+
+    def _key(self, parent: _Open, node: Node, event: Any) -> None:
+        assert parent.node.entries is not None
+        key = node.scalar
+        length = max(1, node.span.end_column - node.span.column)
+        if key == "<<" and not node.style:
+            raise self._fail(event, "merge keys ('<<') are not allowed; write the keys out", length)
+        if not isinstance(key, str):
+            raise self._fail(event, f"a key must be a word; put quotes around {event.value or 'it'}", length)
+        if key in parent.node.entries:
+            first = parent.node.entries[key][0].line + 1
+            raise self._fail(event, f"key '{key}' is given twice (first in line {first})", length)
+        parent.key, parent.key_span = key, node.span
+
+    def _scalar(self, event: Any) -> Node:
+        self._refuse_tag(event)
+        self._count(1, event)
+        plain = not event.style
+        try:
+            value = _core(event.value) if plain else event.value
+        except ValueError:
+            raise self._fail(event, "a number with too many digits") from None
+        node = Node(self._span(event), value, style="" if plain else event.style)
+        if event.anchor:
+            self.anchors[event.anchor] = node
+            self.unfinished.discard(event.anchor)
+        return node
+
+    def _alias(self, event: Any, depth: int) -> Node:
+        target = self.anchors.get(event.anchor)
+        length = len(event.anchor) + 1
+        if event.anchor in self.unfinished:
+            raise self._fail(event, f"'*{event.anchor}' stands inside the value that it repeats", length)
+        if target is None:
+            raise self._fail(event, f"'*{event.anchor}' is not defined; write &{event.anchor} before a value", length)
+        self._count(target.size, event)
+        if depth + target.height > MAX_DEPTH:
+            raise self._fail(event, f"nested deeper than {MAX_DEPTH} levels", length)
+        return target
+
+    def _count(self, values: int, event: Any) -> None:
+        self.values += values
+        if self.values > MAX_VALUES:
+            raise self._fail(event, f"more than {MAX_VALUES} values, aliases expanded")
+
+    def _refuse_tag(self, event: Any) -> None:
+        if event.tag is not None:
+            raise self._fail(event, f"tags ('{_tag(event.tag)}') are not allowed")
+
+    def _span(self, event: Any) -> Span:
+        start, end = event.start_mark, event.end_mark
+        return Span(self.source, start.line, start.column, end.line, end.column)
+
+    def _fail(self, event: Any, message: str, length: int = 1) -> StudyError:
+        return _error(self.source, event.start_mark.line, event.start_mark.column, message, length)
+
+
+def _tag(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")
+
+
+def _core(text: str) -> Any:
+    """A plain scalar by the core schema of YAML 1.2; raises `ValueError` for an absurdly long integer."""
+    if text in _WORDS:
+        return _WORDS[text]
+    first = text[0]
+    if first in "0123456789+-.":
+        if _INT.fullmatch(text):
+            return int(text)
+        if _BASED.fullmatch(text):
+            return int(text, 0)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+    return text
+
+
+def node_of(value: Any, source: Source, depth: int = 0) -> Node:
+    """A node without a position of its own, for values that come from Python or from ``--set``.
+
+    Raises `StudyError` for data nested too deeply (or within itself).
+    """
+    if depth > MAX_DEPTH:
+        raise StudyError([Issue(source.name, None, None, None, "", f"nested deeper than {MAX_DEPTH} levels")])
+    span = Span(source, 0, 0, 0, 0)
+    if isinstance(value, Mapping):
+        return Node(span, entries={str(k): (span, node_of(v, source, depth + 1)) for k, v in value.items()})
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return Node(span, items=[node_of(v, source, depth + 1) for v in value])
+    return Node(span, scalar=value)
+
+
+_IN_BRACKETS = ("low", "high")
+
+
+def locate(root: Node, path: Sequence[str | int]) -> tuple[Span | None, Node | None]:
+    """Span of the key at `path` (None for list items and the root) and its node; node None where nothing stands.
+
+    In a range in brackets, ``[0, 100]``, the steps `low` and `high` lead to its two values.
+    """
+    key: Span | None = None
+    node = root
+    for step in path:
+        if node.entries is not None and step in node.entries:
+            key, node = node.entries[str(step)]
+        elif node.items is not None and isinstance(step, int) and 0 <= step < len(node.items):
+            key, node = None, node.items[step]
+        elif node.items is not None and step in _IN_BRACKETS and len(node.items) == len(_IN_BRACKETS):
+            key, node = None, node.items[_IN_BRACKETS.index(step)]
+        else:
+            return None, None
+    return key, node
+
+
+def inner_offset(node: Node, offset: int) -> tuple[int, int] | None:
+    """Line and column (from 0) of character `offset` of a scalar's text; None where escapes or blocks hide it."""
+    span, lines, value = node.span, node.span.source.lines, node.scalar
+    if node.style not in ("", "'", '"') or not isinstance(value, str) or span.line >= len(lines):
+        return None
+    line, column = span.line, span.column + (1 if node.style else 0)
+    for position, character in enumerate(value):
+        while column >= len(lines[line]) and line < span.end_line:  # folded onto the next line
+            line += 1
+            column = len(lines[line]) - len(lines[line].lstrip())
+            if character == " " and position == offset:
+                return line, column
+        if column >= len(lines[line]):
+            return None
+        found = lines[line][column]
+        if position == offset:
+            return (line, column) if found == character else None
+        if found == character:
+            column += 2 if found == "'" and node.style == "'" else 1
+        elif character != " " or line == span.line:
+            return None
+    return (line, column) if offset == len(value) else None

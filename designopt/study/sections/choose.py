@@ -1,0 +1,155 @@
+"""Rules that pick designs of the front: ``report.choose``, its types and its second pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypedDict, get_args
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from designopt.plugin import Quantity
+from designopt.study.language.findings import Finding, Path, nearest_or_all
+from designopt.study.language.refusals import refused, several, wrong_kind
+from designopt.study.language.units import Amount
+from designopt.study.language.values import Checked, check, checker
+from designopt.study.sections.context import Context
+from designopt.study.sections.goals import Goals
+from designopt.study.study import Choice
+
+Method = Literal["knee", "utopia", "topsis", "nearest_to"]
+
+
+_Weight = Annotated[float, Quantity("", "weight", ge=0.0)]
+
+
+class KneeSection(TypedDict):
+    """The knee has no settings."""
+
+
+class UtopiaSection(TypedDict, total=False):
+    """The design nearest to the best of every objective."""
+
+    norm: Literal["l1", "l2", "chebyshev"]
+    weights: dict[str, _Weight]
+
+
+class TopsisSection(TypedDict, total=False):
+    """Nearest to the best and farthest from the worst."""
+
+    norm: Literal["vector", "minmax"]
+    weights: dict[str, _Weight]
+
+
+_SETTINGS: dict[str, Any] = {
+    "knee": KneeSection,
+    "utopia": UtopiaSection,
+    "topsis": TopsisSection,
+    "nearest_to": dict[str, Amount],
+}
+_NORM = {"utopia": "l2", "topsis": "vector"}
+
+
+@lru_cache(maxsize=8)
+def _settings_type(method: str) -> Checked:
+    return checker(_SETTINGS[method])
+
+
+class Rule:
+    """``knee``, or ``{topsis: {norm: minmax}}``: one method, as (method, settings)."""
+
+    @staticmethod
+    def __study_type__() -> Any:
+        def validate(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
+            alone = isinstance(value, str)
+            if not alone and not isinstance(value, Mapping):
+                raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
+            if not alone and len(value) != 1:
+                raise refused(f"one rule is needed here, these are {len(value)}; write each as a member of the list")
+            method, settings = (value, {}) if alone else next(iter(value.items()))
+            if method not in _SETTINGS:
+                message = f"'{method[:40]}' is not one of {', '.join(_SETTINGS)}{nearest_or_none(method)}"
+                raise several([Finding((), message, key=None if alone else method)])
+            if alone and method == "nearest_to":
+                raise refused("write the values to be near to: {nearest_to: {objective: value}}")
+            checked, findings = check(_settings_type(method), settings, info.context["read"])
+            if findings:
+                raise several([finding.below((method,)) for finding in findings], (method, checked))
+            return method, checked
+
+        return Annotated[Any, PlainValidator(validate), WithJsonSchema(_JSON_SCHEMA)]
+
+
+def nearest_or_none(word: str) -> str:
+    """The rule that was meant, if one is near."""
+    hint = nearest_or_all(word, _SETTINGS)
+    return hint if hint.startswith(";") else ""
+
+
+_WEIGHTS = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}}
+_AMOUNTS = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
+_JSON_SCHEMA = {
+    "anyOf": [
+        {"enum": ["knee", "utopia", "topsis"]},
+        {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": False,
+            "properties": {
+                "knee": {"type": "object", "additionalProperties": False},
+                "utopia": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"norm": {"enum": ["l1", "l2", "chebyshev"], "default": "l2"}, "weights": _WEIGHTS},
+                },
+                "topsis": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "norm": {"enum": ["vector", "minmax"], "default": "vector"},
+                        "weights": _WEIGHTS,
+                    },
+                },
+                "nearest_to": _AMOUNTS,
+            },
+        },
+    ]
+}
+
+
+def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:
+    """The rules at `path`, with values in the objectives' units."""
+    made: list[Choice] = []
+    for position, rule in enumerate(rules):
+        here: Path = (*path, position)
+        if rule is None:
+            continue
+        method, settings = rule
+        if goals.count == 1:
+            ctx.add(here, f"'{method}' chooses from a front, which needs two or more objectives")
+            continue
+        choice = _choice(ctx, method, settings or {}, goals, (*here, method))
+        if not ctx.sound(here):
+            continue
+        if choice in made:
+            ctx.add(here, "this rule is given twice")
+        made.append(choice)
+    return made
+
+
+def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Goals, path: Path) -> Choice:
+    if method == "nearest_to":
+        if not settings and ctx.sound(path):
+            ctx.add(path, "at least one objective is needed")
+        return Choice(method, target=goals.amounts(ctx, settings, path, every=False))
+    weights = dict(settings.get("weights") or {})
+    for name in weights:
+        goals.known(ctx, name, (*path, "weights", name))
+    judged = goals.complete and goals.units and ctx.sound((*path, "weights"))
+    if judged and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
+        ctx.add((*path, "weights"), "at least one weight must be above 0")
+    return Choice(method, weights=weights, norm=settings.get("norm", _NORM.get(method, "")))
+
+
+assert set(_SETTINGS) == set(get_args(Method))

@@ -1,0 +1,175 @@
+"""What the second pass shares: the findings so far, the reader of files, and how a plugin section is resolved."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pathlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
+from designopt.study.language import units
+from designopt.study.language.expression import Expression
+from designopt.study.language.findings import MOST, Finding, Path
+from designopt.study.language.grammar import ExpressionError
+from designopt.study.language.part import Part
+from designopt.study.language.settings import field_type, validate
+from designopt.study.language.units import Amount, UnitError
+from designopt.study.language.values import Reader, check
+
+
+@dataclass
+class Context:
+    """State of one check.
+
+    The second pass finds None in the place of whatever the first one has found to be wrong. What is asked about it here
+    answers None as well, and says nothing.
+
+    `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
+    on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
+    there is none): a look-up is not cheap.
+    """
+
+    read: Reader
+    folder: pathlib.Path | None = None
+    typed: Callable[[Path], bool] = lambda path: False
+    findings: list[Finding] = field(default_factory=list)
+    known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
+
+    def add(
+        self,
+        path: Path,
+        message: str,
+        *,
+        key: str | None = None,
+        part: tuple[int, int] | None = None,
+        at: str | None = None,
+    ) -> None:
+        """Note a mistake."""
+        self.findings.append(Finding(path, message, key, part, at))
+
+    @property
+    def full(self) -> bool:
+        """Whether enough has been found: nearest names and the like cost time, and hostile files have many mistakes."""
+        return len(self.findings) >= MOST
+
+    def sound(self, path: Path) -> bool:
+        """Whether no mistake has been found at `path` or below it."""
+        return all(finding.path[: len(path)] != path for finding in self.findings)
+
+    def unknown_key(self, path: Path) -> bool:
+        """Whether a key at `path` is unknown: it may have been meant for what seems to be missing there."""
+        return any(finding.path == path and finding.key for finding in self.findings)
+
+    def plugin(self, kind: Kind, part: Part, path: Path) -> Plugin | None:
+        """The plugin that the section at `path` names."""
+        if isinstance(part.use, Plugin):
+            if part.use.kind == kind:
+                return part.use
+            self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind}")
+            return None
+        found = self.known.get((kind, part.use))
+        if found is None:
+            try:
+                found = find(kind, part.use)
+            except PluginError as error:
+                found = " ".join(str(error).split())
+            self.known[kind, part.use] = found
+        if isinstance(found, Plugin):
+            return found
+        self.add(path, found, at=None if part.bare else "use")
+        return None
+
+    @cached_property
+    def objective_names(self) -> list[str]:
+        """All known objective plugins."""
+        return names("objective")
+
+    def use(self, kind: Kind, part: Part | None, path: Path) -> Use | None:
+        """The plugin of the section at `path` with checked settings, its own `check()` included."""
+        plugin = None if part is None else self.plugin(kind, part, path)
+        return None if plugin is None or part is None else self.settings(plugin, part, path)
+
+    def settings(self, plugin: Plugin, part: Part, path: Path) -> Use | None:
+        """`plugin` with the settings of the section at `path`."""
+        use, findings = validate(plugin, part.settings, self.read)
+        self.findings.extend(finding.below(path) for finding in findings)
+        if use is None or plugin.kind != "model" or not inspect.isclass(plugin.target):
+            return use
+        try:
+            built = use.build()
+            if callable(getattr(built, "check", None)):
+                built.check()
+        except InvalidSetting as error:
+            steps = error.name.split(".")  # 'plant.delay' leads into the setting 'plant'
+            known = steps[0] in plugin.settings
+            self.add((*path, *steps) if known else path, error.message if known else str(error))
+        except Exception as error:
+            self.failed(plugin, error, path)
+        else:
+            return use
+        return None
+
+    def checked(self, value: Any, item: Field | None, path: Path) -> Any:
+        """The value at `path` as the model takes it, any value where it declares none; None when it is wrong."""
+        if item is None:
+            return value
+        try:
+            checked, findings = check(field_type(item), value, self.read)
+        except PluginError as error:
+            self.add(path, str(error))
+            return None
+        self.findings.extend(finding.below(path) for finding in findings)
+        return None if findings else checked
+
+    def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
+        """Note that code of `plugin`, whose section is at `path`, failed: in one line."""
+        self.add(path, f"{plugin.name}: {type(error).__name__}: {' '.join(str(error).split())}", at="use")
+
+    def formula(self, text: str | None, path: Path) -> Expression | None:
+        """The expression in the text at `path`, its constant parts finite numbers."""
+        if text is None:
+            return None
+        try:
+            expression = Expression.parse(text)
+            expression.check_constants()
+        except ExpressionError as error:
+            self.add(path, error.message, part=(error.offset, error.length))
+            return None
+        return expression
+
+    def in_unit(self, amount: Amount | None, unit: str, path: Path) -> float | None:
+        """The number at `path` in `unit`, in which one without a unit of its own is; None when the units do not fit."""
+        if amount is None:
+            return None
+        if amount.unit is None or amount.unit == unit:
+            return amount.value
+        try:
+            value = units.convert(amount.value, amount.unit, unit)
+        except UnitError as error:
+            self.add(path, f"units do not fit: {error}")
+            return None
+        if not math.isfinite(value):
+            self.add(path, f"the number is too large in {units.named(unit)}")
+            return None
+        return value
+
+    def bound(
+        self, expression: Expression, of: Mapping[str, str | None], path: Path
+    ) -> tuple[Expression, str | None] | None:
+        """The expression with units resolved (`of` gives that of each name); None when they do not fit."""
+        try:
+            bound = expression.bound(of)
+            bound[0].check_constants()
+            return bound
+        except ExpressionError as error:
+            self.add(path, error.message, part=(error.offset, error.length))
+            return None
+
+
+def unit_of(item: Field) -> str | None:
+    """The declared unit; None when nothing was declared."""
+    return item.quantity.unit if item.quantity else None

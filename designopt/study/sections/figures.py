@@ -1,0 +1,273 @@
+"""Second pass over `figures`, `objectives` and `constraints`: names, units, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from designopt.plugin import Plugin, Use
+from designopt.study.language import units
+from designopt.study.language.expression import Expression
+from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.grammar import ExpressionError
+from designopt.study.language.part import Part
+from designopt.study.language.units import UnitError
+from designopt.study.sections.context import Context, unit_of
+from designopt.study.study import Constraint, Objective
+
+
+@dataclass
+class Namespace:
+    """What a name in an expression may mean: an output of the model, a figure, an installed objective.
+
+    `units` holds the unit of every name resolved so far (None: a bare number); `open` is a model whose outputs are not
+    declared, so that any name may be one. `broken` are figures that exist but are wrong, said elsewhere; not `complete`
+    when there are others, of which not even the names are known.
+    """
+
+    model: Plugin | None
+    units: dict[str, str | None] = field(default_factory=dict)
+    figures: dict[str, Use] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    parameters: frozenset[str] = frozenset()
+    open: bool = False
+    complete: bool = True
+
+
+def namespace(
+    ctx: Context, sections: Mapping[str, Part | None] | None, model: Plugin | None, known: Iterable[str]
+) -> Namespace:
+    """The names of the model's outputs and of the study's `figures` (None: they are wrong); `known` are in `space`."""
+    complete = sections is not None
+    space = Namespace(model, parameters=frozenset(known), open=model is None or not model.outputs, complete=complete)
+    if model:
+        space.units.update({name: unit_of(item) for name, item in model.outputs.items()})
+    for name, part in (sections or {}).items():
+        path: Path = ("figures", name)
+        if not name.isidentifier():
+            ctx.add(path, "the name of a figure is letters, digits and underscores", key="")
+            part = None
+        elif model and name in model.outputs:
+            ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
+            continue
+        use = ctx.use("objective", part, path)
+        if use is None or not _fed(ctx, use.plugin, model, path, None):
+            space.broken.add(name)
+            continue
+        space.figures[name] = use
+        space.units[name] = use.plugin.unit
+    return space
+
+
+def _fed(ctx: Context, plugin: Plugin, model: Plugin | None, path: Path, part: tuple[int, int] | None) -> bool:
+    """Whether the model gives what the objective `plugin` needs."""
+    if model is None or (not model.outputs and not model.arrays):
+        return True
+    given = {**model.outputs, **model.arrays}
+    lacking = [name for name in plugin.needs if name not in given]
+    if lacking:
+        words = ", ".join(f"'{name}'" for name in lacking)
+        message = f"objective '{plugin.name}' needs {words}, which model '{model.name}' does not give"
+        ctx.add(path, message, part=part, at=None if part else "use")
+    return not lacking
+
+
+def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path) -> bool:
+    """Whether every name means something; adds objective plugins that are used by their own name to the figures."""
+    good = True
+    for name, at, length in expression.uses():
+        part = (at, length)
+        if space.model and name in space.model.outputs:
+            explicit = any(use.plugin.name == name for use in space.figures.values())
+            if name in ctx.objective_names and not explicit:
+                message = (
+                    f"'{name}' is an output of model '{space.model.name}' and also an installed objective; "
+                    f"give the objective a name of its own under 'figures', then '{name}' is the output"
+                )
+                ctx.add(path, message, part=part)
+                good = False
+        elif name in space.figures:
+            continue
+        elif name in space.broken or (not space.complete and name not in ctx.objective_names):
+            good = False
+        elif name in ctx.objective_names:
+            good = _adopt(ctx, space, name, path, part) and good
+        elif space.open:
+            space.units.setdefault(name, None)
+            good = good and space.model is not None
+        else:
+            ctx.add(path, _unknown(ctx, space, name), part=part)
+            good = False
+    return good
+
+
+def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[int, int]) -> bool:
+    before = len(ctx.findings)
+    use = ctx.use("objective", Part(name, {}, bare=True), path)
+    for finding in ctx.findings[before:]:
+        ctx.findings.remove(finding)
+        ctx.add(path, f"objective '{name}': {finding.message}", part=part)
+    if use is None or not _fed(ctx, use.plugin, space.model, path, part):
+        space.broken.add(name)
+        return False
+    space.figures[name] = use
+    space.units[name] = use.plugin.unit
+    return True
+
+
+def _unknown(ctx: Context, space: Namespace, name: str) -> str:
+    assert space.model is not None
+    if name in space.parameters:
+        return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures"
+    known = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
+    return f"model '{space.model.name}' has no output '{name}', nor is there such a figure{nearest_or_all(name, known)}"
+
+
+def _expression(
+    ctx: Context, space: Namespace, text: str | None, unit: str | None, path: Path, unit_path: Path
+) -> tuple[Expression, str] | None:
+    """The expression of a figure in the study's `unit` (its own for None), and that unit."""
+    expression = ctx.formula(text, path)
+    if expression is None:
+        return None
+    if expression.is_relation:
+        ctx.add(path, "a comparison does not belong here; put the limit under 'constraints' with min, max or equals")
+        return None
+    if not expression.names:
+        ctx.add(path, "this is a constant: an output of the model or a figure is needed")
+        return None
+    if not _resolved(ctx, space, expression, path):
+        return None
+    bound = ctx.bound(expression, space.units, path)
+    if bound is None:
+        return None
+    bare, own = bound
+    if unit is None or own is None or unit == own:
+        return bare, own or unit or ""
+    try:
+        return bare.in_unit(own, unit), unit
+    except UnitError as error:
+        ctx.add(unit_path, f"units do not fit: {error}")
+    except ExpressionError as error:
+        ctx.add(unit_path, error.message)
+    return None
+
+
+def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
+    """The unit that is given; None when there is none, or none that is known."""
+    unit: str | None = section.get("unit")
+    try:
+        units.check(unit or "")
+    except UnitError as error:
+        ctx.add((*path, "unit"), str(error))
+        return None
+    return unit
+
+
+def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use | None:
+    if "over" not in section:
+        return ctx.use("aggregation", Part("worst" if scenarios > 1 else "nominal", {}, bare=True), path)
+    return ctx.use("aggregation", section["over"], (*path, "over"))
+
+
+def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:
+    """The objectives that can be made of the valid sections."""
+    made: list[Objective] = []
+    seen: set[str] = set()
+    for position, section in enumerate(sections):
+        path: Path = ("objectives", position)
+        if section is None or ctx.full:
+            continue
+        _unique(ctx, section["name"], seen, path, "objective")
+        over = _over(ctx, section, path, scenarios)
+        directions = [key for key in ("minimize", "maximize") if key in section]
+        if len(directions) != 1:
+            if directions:
+                ctx.add(path, "give 'minimize' or 'maximize', not both", key="maximize")
+            elif not ctx.unknown_key(path):
+                ctx.add(path, "'minimize' or 'maximize' is missing")
+            continue
+        direction = directions[0]
+        unit = _unit(ctx, section, path)
+        found = _expression(ctx, space, section[direction], unit, (*path, direction), (*path, "unit"))
+        if found and over and ctx.sound(path):
+            expression, unit = found
+            made.append(
+                Objective(
+                    section["name"], expression, "minimize" if direction == "minimize" else "maximize", over, unit
+                )
+            )
+    return made
+
+
+def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Constraint]:
+    """The constraints that can be made of the valid sections."""
+    made: list[Constraint] = []
+    seen: set[str] = set()
+    for position, section in enumerate(sections):
+        path: Path = ("constraints", position)
+        if section is None or ctx.full:
+            continue
+        _unique(ctx, section["name"], seen, path, "constraint")
+        over = _over(ctx, section, path, scenarios)
+        consistent = _limits_given(ctx, section, path)
+        given = _unit(ctx, section, path)
+        found = _expression(ctx, space, section["of"], given, (*path, "of"), (*path, "unit"))
+        if found is None:
+            continue
+        expression, unit = found
+        limits = {
+            key: ctx.in_unit(section[key], unit, (*path, key)) for key in ("min", "max", "equals") if key in section
+        }
+        if not consistent or over is None or not ctx.sound(path):
+            continue
+        low, high, equals = limits.get("min"), limits.get("max"), limits.get("equals")
+        if low is not None and high is not None and low > high:
+            ctx.add(path, f"min ({low!r}) must not be above max ({high!r})")
+            continue
+        _reachable(ctx, space, expression, limits, path)
+        made.append(Constraint(section["name"], expression, over, low, high, equals, unit))
+    return made
+
+
+def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
+    given = [key for key in ("min", "max", "equals") if key in section]
+    if not given:
+        if not ctx.unknown_key(path):
+            ctx.add(path, "'min', 'max' or 'equals' is missing")
+    elif "equals" in given and len(given) > 1:
+        ctx.add(path, "'equals' cannot stand together with 'min' or 'max'", key="equals")
+    else:
+        return True
+    return False
+
+
+def _reachable(
+    ctx: Context, space: Namespace, expression: Expression, limits: Mapping[str, float | None], path: Path
+) -> None:
+    """A limit outside the range that the model declares for its output can never be met."""
+    item = space.model.outputs.get(str(expression)) if space.model else None
+    if item is None or item.quantity is None:
+        return
+    q = item.quantity
+    floor = max((b for b in (q.gt, q.ge) if b is not None), default=None)
+    ceiling = min((b for b in (q.lt, q.le) if b is not None), default=None)
+    for key, limit in limits.items():
+        assert limit is not None
+        if floor is not None and key in ("max", "equals") and (limit < floor or (limit == floor and q.gt == floor)):
+            ctx.add((*path, key), f"can never hold: '{expression}' is never below {floor:g}{_space(q.unit)}")
+        if ceiling is not None and key in ("min", "equals") and (limit > ceiling or (limit == ceiling == q.lt)):
+            ctx.add((*path, key), f"can never hold: '{expression}' is never above {ceiling:g}{_space(q.unit)}")
+
+
+def _space(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def _unique(ctx: Context, name: str | None, seen: set[str], path: Path, what: str) -> None:
+    if name is None:
+        return
+    if name in seen:
+        ctx.add((*path, "name"), f"there is another {what} named '{name}'")
+    seen.add(name)

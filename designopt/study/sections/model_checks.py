@@ -1,0 +1,72 @@
+"""Second pass: what the model says about the space and the scenarios, by its `check_space` and `check_scenario`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from designopt.plugin import InvalidSetting, Use
+from designopt.study.language.findings import Path
+from designopt.study.sections.context import Context
+from designopt.study.study import Parameter, Scenario
+
+
+def space(ctx: Context, model: Use, parameters: Sequence[Parameter]) -> None:
+    """Ask the model whether it can do with these parameters, once they are sound by themselves."""
+    check = getattr(model.build(), "check_space", None)
+    if not callable(check) or not parameters or not ctx.sound(("space",)):
+        return
+    given = {p.name: p for p in parameters}
+    for error in _said(ctx, model, check, given):
+        if error.name in given:
+            ctx.add(("space", error.name), error.message, key="")
+        else:
+            ctx.add(("space",), str(error))
+
+
+def scenarios(ctx: Context, model: Use, made: Sequence[Scenario], given: Any, path: Path) -> None:
+    """Ask the model about each scenario `made` of the section `given` at `path`.
+
+    Of a sample the first mistake is told: it has one place in the file.
+    """
+    check = getattr(model.build(), "check_scenario", None)
+    if not callable(check) or given is None:
+        return
+    told: set[Path] = set()
+    for scenario in made:
+        here, section = _place(scenario.name, given, path)
+        if here in told or ctx.full or not ctx.sound(here):
+            continue
+        for error in _said(ctx, model, check, scenario.values):
+            told.add(here)
+            if error.name in section and "use" not in section:
+                ctx.add((*here, error.name), f"in scenario '{scenario.name}': {error.message}")
+            else:
+                ctx.add(here, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name")
+
+
+def _said(ctx: Context, model: Use, check: Any, about: Any) -> Iterable[InvalidSetting]:
+    """The mistakes that the model finds, told or raised; code of it that fails is one."""
+    found: list[InvalidSetting] = []
+    try:
+        found.extend(check(about) or ())
+    except InvalidSetting as error:
+        found.append(error)
+    except Exception as error:
+        ctx.failed(model.plugin, error, ("model",))
+    return found
+
+
+def _place(name: str, given: Any, path: Path) -> tuple[Path, Mapping[str, Any]]:
+    """Where a scenario is given: the path of its section, and the section."""
+    if isinstance(given, Mapping):
+        return path, given
+    sample: tuple[Path, Mapping[str, Any]] = path, {}
+    for position, section in enumerate(given):
+        if section is None:
+            continue
+        if "use" not in section and section.get("name") == name:
+            return (*path, position), section
+        if "use" in section and name.startswith(f"{section.get('name', 'sampled')}_"):
+            sample = (*path, position), section
+    return sample

@@ -1,0 +1,80 @@
+"""Second pass over `report`: what the page shows and what is worked out for it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from designopt.plugin import Plugin, Use
+from designopt.study.language.findings import Path
+from designopt.study.language.part import Part
+from designopt.study.sections.choose import choices
+from designopt.study.sections.context import Context
+from designopt.study.sections.goals import Goals
+from designopt.study.sections.scenarios import scenarios
+from designopt.study.study import Choice, Validation
+
+#: Packages that an export needs, all of them in the extra ``export``.
+_NEEDED = {"csv": (), "parquet": ("pandas", "pyarrow"), "netcdf": ("xarray", "h5netcdf")}
+
+
+def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use]:
+    """The parts of the report."""
+    made = []
+    parts: list[Part | None] = (section or {}).get("plots") or []
+    for position, part in enumerate(parts):
+        use = ctx.use("report", part, ("report", "plots", position))
+        if use is not None:
+            made.append(use)
+    return made
+
+
+def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
+    """The rules that pick designs of the front."""
+    return choices(ctx, (section or {}).get("choose") or [], goals, ("report", "choose"))
+
+
+def validation(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, seed: int) -> Validation | None:
+    """The scenarios in which the chosen designs are tried out, and the quantiles shown of them."""
+    given = (section or {}).get("validate")
+    if given is None:
+        return None
+    path: Path = ("report", "validate")
+    quantiles = given.get("quantiles", list(Validation(()).quantiles))
+    if quantiles == []:
+        ctx.add((*path, "quantiles"), "at least one quantile is needed; without this key they are 0.05, 0.5 and 0.95")
+    for position, value in enumerate(quantiles or []):
+        if value is not None and value in quantiles[:position]:
+            ctx.add((*path, "quantiles", position), f"quantile {value:g} is given twice")
+    if given["scenarios"] is None:
+        return None
+    made = scenarios(ctx, given["scenarios"], model, seed, (*path, "scenarios"))
+    return Validation(tuple(made), tuple(quantiles or []))
+
+
+def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> dict[str, float]:
+    """The fixed reference point of the hypervolume, by objective in its unit and direction."""
+    given = (section or {}).get("reference")
+    if given is None:
+        return {}
+    path: Path = ("report", "reference")
+    if goals.count == 1:
+        ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
+        return {}
+    return goals.amounts(ctx, given, path, every=True)
+
+
+def export(ctx: Context, section: Mapping[str, Any] | None) -> list[str]:
+    """The formats written beside the report."""
+    formats: list[str | None] = (section or {}).get("export") or []
+    for position, name in enumerate(formats):
+        here: Path = ("report", "export", position)
+        if name is None:
+            continue
+        lacking = [package for package in _NEEDED[name] if importlib.util.find_spec(package) is None]
+        if name in formats[:position]:
+            ctx.add(here, f"'{name}' is given twice")
+        elif lacking:
+            ctx.add(here, f"export to {name} needs {', '.join(lacking)}: pip install 'designopt[export]'")
+    return [name for name in formats if name is not None]

@@ -1,0 +1,324 @@
+"""The sections of a study file: their keys, types, units and ranges. What needs a plugin to be judged is in `check`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Required, TypedDict
+
+from pydantic import WrapValidator
+
+from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
+from designopt.study.language.part import NamedPart, Part
+from designopt.study.language.refusals import wrong_kind
+from designopt.study.language.settings import json_schema, settings_type
+from designopt.study.language.units import Amount
+from designopt.study.language.values import Checked, adapted, checker
+from designopt.study.language.words import Formula, Label, Scalar, Word, spelt_out
+from designopt.study.sections.choose import Rule
+from designopt.study.sections.cluster import Memory
+from designopt.study.sections.scenarios import ScenarioEntry
+
+
+class ParameterSection(TypedDict, total=False):
+    """One design variable."""
+
+    type: Annotated[Literal["real", "int", "choice", "fixed"], Quantity("", "kind; the other keys tell it but for int")]
+    low: Annotated[Amount, Quantity("", "lower end of the range")]
+    high: Annotated[Amount, Quantity("", "upper end of the range")]
+    values: Annotated[list[Scalar], Quantity("", "what a choice chooses from")]
+    value: Annotated[Scalar, Quantity("", "the value of a fixed parameter")]
+    unit: Annotated[str, Quantity("", "unit of bare numbers here, and of results; default: the model's")]
+    scale: Annotated[Literal["linear", "log"], Quantity("", "scale on which solvers search; default linear")]
+    when: Annotated[
+        dict[str, Scalar | list[Scalar]],
+        Quantity("", "values of other parameters with which this one is active; default: always"),
+    ]
+
+
+class _ShortForms:
+    """Adds to the JSON Schema of a parameter what may stand for its mapping.
+
+    No ``anyOf``: keywords speak of values of their type alone, and editors mark the key that is wrong.
+    """
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        section = handler.resolve_ref_schema(handler(core))
+        pair = {"items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2}
+        return {**section, **pair, "type": ["object", "array", "number", "string", "boolean"]}
+
+
+class ParameterEntry:
+    """A parameter section, or its short forms: ``[low, high]`` and a fixed value alone."""
+
+    @staticmethod
+    def __study_type__() -> Any:
+        def validate(value: Any, handler: Any) -> Any:
+            if value is None:
+                raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
+            value = spelt_out(value)
+            return handler(value if isinstance(value, Mapping) else {"value": value})
+
+        return Annotated[adapted(ParameterSection), WrapValidator(validate), _ShortForms()]
+
+
+class ObjectiveSection(TypedDict, total=False):
+    """A figure to be made small or large."""
+
+    name: Required[Annotated[Label, Quantity("", "name in results")]]
+    minimize: Annotated[Formula, Quantity("", "expression that is to be small")]
+    maximize: Annotated[Formula, Quantity("", "expression that is to be large, instead of minimize")]
+    unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
+    over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+
+
+class ConstraintSection(TypedDict, total=False):
+    """A limit on a figure."""
+
+    name: Required[Annotated[Label, Quantity("", "name in results")]]
+    of: Required[Annotated[Formula, Quantity("", "expression that is limited")]]
+    min: Annotated[Amount, Quantity("", "smallest value that is allowed")]
+    max: Annotated[Amount, Quantity("", "largest value that is allowed")]
+    equals: Annotated[Amount, Quantity("", "the only value that is allowed")]
+    unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
+    over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+
+
+class HypervolumeSection(TypedDict, total=False):
+    """End of a search whose front hardly grows any more."""
+
+    reference: Required[
+        Annotated[
+            list[Amount] | dict[str, Amount],
+            Quantity("", "a value of each objective, by name or in their order; worse designs do not count"),
+        ]
+    ]
+    gain_below: Required[Annotated[float, Quantity("", "share of growth that is too little", gt=0.0, lt=1.0)]]
+    over_generations: Required[Annotated[int, Quantity("", "batches over which it is measured", ge=1)]]
+
+
+class BudgetSection(TypedDict, total=False):
+    """Where a stage ends."""
+
+    evaluations: Annotated[int, Quantity("", "number of proposed designs", ge=1)]
+    wall: Annotated[float, Quantity("s", "time of the stage", gt=0.0)]
+    hypervolume: Annotated[HypervolumeSection, Quantity("", "end of a search whose front hardly grows any more")]
+
+
+class StartFromSection(TypedDict, total=False):
+    """Designs of an earlier stage, or of another study's store, to begin with."""
+
+    stage: Annotated[Label, Quantity("", "the earlier stage")]
+    store: Annotated[str, Quantity("", "the store of another run, instead of stage; a folder below that of the file")]
+    nondominated: Annotated[
+        Literal["all"] | Annotated[int, Quantity("", "how many of the front", ge=1)],
+        Quantity("", "how many of the front; default all"),
+    ]
+    best: Annotated[int, Quantity("", "how many of the best, instead of nondominated", ge=1)]
+
+
+class StageSection(TypedDict, total=False):
+    """One solver with its budget."""
+
+    name: Required[Annotated[Label, Quantity("", "name of the stage")]]
+    solver: Required[Annotated[Part, Quantity("", "what proposes designs")]]
+    budget: Annotated[BudgetSection, Quantity("", "where the stage ends; default: where its solver does")]
+    start_from: Annotated[StartFromSection, Quantity("", "known designs to begin with; default none")]
+
+
+class RetriesSection(TypedDict, total=False):
+    """How often an evaluation is tried again, by what it ended in."""
+
+    crashed: Annotated[int, Quantity("", "after the worker process died; default 1", ge=0, le=100)]
+    lost_worker: Annotated[int, Quantity("", "after the machine vanished; default 2", ge=0, le=100)]
+    timeout: Annotated[int, Quantity("", "after a time-out; default 0", ge=0, le=100)]
+    error: Annotated[int, Quantity("", "after an exception of the model; default 0", ge=0, le=100)]
+
+
+_Meaning = Literal["infeasible", "stop"]
+
+
+class FailureSection(TypedDict, total=False):
+    """What a failed evaluation means, by what it ended in, and when a study that mostly fails is ended."""
+
+    diverged: Annotated[_Meaning, Quantity("", "the physics has no answer; default infeasible")]
+    nonfinite: Annotated[_Meaning, Quantity("", "an output is not finite; default infeasible")]
+    error: Annotated[
+        Literal["infeasible", "stop", "stop_repeated"],
+        Quantity("", "the model raised; default stop_repeated: at the third error of one kind at one line"),
+    ]
+    timeout: Annotated[_Meaning, Quantity("", "it took too long; default infeasible")]
+    crashed: Annotated[_Meaning, Quantity("", "the worker process died; default infeasible")]
+    lost_worker: Annotated[_Meaning, Quantity("", "the machine vanished; default infeasible")]
+    stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
+    after: Annotated[int, Quantity("", "evaluations before the share is looked at", ge=1)]
+
+
+class ClusterSection(TypedDict, total=False):
+    """Workers that a batch system starts."""
+
+    use: Required[Annotated[Literal["slurm", "pbs"], Quantity("", "the batch system")]]
+    jobs: Required[Annotated[int, Quantity("", "jobs at most", ge=1, le=10_000)]]
+    cores: Required[Annotated[int, Quantity("", "workers of a job, one thread each", ge=1, le=10_000)]]
+    memory: Required[Annotated[Memory, Quantity("", "memory of a job, with its unit")]]
+    walltime: Required[Annotated[float, Quantity("s", "longest time of a job", ge=60.0)]]
+    minimum: Annotated[int, Quantity("", "jobs that are kept when there is little to do", ge=0)]
+    queue: Annotated[Word, Quantity("", "partition or queue; default: that of the batch system")]
+    account: Annotated[Word, Quantity("", "whom to charge")]
+    interface: Annotated[Word, Quantity("", "network interface; default: the one with the default route")]
+
+
+class ExecutionSection(TypedDict, total=False):
+    """When, where and how often."""
+
+    executor: Annotated[
+        Literal["auto", "serial", "dask"], Quantity("", "in this process (serial), on workers (dask); default auto")
+    ]
+    workers: Annotated[
+        Literal["auto"] | Annotated[int, Quantity("", "worker processes", ge=1, le=100_000)],
+        Quantity("", "local worker processes; default auto: one a core"),
+    ]
+    scheduler: Annotated[str, Quantity("", "address or file of a running Dask scheduler; default local")]
+    cluster: Annotated[ClusterSection, Quantity("", "jobs of a batch system as workers; default none")]
+    timeout: Annotated[float, Quantity("s", "longest evaluation; default: no limit", gt=0.0)]
+    grace: Annotated[float, Quantity("s", "wait for running evaluations when interrupted; default 10 s", ge=0.0)]
+    retries: Annotated[RetriesSection, Quantity("", "how often an evaluation is tried again, by what it ended in")]
+    on_failure: Annotated[FailureSection, Quantity("", "what a failure means for the run, by class")]
+    arrays: Annotated[
+        list[str] | dict[str, Literal["all", "front"]],
+        Quantity("", "trajectories to keep: of the front and the chosen designs, or of all; default none"),
+    ]
+    order: Annotated[
+        Literal["ask", "completion"], Quantity("", "in which a solver that asks ahead hears of results; default ask")
+    ]
+
+
+class ValidateSection(TypedDict, total=False):
+    """Scenarios in which the chosen designs are tried out."""
+
+    scenarios: Required[
+        Annotated[ScenarioEntry | list[ScenarioEntry], Quantity("", "scenarios, as in the section scenarios")]
+    ]
+    quantiles: Annotated[
+        list[Annotated[float, Quantity("", "share of scenarios below the quantile", ge=0.0, le=1.0)]],
+        Quantity("", "shares of scenarios below the quantiles that are shown; default 0.05, 0.5, 0.95"),
+    ]
+
+
+class ReportSection(TypedDict, total=False):
+    """What the report shows, and what is worked out for it."""
+
+    plots: Annotated[list[NamedPart], Quantity("", "parts of the page, in order; default: the general ones")]
+    choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
+    validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are tried out")]
+    reference: Annotated[dict[str, Amount], Quantity("", "reference point of the hypervolume, by objective")]
+    export: Annotated[
+        list[Literal["parquet", "csv", "netcdf"]], Quantity("", "formats written beside the page; default none")
+    ]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One top-level key: the type of its value, or of each member when it is a list or a mapping.
+
+    `alone` says that a single mapping may stand for a list.
+    """
+
+    of: Any
+    shape: Literal["one", "list", "mapping"] = "one"
+    meaning: str = ""
+    required: bool = False
+    kind: Kind | None = None
+    alone: bool = False
+
+
+SECTIONS: dict[str, Section] = {
+    "study": Section(Label, meaning="name of the study", required=True),
+    "title": Section(str, meaning="one line for people"),
+    "description": Section(str, meaning="free text"),
+    "seed": Section(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
+    "model": Section(Part, meaning="what computes a design", required=True, kind="model"),
+    "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
+    "space": Section(ParameterEntry, "mapping", "the design variables", required=True),
+    "relations": Section(Formula, "list", "inequalities between design variables"),
+    "figures": Section(Part, "mapping", "objective plugins under the names that expressions use", kind="objective"),
+    "objectives": Section(ObjectiveSection, "list", "what is to be made small or large", required=True),
+    "constraints": Section(ConstraintSection, "list", "limits"),
+    "stages": Section(StageSection, "list", "solvers, one after the other"),
+    "solver": Section(Part, meaning="the solver of a study with a single stage", kind="solver"),
+    "budget": Section(BudgetSection, meaning="the budget of that single stage"),
+    "execution": Section(ExecutionSection, meaning="when, where and how often"),
+    "report": Section(ReportSection, meaning="what the report shows"),
+}
+
+
+@lru_cache(maxsize=64)
+def section_type(name: str) -> Checked:
+    """The check for a member of the top-level section `name`."""
+    return checker(SECTIONS[name].of)
+
+
+def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
+    """JSON Schema of a study file, for editors, with the settings of `plugins`.
+
+    None stands for all known plugins; those that cannot be imported are left out. A section that names any other plugin
+    may have any settings.
+    """
+    if plugins is None:
+        plugins = _importable({section.kind for section in SECTIONS.values() if section.kind})
+    properties: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
+    for name, section in SECTIONS.items():
+        part = section_type(name).json_schema(ref_template="#/$defs/{model}")
+        definitions.update(part.pop("$defs", {}))
+        if section.kind:
+            part = _plugin_section(section.kind, plugins, definitions)
+        if section.shape == "list":
+            listed = {"type": "array", "items": part}
+            part = {"anyOf": [listed, part]} if section.alone else listed
+        elif section.shape == "mapping":
+            part = {"type": "object", "additionalProperties": part}
+        properties[name] = {**part, "description": section.meaning}
+    stage = properties["stages"]["items"]["properties"]
+    stage["solver"] = {**stage["solver"], **_plugin_section("solver", plugins, definitions)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "designopt study",
+        "type": "object",
+        "properties": properties,
+        "required": [name for name, section in SECTIONS.items() if section.required],
+        "oneOf": [{"required": ["stages"]}, {"required": ["solver"]}],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+
+
+def _importable(kinds: Iterable[Kind]) -> list[Plugin]:
+    found = []
+    for kind in sorted(kinds):
+        for name in names(kind):
+            with contextlib.suppress(PluginError):
+                plugin = find(kind, name)
+                settings_type(plugin)
+                found.append(plugin)
+    return found
+
+
+def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
+    """One of the plugins that are described, or another one with any settings."""
+    members: list[dict[str, Any]] = []
+    described = [p for p in plugins if p.kind == kind]
+    for plugin in described:
+        part = json_schema(plugin)
+        definitions.update(part.pop("$defs", {}))
+        definitions[f"{kind}.{plugin.name}"] = part
+        members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
+    other = {
+        "type": "string",
+        "not": {"enum": [p.name for p in described]},
+        "description": "name of a plugin; its settings stand beside it",
+    }
+    members.append({"type": "object", "properties": {"use": other}, "required": ["use"]})
+    return {"anyOf": members}

@@ -1,0 +1,284 @@
+"""Second pass over `space` and `relations`: what the model and the rules of numbers say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from designopt.plugin import Field, Plugin, Quantity, closest
+from designopt.study.language import units
+from designopt.study.language.annotations import number_type, type_words
+from designopt.study.language.expression import Expression
+from designopt.study.language.findings import MOST, Path, nearest_or_all
+from designopt.study.language.leaves import out_of_range
+from designopt.study.language.units import Amount, UnitError
+from designopt.study.sections.context import Context, unit_of
+from designopt.study.sections.when import conditional
+from designopt.study.study import Parameter
+
+Kind = Literal["real", "int", "choice", "fixed"]
+
+_GIVEN_BY: dict[str, tuple[str, ...]] = {
+    "real": ("low", "high"),
+    "int": ("low", "high"),
+    "choice": ("values",),
+    "fixed": ("value",),
+}
+
+
+#: Columns of a table of designs, with some to spare.
+MOST_PARAMETERS = 1000
+#: Beyond it doubles, as which designs travel, do not hold every whole number.
+LARGEST_INTEGER = 2**53
+
+
+def with_meant(sections: Mapping[str, Any], model: Plugin | None) -> dict[str, Any]:
+    """The `sections`, and None for each input of the model that an unknown name may have been meant to be."""
+    inputs = (model.inputs if model else None) or {}
+    unknown = [name for name in sections if name not in inputs][:MOST]
+    free = [name for name in inputs if name not in sections]
+    near = [closest(name, free) for name in unknown] if free else []
+    return {**sections, **dict.fromkeys(free if None in near else [name for name in near if name])}
+
+
+def parameters(
+    ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: Plugin | None
+) -> list[Parameter]:
+    """The parameters that can be made of the `sections` (None for a wrong one); `known` is what `with_meant` gives."""
+    inputs = model.inputs if model else None
+    made = []
+    if len(sections) > MOST_PARAMETERS:
+        ctx.add(("space",), f"has {len(sections)} parameters; a store holds at most {MOST_PARAMETERS}")
+    alike: dict[str, str] = {}
+    for name, section in sections.items():
+        if ctx.full:
+            break
+        path: Path = ("space", name)
+        other = alike.setdefault(name.casefold(), name)
+        if not name.isidentifier():
+            ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+        elif other != name:
+            ctx.add(path, f"'{other}' has the same letters; a store does not tell upper case from lower case", key="")
+        elif inputs is not None and name not in inputs:
+            assert model is not None
+            free = [n for n in inputs if n not in sections]
+            hint = nearest_or_all(name, free)
+            ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
+        if section is not None:
+            item = inputs.get(name) if inputs else None
+            if model and (inputs is None or (item is not None and unit_of(item) is None)):
+                _no_unit(ctx, name, section, model, path)
+            parameter = _parameter(ctx, name, section, item, path)
+            if parameter is not None and ctx.sound(path):
+                made.append(parameter)
+    if model and inputs:
+        lacking = [n for n, item in inputs.items() if item.required and n not in known]
+        for name in lacking[:20]:
+            ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
+    return conditional(ctx, known, made, model)
+
+
+def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: Plugin, path: Path) -> None:
+    """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
+    what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
+    places: list[tuple[Path, Any]] = [((*path, key), section.get(key)) for key in ("low", "high", "value")]
+    places += [((*path, "values", i), value) for i, value in enumerate(section.get("values") or ())]
+    found = [place for place, value in places if _has_unit(value)]
+    if section.get("unit"):
+        found.insert(0, (*path, "unit"))
+    if found:
+        mend = "annotate the model's design argument with a TypedDict, or write plain numbers"
+        ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {mend}")
+
+
+def _has_unit(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            value = units.parse_amount(value)
+        except UnitError:
+            return False  # a word
+    return isinstance(value, Amount) and bool(value.unit)
+
+
+def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path) -> Parameter | None:
+    kind = _kind(ctx, section, path)
+    unit = _unit(ctx, section, item, path)
+    if kind is None or unit is None:
+        return None
+    model_unit = unit_of(item) if item else None
+    try:
+        factor, offset = units.factor_offset(unit, model_unit if model_unit is not None else unit)
+    except UnitError as error:
+        ctx.add(path, f"units do not fit: {error}", at="unit" if "unit" in section else None)
+        return None
+    if kind in ("choice", "fixed"):
+        return _listed(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+    return _ranged(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+
+
+def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
+    """The kind as given, or as the keys tell it; checks that these keys and no others are there."""
+    told: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
+    kind: Kind | None = section.get("type", told)
+    if kind is None:
+        return None
+    wanted = _GIVEN_BY[kind]
+    for key in (k for k in ("low", "high", "values", "value") if k in section and k not in wanted):
+        if section[key] is not None:
+            ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
+        return None
+    missing = [key for key in wanted if key not in section]
+    if missing and ctx.unknown_key(path):
+        return None
+    if len(missing) == 2 and "type" not in section:
+        ctx.add(path, "give 'low' and 'high', 'values' or 'value'")
+    else:
+        for key in missing:
+            ctx.add(path, f"'{key}' is missing")
+    if section.get("scale") == "log" and kind != "real":
+        ctx.add((*path, "scale"), f"a log scale needs a parameter of type real, this is {kind}")
+        return None
+    return None if missing else kind
+
+
+def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> str | None:
+    """The study's unit of the parameter: as given, else the model's, else the unit of its bounds."""
+    unit = section.get("unit")
+    if unit is None and "unit" in section:
+        return None
+    if unit is None and item is not None:
+        unit = unit_of(item)
+    if unit is None:
+        amounts = [section[key] for key in ("low", "high") if isinstance(section.get(key), Amount)]
+        unit = next((a.unit for a in amounts if a.unit), "")
+    try:
+        units.check(unit)
+    except UnitError as error:
+        ctx.add((*path, "unit"), str(error))
+        return None
+    return str(unit)
+
+
+def _ranged(
+    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
+) -> Parameter | None:
+    declared = number_type(item.annotation) if item is not None else float
+    if item is not None and declared is None:
+        ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
+        return None
+    made = replace(made, scale=section.get("scale") or "linear")
+    quantity = item.quantity if item is not None else None
+    low, high = (_bound(ctx, key, section[key], made, quantity, path) for key in ("low", "high"))
+    if low is None or high is None or ctx.unknown_key(path):
+        return None
+    if declared is int and (made.kind == "real" or made.factor != 1.0):
+        ctx.add(path, "the model takes a whole number here; use type: int")
+    if not low < high:
+        ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+    return replace(made, low=low, high=high)
+
+
+def _bound(
+    ctx: Context, key: str, amount: Amount | None, made: Parameter, quantity: Quantity | None, path: Path
+) -> float | None:
+    """The end `key` of the range in the study's unit; None when it cannot be one."""
+    here: Path = (*path, key)
+    value = ctx.in_unit(amount, made.unit, here)
+    if value is None:
+        return None
+    if made.kind == "int" and value != round(value):
+        ctx.add(here, f"must be a whole number, is {value:g}")
+        return None
+    if made.kind == "int" and abs(value) > LARGEST_INTEGER:
+        ctx.add(here, f"must be within -2**53 and 2**53 to be held exactly, is {value:g}")
+        return None
+    reason = out_of_range(made.factor * value + made.offset, quantity)
+    if key == "low" and made.scale == "log" and value <= 0.0:
+        ctx.add(here, f"a log scale needs low above 0, is {value:g}")
+    elif reason and not ctx.unknown_key(path):
+        ctx.add(here, f"outside of what the model admits: {reason}")
+    return value
+
+
+def _listed(
+    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
+) -> Parameter | None:
+    """A choice or a fixed parameter. Values are checked against the model's annotation where there is one."""
+    single = made.kind == "fixed"
+    given = [section["value"]] if single else section["values"]
+    if given is None or ctx.unknown_key(path):
+        return None
+    if not given:
+        ctx.add((*path, "values"), "at least one value is needed")
+        return None
+    values = []
+    for position, value in enumerate(given):
+        here: Path = (*path, "value") if single else (*path, "values", position)
+        checked = None if value is None else _value(ctx, value, made, item, "unit" in section, here)
+        if checked is not None:
+            values.append(checked)
+    for position, value in enumerate(values):
+        if any(type(value) is type(other) and value == other for other in values[:position]):
+            ctx.add((*path, "values", position), f"value {value} is given twice")
+    if len(values) < len(given):
+        return None
+    if any(isinstance(value, (str, bool)) for value in values):
+        return Parameter(made.name, made.kind, values=tuple(values))
+    return Parameter(made.name, made.kind, values=tuple(values), unit=made.unit, factor=made.factor, offset=made.offset)
+
+
+def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_unit: bool, path: Path) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    numeric = item is not None and number_type(item.annotation) is not None
+    if isinstance(value, str) and (numeric or has_unit):
+        try:
+            value = ctx.in_unit(units.parse_amount(value), made.unit, path)
+        except UnitError as error:
+            ctx.add(path, str(error))
+            return None
+        if value is None:
+            return None
+        number = True
+    if has_unit and not number:
+        ctx.add(path, f"a unit is given, so this must be a number, is {value}")
+        return None
+    if item is None:
+        return float(value) if number and made.factor != 1.0 else value
+    in_model = made.factor * value + made.offset if number and (made.factor, made.offset) != (1.0, 0.0) else value
+    checked = ctx.checked(in_model, item, path)
+    return checked if checked is None or in_model is value else float(value)
+
+
+def relations(
+    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any], model: Plugin | None
+) -> list[Expression]:
+    """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
+    of = {p.name: p for p in made}
+    inputs = (model.inputs if model else None) or {}
+    declared = {name for name, item in inputs.items() if unit_of(item) is not None}
+    units_of = {p.name: p.unit if p.unit or p.name in declared else None for p in made}
+    result = []
+    for position, text in enumerate(texts):
+        path: Path = ("relations", position)
+        relation = None if text is None or ctx.full else ctx.formula(text, path)
+        if relation is None:
+            continue
+        if not relation.is_relation:
+            ctx.add(path, "a relation compares two sides with <=, <, >=, > or ==")
+            continue
+        usable = True
+        for name, at, length in relation.uses():
+            parameter = of.get(name)
+            usable = usable and parameter is not None
+            if name not in known:
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, known)}", part=(at, length))
+            elif parameter and any(isinstance(v, (str, bool)) for v in parameter.values):
+                ctx.add(path, f"'{name}' has words as values and cannot be compared", part=(at, length))
+                usable = False
+        if not relation.names:
+            ctx.add(path, "a relation needs a parameter")
+        bound = ctx.bound(relation, units_of, path) if usable and relation.names else None
+        if bound:
+            result.append(bound[0])
+    return result

@@ -1,0 +1,280 @@
+"""How one condition varies in a sample: over a range, among values, or normally distributed."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Field
+from designopt.study.language import units
+from designopt.study.language.annotations import number_type, type_words
+from designopt.study.language.findings import Path
+from designopt.study.language.units import Amount, UnitError
+from designopt.study.language.values import check, checker
+from designopt.study.language.words import Something
+from designopt.study.sections.context import Context, unit_of
+
+Numbers = NDArray[np.float64]
+
+#: Values among which one sample chooses.
+MOST_VALUES = 10_000
+_LARGEST = float(np.finfo(float).max)
+
+
+class SpreadSection(TypedDict, total=False):
+    """How a condition varies; `low`, `high`, `mean` and `values` are checked when the model is known."""
+
+    low: Something
+    high: Something
+    scale: Literal["linear", "log"]
+    type: Literal["real", "int"]
+    values: list[Any]
+    mean: Something
+    deviation: Amount
+
+
+_AMOUNT = {"type": ["number", "string"]}
+SPREAD_SCHEMA = {
+    "anyOf": [
+        {"type": "array", "items": _AMOUNT, "minItems": 2, "maxItems": 2},
+        {
+            "type": "object",
+            "properties": {
+                "low": _AMOUNT,
+                "high": _AMOUNT,
+                "scale": {"enum": ["linear", "log"]},
+                "type": {"enum": ["real", "int"]},
+                "values": {"type": "array", "minItems": 1},
+                "mean": _AMOUNT,
+                "deviation": _AMOUNT,
+            },
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class Spread(Protocol):
+    """A distribution of a condition, in the model's unit."""
+
+    @abstractmethod
+    def values(self, u: Numbers) -> list[Any]:
+        """One value for each of the numbers `u` (n,) in [0, 1], the larger the larger."""
+
+
+@dataclass(frozen=True)
+class Real:
+    """Evenly between two bounds, on a log scale evenly in the logarithm."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def values(self, u: Numbers) -> list[Any]:
+        """See `Spread`."""
+        if self.log:
+            with np.errstate(over="ignore"):
+                inside = np.exp(math.log(self.low) * (1.0 - u) + math.log(self.high) * u)
+        else:
+            inside = self.low * (1.0 - u) + self.high * u  # their difference may be too large for a double
+        return [float(x) for x in np.clip(inside, self.low, self.high) + 0.0]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Every whole number between two bounds alike; `as_float` for a condition that is a real number."""
+
+    low: int
+    high: int
+    as_float: bool = False
+
+    def values(self, u: Numbers) -> list[Any]:
+        """See `Spread`."""
+        count = self.high - self.low + 1
+        found = [self.low + min(int(x * count), count - 1) for x in u.tolist()]
+        return [float(n) for n in found] if self.as_float else list(found)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Each of some values alike."""
+
+    members: tuple[Any, ...]
+
+    def values(self, u: Numbers) -> list[Any]:
+        """See `Spread`."""
+        count = len(self.members)
+        return [self.members[min(int(x * count), count - 1)] for x in u.tolist()]
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Normally distributed within bounds: the truncated distribution, by its inverse."""
+
+    mean: float
+    deviation: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    def values(self, u: Numbers) -> list[Any]:
+        """See `Spread`. A `u` of exactly 0, as in a sequence that is not scrambled, counts as half a stratum."""
+        from scipy.special import ndtr, ndtri
+
+        floor, ceiling = (ndtr((bound - self.mean) / self.deviation) for bound in (self.low, self.high))
+        inside = np.where(u > 0.0, np.minimum(u, 1.0 - 2.0**-53), 0.5 / max(len(u), 1))
+        with np.errstate(over="ignore"):
+            x = self.mean + self.deviation * ndtri(floor + inside * (ceiling - floor))
+        return [float(v) for v in np.clip(x, max(self.low, -_LARGEST), min(self.high, _LARGEST)) + 0.0]
+
+
+def declared(conditions: Mapping[str, Field]) -> dict[str, Spread]:
+    """The conditions for which the model says over what range a sample varies them."""
+    made: dict[str, Spread] = {}
+    for name, item in conditions.items():
+        if item.quantity is not None and item.quantity.sampled is not None:
+            low, high = item.quantity.sampled
+            whole = number_type(item.annotation) is int
+            made[name] = Whole(round(low), round(high)) if whole else Real(float(low), float(high))
+    return made
+
+
+def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> Spread | None:
+    """What the section at `path` says of the condition `item` (None: the model declares no conditions)."""
+    if section is None:
+        return None
+    wanted = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
+    if not any(key in section for key in wanted):
+        if not ctx.unknown_key(path):
+            ctx.add(path, "give 'low' and 'high', 'values', or 'mean' and 'deviation'")
+        return None
+    for key in wanted:
+        if key not in section and not ctx.unknown_key(path):
+            ctx.add(path, f"'{key}' is missing")
+    extra = ("low", "high") if wanted[0] == "mean" else ("scale", "type") if wanted[0] == "low" else ()
+    foreign = [key for key in section if key not in (*wanted, *extra)]
+    for key in foreign:
+        ctx.add(path, f"'{key}' does not belong beside '{wanted[0]}'", key=key)
+    if foreign:
+        return None
+    if wanted[0] == "values":
+        return None if section["values"] is None else _one_of(ctx, section["values"], item, path)
+    if item is not None and number_type(item.annotation) is None:
+        ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values'")
+        return None
+    return _normal(ctx, section, item, path) if wanted[0] == "mean" else _range(ctx, section, item, path)
+
+
+def _is_normal(section: Mapping[str, Any]) -> bool:
+    return "mean" in section or "deviation" in section
+
+
+def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float | None:
+    """The number in the model's unit; None when it is wrong, or not given."""
+    if value is None:
+        return None
+    if item is not None:
+        checked = ctx.checked(value, item, path)
+        if checked is None or not isinstance(checked, (int, float)):
+            return None
+        return checked
+    found, findings = check(checker(Amount), value, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in findings)
+    if findings:
+        return None
+    if found.unit:
+        message = "the model does not declare its conditions, so a unit cannot be converted; write plain numbers"
+        ctx.add(path, message)
+        return None
+    return float(found.value)
+
+
+def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> Spread | None:
+    if not given:
+        ctx.add((*path, "values"), "at least one value is needed")
+        return None
+    if len(given) > MOST_VALUES:
+        ctx.add((*path, "values"), f"at most {MOST_VALUES} values are possible, these are {len(given)}")
+        return None
+    before = len(ctx.findings)
+    members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
+    return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
+
+
+def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
+    low, high = (_number(ctx, section.get(key), item, (*path, key)) for key in ("low", "high"))
+    if low is None or high is None or not ctx.sound(path):
+        return None
+    if not low < high:
+        ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+        return None
+    declared_type = number_type(item.annotation) if item is not None else None
+    log = section.get("scale") == "log"
+    if section.get("type") == "int" or declared_type is int:
+        if section.get("type") == "real":
+            ctx.add((*path, "type"), "the model takes a whole number here; use type: int")
+            return None
+        if log:
+            ctx.add((*path, "scale"), "a log scale needs a range of type real, this is int")
+            return None
+        for key, value in (("low", low), ("high", high)):
+            if value != round(value) or abs(value) > 2**53:
+                ctx.add((*path, key), f"must be a whole number within -2**53 and 2**53, is {value:g}")
+                return None
+        return Whole(int(low), int(high), as_float=declared_type is float)
+    if log and low <= 0.0:
+        ctx.add((*path, "low"), f"a log scale needs low above 0, is {low:g}")
+        return None
+    return Real(float(low), float(high), log)
+
+
+def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
+    if item is not None and number_type(item.annotation) is int:
+        ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
+        return None
+    mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
+    low, high = _admitted(item)
+    given = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
+    bounds = {key: value for key, value in given.items() if value is not None}
+    deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
+    if deviation is not None and not deviation > 0.0:
+        ctx.add((*path, "deviation"), f"must be above 0, is {deviation:g}")
+    if mean is None or deviation is None or not ctx.sound(path):
+        return None
+    low, high = bounds.get("low", low), bounds.get("high", high)
+    if not (low <= mean <= high and low < high):
+        ctx.add((*path, "mean"), f"must lie between low ({low:g}) and high ({high:g}), is {mean:g}")
+        return None
+    return Normal(float(mean), deviation, float(low), float(high))
+
+
+def _admitted(item: Field | None) -> tuple[float, float]:
+    """The range that the model admits, its ends included."""
+    q = item.quantity if item is not None else None
+    if q is None:
+        return -math.inf, math.inf
+    lows = [b for b in (q.ge, None if q.gt is None else float(np.nextafter(q.gt, math.inf))) if b is not None]
+    highs = [b for b in (q.le, None if q.lt is None else float(np.nextafter(q.lt, -math.inf))) if b is not None]
+    return max(lows, default=-math.inf), min(highs, default=math.inf)
+
+
+def _difference(ctx: Context, amount: Amount | None, item: Field | None, path: Path) -> float | None:
+    """A difference of values in the model's unit: of a temperature without its zero."""
+    if amount is None:
+        return None
+    if amount.unit is None:
+        return amount.value
+    unit = unit_of(item) if item is not None else None
+    if unit is None:
+        ctx.add(path, "the model does not declare a unit here, so it cannot be converted; write a plain number")
+        return None
+    try:
+        return units.factor_offset(amount.unit, unit)[0] * amount.value
+    except UnitError as error:
+        ctx.add(path, f"units do not fit: {error}")
+        return None

@@ -1,0 +1,139 @@
+"""Second pass over `when`: the conditions under which a parameter is active."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from designopt.plugin import Plugin
+from designopt.study.language import units
+from designopt.study.language.findings import Path, nearest, nearest_or_all
+from designopt.study.language.units import UnitError
+from designopt.study.sections.context import Context
+from designopt.study.study import Parameter
+
+Admitted = tuple[str | float | int | bool, ...]
+
+
+def conditional(
+    ctx: Context, sections: Mapping[str, Any], made: Sequence[Parameter], model: Plugin | None
+) -> list[Parameter]:
+    """The parameters `made` with their conditions; `sections` are those of all parameters, None for a wrong one."""
+    of = {p.name: p for p in made}
+    inputs = (model.inputs if model else None) or {}
+    found: dict[str, dict[str, Admitted]] = {}
+    for name, section in sections.items():
+        if section is None or section.get("when") is None or ctx.full:
+            continue
+        path: Path = ("space", name, "when")
+        if name in inputs and inputs[name].required:
+            assert model is not None
+            mend = "it cannot be conditional unless its annotation there is NotRequired[...]"
+            ctx.add(path, f"model '{model.name}' needs '{name}' in every design; {mend}", key="")
+        if not section["when"] and ctx.sound(path):
+            ctx.add(path, "names no parameter; leave it out or write {parameter: value}")
+        found[name] = {
+            controller: _admitted(ctx, value, of.get(controller), controller, sections, (*path, controller))
+            for controller, value in section["when"].items()
+        }
+    _refuse_circles(ctx, found)
+    return [replace(p, when=found[p.name]) if p.name in found else p for p in made]
+
+
+def _admitted(
+    ctx: Context, value: Any, controller: Parameter | None, name: str, sections: Mapping[str, Any], path: Path
+) -> Admitted:
+    """The values of the parameter `name` under which another one is active, as it has them itself."""
+    if name not in sections:
+        ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, sections)}", key="")
+    if controller is None:
+        return ()
+    if controller.kind == "real":
+        ctx.add(path, f"'{name}' is a real parameter; a condition needs one of type choice, int or fixed", key="")
+        return ()
+    listed = isinstance(value, list)
+    given = value if listed else [value]
+    if not given:
+        ctx.add(path, "at least one value is needed")
+    admitted: list[Any] = []
+    for position, item in enumerate(given):
+        here: Path = (*path, position) if listed else path
+        if item is None:
+            continue
+        before = len(ctx.findings)
+        found = _own(ctx, item, controller, here)
+        if found is None:
+            if len(ctx.findings) == before:
+                ctx.add(here, f"'{name}' is never {_word(item)}{_offered(item, controller)}")
+        elif any(found is other for other in admitted):
+            ctx.add(here, f"value {_word(item)} is given twice")
+        else:
+            admitted.append(found)
+    return tuple(admitted)
+
+
+def _own(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any:
+    """The value of `controller` that `item` means; None when it has no such value."""
+    number: Any = item
+    numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)
+    if isinstance(item, str) and numeric and item not in controller.values:
+        try:
+            amount = units.parse_amount(item)
+        except UnitError:
+            return None  # a word
+        number = ctx.in_unit(amount, controller.unit, path)
+        if number is None:
+            return None
+    if controller.kind == "int":
+        if not _is_number(number) or number != round(number) or not controller.low <= number <= controller.high:
+            return None
+        return int(number)
+    alike = (v for v in controller.values if v == number and isinstance(v, bool) == isinstance(number, bool))
+    return next(alike, None)
+
+
+def _offered(item: Any, controller: Parameter) -> str:
+    """What could have been meant."""
+    if controller.kind == "int":
+        return f"; it is a whole number from {controller.low:g} to {controller.high:g}"
+    if controller.kind == "fixed":
+        return f"; it is fixed at {_word(controller.values[0])}"
+    words = [_word(v) for v in controller.values]
+    return nearest(_word(item), words) or f" (known: {', '.join(words[:20])})"
+
+
+def _refuse_circles(ctx: Context, found: Mapping[str, Mapping[str, Admitted]]) -> None:
+    """A parameter whose condition leads back to it could never be decided; said once for each circle."""
+    done: set[str] = set()
+    for start in found:
+        trail: list[str] = []
+        stack = [(start, iter(found[start]))] if start not in done else []
+        while stack:
+            name, rest = stack[-1]
+            if len(trail) < len(stack):
+                trail.append(name)
+            following = next(rest, None)
+            if following is None:
+                done.add(name)
+                stack.pop()
+                trail.pop()
+            elif following in trail:
+                circle = [*trail[trail.index(following) :], following]
+                first = min(circle, key=list(found).index)
+                turn = circle.index(first)
+                shown = [*circle[turn:-1], *circle[:turn], first]
+                ctx.add(("space", first, "when"), f"conditions in a circle: {' -> '.join(shown[:20])}", key="")
+                done.update(circle)
+            elif following in found and following not in done:
+                stack.append((following, iter(found[following])))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)[:40]

@@ -1,0 +1,127 @@
+"""Which executor a run uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from designopt.plugin import PluginError
+from designopt.problem import Problem
+from designopt.store.errors import WorkersError
+from designopt.study.study import Study
+from designopt.workers.delivery import Delivery
+from designopt.workers.evaluate import Evaluator
+from designopt.workers.executor import Chunk, ChunkResult, Completion, Executor
+from designopt.workers.program_worker import ProgramWorker
+from designopt.workers.serial import Serial
+
+#: ``auto`` begins in this process when the first batch is no larger than this, ...
+FEW = 64
+#: ... and goes over to workers when it has evaluated for so many seconds.
+PATIENCE = 1.0
+#: A design asked for alone goes to a worker only if it takes longer than this: the way there costs about 10 ms.
+WORTHWHILE = 0.02
+
+
+def executor_for(
+    study: Study,
+    problem: Problem,
+    path: Path,
+    *,
+    insecure: bool,
+    allow_version_skew: bool,
+    programs: Study | None = None,
+) -> Callable[[int], Executor]:
+    """How to start the executor that `study.execution` asks for, given the number of evaluations that wait.
+
+    `study` and `problem` have the scenarios of the validation too; `programs` is the study without them, if one of its
+    solvers has programs.
+    """
+    execution = study.execution
+    if execution.executor == "serial" and execution.timeout is not None:
+        raise WorkersError(
+            "executor 'serial' cannot end an evaluation that hangs; remove execution.timeout or use 'dask'", path
+        )
+
+    def workers() -> Executor:
+        from designopt.workers.dask import connect
+
+        delivery = Delivery.of(study, allow_version_skew=allow_version_skew, programs=programs)
+        folder = study.path.parent if study.path else None
+        return connect(delivery, execution, path, insecure=insecure, folder=folder)
+
+    def serial() -> Serial:
+        return Serial(lambda: Evaluator.of(problem, ProgramWorker(programs) if programs else None))
+
+    def start(expected: int) -> Executor:
+        chosen = execution.executor != "auto" or execution.timeout is not None
+        if execution.executor == "serial":
+            return serial()
+        if chosen or execution.scheduler != "local" or execution.cluster is not None:
+            return workers()
+        try:
+            Delivery.of(study, programs=programs)
+        except PluginError:  # a model typed in interactively: it exists in this process only
+            return serial()
+        return Auto(serial(), workers) if expected <= FEW else workers()
+
+    return start
+
+
+class Auto:
+    """Begins in this process and goes over to workers when the evaluations turn out to be worth it."""
+
+    _now: Executor
+
+    def __init__(self, serial: Serial, workers: Callable[[], Executor]) -> None:
+        self._now = serial
+        self._workers = workers
+        self._spent = 0.0
+        self._done = 0
+
+    @property
+    def name(self) -> str:
+        """The executor in use."""
+        return self._now.name
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+        return self._now.workers
+
+    @property
+    def slots(self) -> int:
+        """How many chunks may be in flight."""
+        return self._now.slots
+
+    @property
+    def target(self) -> float:
+        """How long a chunk should take, in seconds."""
+        return self._now.target
+
+    def submit(self, chunk: Chunk) -> None:
+        """Take a chunk; workers are started for the first one after `PATIENCE` that is worth it."""
+        worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done
+        if isinstance(self._now, Serial) and self._spent > PATIENCE and worthwhile:
+            self._now = self._workers()
+        self._now.submit(chunk)
+
+    def wait(self, timeout: float) -> Sequence[Completion]:
+        """Chunks that have ended."""
+        done = self._now.wait(timeout)
+        if isinstance(self._now, Serial):
+            self._spent += sum(float(c.outcome.wall.sum()) for c in done if isinstance(c.outcome, ChunkResult))
+            self._done += sum(len(c.chunk) for c in done)
+        return done
+
+    def notices(self) -> Sequence[tuple[str, str]]:
+        """What the user should know."""
+        return self._now.notices()
+
+    def cancel(self) -> None:
+        """Forget what is in flight."""
+        self._now.cancel()
+
+    def close(self) -> None:
+        """End everything that was started."""
+        self._now.close()

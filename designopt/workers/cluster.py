@@ -1,0 +1,396 @@
+"""Workers that a batch system starts: a pool of jobs that is kept full until the work is done.
+
+dask-jobqueue writes the job script and starts the scheduler in this process. Jobs come and go here: its own scaling
+does not notice that a job with several workers has ended, and measures demand by what is queued at the scheduler,
+which is bounded in this project.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import shutil
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client
+
+from designopt.store.errors import WorkersError, resume_command
+from designopt.study.study import Cluster
+from designopt.workers import dask_worker
+from designopt.workers.batch import SYSTEMS, BatchError, BatchSystem
+from designopt.workers.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.dask_worker import RETIREMENT
+from designopt.workers.watch import SLACK
+
+#: Seconds between two looks at the pool, and between two questions to the batch system.
+ROUND, QUESTION = 1.0, 15.0
+#: Seconds after which the first worker of a running job must have come.
+ARRIVAL = 300.0
+#: So many jobs may end, one after the other, before a worker of theirs has come.
+BARREN_JOBS = 3
+#: Seconds between two messages about waiting for jobs, and before a refused job is submitted again.
+MESSAGE, AGAIN = 300.0, 60.0
+#: Seconds that a pool must have had little to do before it gives back a job.
+SLACK_TIME = 60.0
+#: Seconds within which a worker that cannot reach its scheduler ends.
+DEATH_TIMEOUT = 60
+
+_PLACEHOLDER = "dummy-name"  # what dask-jobqueue calls the worker in a job script that it shows
+
+
+@dataclass(frozen=True)
+class Retirement:
+    """When the workers of a job leave, in seconds since its begin: `begin` without stagger, `stagger`, and `end`."""
+
+    begin: float
+    stagger: float
+    end: float
+
+    @classmethod
+    def of(cls, walltime: float, timeout: float | None) -> Retirement:
+        """A tenth of the wall time (at most 10 min), or one time-out, for what is at work; as much for the stagger."""
+        closing = min(30.0, 0.1 * walltime)
+        usual = min(600.0, 0.1 * walltime)
+        drain = max(usual, SLACK * (timeout or 0.0))
+        return cls(walltime - closing - drain, usual, walltime - closing)
+
+    def line(self, number: int) -> str:
+        """Shell line for the job with this number: workers learn from it when to leave."""
+        share = (number * 0.6180339887) % 1.0  # golden section: spreads any count of jobs evenly
+        begin = int(self.begin - share * self.stagger)
+        return f'export {RETIREMENT}="$(( $(date +%s) + {begin} )) $(( $(date +%s) + {int(self.end)} ))"'
+
+
+@dataclass
+class _Job:
+    """A job of the pool: its worker names begin with `name`."""
+
+    name: str
+    number: str
+    submitted: float
+    running: float | None = None
+    seen: bool = False
+    leaving: bool = False
+
+
+class Jobs:
+    """A scheduler in this process, and workers in batch jobs. See `designopt.workers.connection.Connection`."""
+
+    local = False
+    most_workers = None
+
+    def __init__(self, run: str, cluster: Cluster, path: Path, *, timeout: float | None) -> None:
+        self._run = run
+        self._asked = cluster
+        self._path = path
+        self._system = SYSTEMS[cluster.use]
+        self._timeout = timeout
+        self._logs = path / "logs"
+        self._wanted = cluster.jobs
+        self._jobs: list[_Job] = []
+        self._submitted = 0
+        self._present: Counter[str] = Counter()
+        self._going: set[str] = set()
+        self._slack_since = time.monotonic()
+        self._notices: deque[tuple[str, str]] = deque()
+        self._error: WorkersError | None = None
+        self._barren = 0
+        self._told = ("", -MESSAGE)
+        self._answered = time.monotonic()
+        self._refused = -AGAIN
+        self._closing = threading.Event()
+        self._exits = contextlib.ExitStack()
+        _check(cluster, self._system, path, timeout)
+        try:
+            self._start()
+            self._submit_one()
+        except BatchError as error:
+            self._exits.close()
+            raise WorkersError(f"the job is refused: {error}", path) from error
+        except BaseException:
+            self._exits.close()
+            raise
+        self._tell_waiting()
+        self._keeper = threading.Thread(target=self._keep, name="designopt-jobs", daemon=True)
+        self._keeper.start()
+
+    def _start(self) -> None:
+        """The scheduler, with certificates that last as long as it does."""
+        self._exits.enter_context(silent("distributed"))
+        self._exits.enter_context(silent("dask_jobqueue"))
+        try:
+            self._logs.mkdir(exist_ok=True)
+            security = self._exits.enter_context(_temporary_security(self._path.resolve() / "tls"))
+        except OSError as error:
+            raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
+        asked = self._asked
+        configured = dask.config.get(f"jobqueue.{asked.use}.scheduler-options", None) or {}
+        prologue = dask.config.get(f"jobqueue.{asked.use}.job-script-prologue", None) or []
+        settings: dict[str, Any] = {
+            **SETTINGS,
+            "distributed.worker.http.routes": [],
+        }  # no pages about workers, open to everybody
+        worker_settings = [f"export {_variable(name)}={value}" for name, value in settings.items() if value is not None]
+        threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
+        try:
+            with dask.config.set(SETTINGS):
+                self._cluster = _cluster_class(asked.use)(
+                    cores=asked.cores,
+                    processes=asked.cores,
+                    memory=f"{asked.memory}B",
+                    walltime=_clock(asked.walltime),
+                    queue=asked.queue,
+                    account=asked.account,
+                    interface=asked.interface,
+                    job_script_prologue=[*worker_settings, *threads, *prologue],
+                    job_name="designopt",
+                    log_directory=str(self._logs.resolve()),
+                    worker_extra_args=["--no-dashboard"],
+                    death_timeout=DEATH_TIMEOUT,
+                    scheduler_options={"port": 0, **configured, **SCHEDULER_OPTIONS},
+                    protocol="tls://",
+                    security=security,
+                    silence_logs=logging.CRITICAL + 1,
+                )
+        except (OSError, ValueError, RuntimeError) as error:
+            where = f"interface '{asked.interface}'" if asked.interface else "this machine"
+            raise WorkersError(f"the scheduler cannot be started on {where}: {error}", self._path) from error
+        self._exits.callback(self._close_cluster)
+        self.client: Any = Client(self._cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+        self._exits.callback(self.client.close)
+
+    def _close_cluster(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            self._cluster.close(timeout=CLOSE_WAIT)
+
+    # ----------------------------------------------------------------------------------- side of the coordinator
+
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
+        """Tell the pool which workers are up and what there is to do."""
+        self._present = Counter(self._job_of(name) for name in workers)
+        self._going = {self._job_of(name) for name, status in workers.items() if status == LEAVING}
+        if self._error is not None:
+            raise self._error
+        self._adapt(len(workers), in_flight)
+        return [self._notices.popleft() for _ in range(len(self._notices))]
+
+    def _job_of(self, worker: str) -> str:
+        return worker if self._asked.cores == 1 else worker.rpartition("-")[0]
+
+    def _adapt(self, workers: int, in_flight: int) -> None:
+        """More jobs when all slots are taken, one less when what is in flight needs one less for a while."""
+        minimum = self._asked.minimum
+        if minimum is None or not workers:
+            return
+        now = time.monotonic()
+        if in_flight >= 2 * workers and self._wanted < self._asked.jobs:
+            self._wanted = min(self._asked.jobs, 2 * self._wanted)
+        if in_flight > workers - self._asked.cores:
+            self._slack_since = now
+        elif now - self._slack_since > SLACK_TIME and self._wanted > max(1, minimum):
+            self._slack_since = now
+            self._wanted -= 1
+
+    def leave(self) -> None:
+        """Workers end when their scheduler does."""
+
+    def close(self) -> None:
+        """End the scheduler and all jobs."""
+        self._closing.set()
+        self._keeper.join()
+        self._exits.close()
+        with contextlib.suppress(BatchError):
+            self._system.cancel([job.number for job in self._jobs])
+
+    # ------------------------------------------------------------------------------------------ side of the pool
+
+    def _keep(self) -> None:
+        while not self._closing.wait(ROUND):
+            try:
+                self._look()
+                self._fill()
+                self._give_back()
+                self._tell_waiting()
+            except WorkersError as error:
+                self._error = error
+                return
+            except Exception as error:
+                again = f"continue with: {resume_command(self._path)}"
+                self._error = WorkersError(f"the pool of jobs failed: {error!r}; {again}", self._path)
+                return
+
+    def _look(self) -> None:
+        """Which jobs still stand, by what the batch system says."""
+        now = time.monotonic()
+        present = self._present
+        for job in self._jobs:
+            job.seen = job.seen or present[job.name] > 0
+            job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
+        self._barren = 0 if present else self._barren
+        missed = any(job.seen and not present[job.name] for job in self._jobs)
+        if now - self._answered < (2.0 * ROUND if missed else QUESTION):
+            return
+        self._answered = now
+        states = self._system.states([job.number for job in self._jobs])
+        if states is None:
+            return
+        for job in list(self._jobs):
+            state = states.get(job.number)
+            if state is None and not present[job.name] and now - job.submitted > ROUND:
+                self._jobs.remove(job)
+                self._ended(job)
+            elif state == "running":
+                job.running = job.running or now
+        late = [job for job in self._jobs if job.running and not job.seen and now - job.running > ARRIVAL]
+        if late and not any(job.seen for job in self._jobs):
+            raise self._hopeless(
+                f"job {late[0].number} runs for {ARRIVAL:.0f} s and no worker has come; can they reach "
+                f"{self._cluster.scheduler_address}? (execution.cluster.interface names the network)"
+            )
+
+    def _ended(self, job: _Job) -> None:
+        if job.seen:
+            return
+        self._barren += 1
+        if self._barren >= BARREN_JOBS:
+            raise self._hopeless(f"{self._barren} jobs have ended before a worker came")
+
+    def _hopeless(self, text: str) -> WorkersError:
+        said = self._last_words()
+        parts = [text, *([f"the end of {said[0]}:\n{said[1]}\n"] if said else [])]
+        text = "; ".join([*parts, f"their output is in {self._logs}", f"the queue shows with: {self._system.look}"])
+        return WorkersError(f"{text}; continue with: {resume_command(self._path)}", self._path)
+
+    def _last_words(self) -> tuple[str, str] | None:
+        """The end of the newest file in which a job has complained."""
+        files = [file for file in self._logs.glob("*") if file.is_file() and file.stat().st_size]
+        for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
+            lines = file.read_text(errors="replace").splitlines()[-5:]
+            return file.name, "\n".join(f"  {line}" for line in lines)
+        return None
+
+    def _fill(self) -> None:
+        """Submit what is missing."""
+        while len([job for job in self._jobs if not job.leaving]) < self._wanted and not self._closing.is_set():
+            if time.monotonic() - self._refused < AGAIN:
+                return
+            try:
+                self._submit_one()
+            except BatchError as error:
+                self._refused = time.monotonic()
+                if not self._jobs:
+                    raise self._hopeless(f"the job is refused: {error}") from error
+                text = f"a job is refused ({error}); {len(self._jobs)} of {self._wanted} are there, it is tried again"
+                self._notices.append(("job_refused", text))
+
+    def _submit_one(self) -> None:
+        self._submitted += 1
+        name = f"designopt-{self._run}-{self._submitted}"
+        retirement = Retirement.of(self._asked.walltime, self._timeout).line(self._submitted)
+        lines = str(self._cluster.job_script()).replace(_PLACEHOLDER, name).splitlines()
+        first = 1 + max(i for i, line in enumerate(lines) if line.startswith(("#!", "#SBATCH", "#PBS")))
+        script = self._logs / f"{name}.sh"
+        try:
+            script.write_text("\n".join([*lines[:first], retirement, *lines[first:], ""]))
+            number = self._system.submit(script.resolve())
+        except OSError as error:
+            raise BatchError(f"{script} cannot be written: {error.strerror}") from error
+        finally:
+            script.unlink(missing_ok=True)
+        self._jobs.append(_Job(name, number, time.monotonic()))
+
+    def _give_back(self) -> None:
+        """End jobs beyond what is wanted: waiting ones, else workers leave when their chunks are done."""
+        staying = sorted((job for job in self._jobs if not job.leaving), key=lambda job: (job.seen, -job.submitted))
+        for job in staying[: max(0, len(staying) - self._wanted)]:
+            job.leaving = True
+            if not job.seen:
+                with contextlib.suppress(BatchError):
+                    self._system.cancel([job.number])
+                self._jobs.remove(job)
+                continue
+            known = self.client.scheduler_info(n_workers=-1)["workers"].items()
+            workers = [address for address, worker in known if self._job_of(str(worker["name"])) == job.name]
+            with contextlib.suppress(OSError, TimeoutError):
+                self.client.run(dask_worker.retire, self._run, SLACK * (self._timeout or 600.0), workers=workers)
+
+    def _tell_waiting(self) -> None:
+        """How many jobs there are while no worker is."""
+        if self._present:
+            self._told = ("", -MESSAGE)
+            return
+        running = sum(job.running is not None for job in self._jobs)
+        text = f"{len(self._jobs)} submitted, {running} running"
+        now = time.monotonic()
+        if text != self._told[0] or now - self._told[1] > MESSAGE:
+            self._told = (text, now)
+            self._notices.append(("waiting_for_jobs", f"{text} ({self._system.look} shows the queue)"))
+
+
+def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | None) -> None:
+    """Refuse at once what cannot work."""
+    try:
+        import cryptography  # noqa: F401
+        import dask_jobqueue  # noqa: F401
+    except ImportError as error:
+        text = f"execution.cluster needs {error.name}: pip install 'designopt[cluster]'"
+        raise WorkersError(text, path) from error
+    if command := system.absent():
+        raise WorkersError(
+            f"execution.cluster: {system.name} asks for the command {command}, which is not on the path; "
+            "run the study on a login node of the cluster, or with --workers on this machine",
+            path,
+        )
+    longest = cluster.walltime / 3.0
+    if timeout is not None and SLACK * timeout > longest:
+        raise WorkersError(
+            f"execution.timeout is {timeout:g} s, too long for jobs of {cluster.walltime:g} s: "
+            f"a worker ends its evaluation before its job does; give a walltime of {3.0 * SLACK * timeout:g} s or more",
+            path,
+        )
+
+
+@contextlib.contextmanager
+def _temporary_security(folder: Path) -> Iterator[Any]:
+    """Certificates in files that batch jobs of the same user can read, for as long as the scheduler runs."""
+    from distributed.security import Security
+
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    folder.mkdir(mode=0o700)
+    made = Security.temporary()  # type: ignore[no-untyped-call]
+    files = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_worker_cert, "key.pem": made.tls_worker_key}
+    try:
+        for name, text in files.items():
+            (folder / name).touch(mode=0o600)
+            (folder / name).write_text(text)
+        roles = {
+            f"tls_{role}_{part}": str(folder / f"{part}.pem")
+            for role in ("client", "scheduler", "worker")
+            for part in ("cert", "key")
+        }
+        yield Security(require_encryption=True, tls_ca_file=str(folder / "ca.pem"), **roles)  # type: ignore[no-untyped-call]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cluster_class(use: str) -> Any:
+    return getattr(importlib.import_module("dask_jobqueue"), {"slurm": "SLURMCluster", "pbs": "PBSCluster"}[use])
+
+
+def _variable(name: str) -> str:
+    """The environment variable for a setting of Dask."""
+    return "DASK_" + name.upper().replace(".", "__").replace("-", "_")
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds, as batch systems read them."""
+    whole = int(seconds)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

@@ -1,0 +1,291 @@
+"""The executor ``dask``: chunks on worker processes of this machine, of a scheduler that runs, or of batch jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from distributed import KilledWorker
+
+from designopt.plugin import PluginError
+from designopt.store.errors import WorkersError, resume_command
+from designopt.study.study import Execution
+from designopt.workers import dask_worker
+from designopt.workers.connection import LEAVING, Connection, Existing, Local
+from designopt.workers.dask_worker import DeliveredProblem, ExitCodes
+from designopt.workers.delivery import Delivery
+from designopt.workers.executor import Chunk, Completion, Loss
+from designopt.workers.watch import SLACK, Death
+
+#: Seconds to wait for the successor of a dead worker to tell how it died.
+REPORT_WAIT = 10.0
+#: So many workers (at least) may die without an evaluation, one after the other, before the run is ended.
+BARREN_LIMIT = 3
+#: Seconds within which a finished result must be fetched, and one with arrays.
+RESULT_WAIT, ARRAYS_WAIT = 15.0, 600.0
+#: Seconds within which the nanny of a worker that it ends must have started another one.
+RESTART_WAIT = 30
+#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
+PATIENCE = 60.0
+#: Seconds without any worker after which a run on local workers gives up.
+UNMANNED = 60.0
+
+
+def connect(
+    delivery: Delivery, execution: Execution, path: Path, *, insecure: bool, folder: Path | None = None
+) -> Dask:
+    """Start local workers, have a batch system start some, or connect to the scheduler that `execution` names.
+
+    `path` is the run's store; a scheduler file may be relative to `folder`.
+    Raises `WorkersError`: out of reach, not encrypted, no workers, several threads, other versions, without the model.
+    """
+    run = uuid.uuid4().hex[:12]
+    connection: Connection
+    if execution.scheduler != "local":
+        connection = Existing(run, execution.scheduler, path, insecure=insecure, folder=folder)
+    elif execution.cluster is not None and execution.workers is None:  # --workers asks for local ones
+        from designopt.workers.cluster import Jobs
+
+        connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
+    else:
+        connection = Local(execution.workers or os.cpu_count() or 1)
+    return Dask(run, delivery, path, connection)
+
+
+class Dask:
+    """Runs chunks on Dask workers. See `designopt.workers.executor.Executor`."""
+
+    name = "dask"
+    target = 0.3
+
+    def __init__(self, run: str, delivery: Delivery, path: Path, connection: Connection) -> None:
+        self._run = run
+        self._path = path
+        self._connection = connection
+        self._client = connection.client
+        self._limit = delivery.timeout
+        self._preparation = delivery.preparation
+        self._futures: dict[int, tuple[Any, Chunk]] = {}
+        self._done: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._limbo: dict[int, tuple[Chunk, str, float]] = {}
+        self._deaths: dict[str, Death] = {}
+        self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
+        self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._progressed = time.monotonic()
+        self._counted = (-float("inf"), 0)
+        self._most_in_flight = 0
+        self._answered = False
+        self._manned = time.monotonic()
+        self._barren = 0
+        try:
+            self._deliver(delivery)
+        except BaseException:
+            self.close()
+            raise
+
+    def _deliver(self, delivery: Delivery) -> None:
+        self._client.register_plugin(ExitCodes(self._run))
+        self._plugin = DeliveredProblem(self._run, delivery, local=self._connection.local)
+        self._client.subscribe_topic(self._plugin.name, self._hear)
+        answers = self._client.register_plugin(self._plugin)
+        for worker, answer in (answers or {}).items():
+            if answer.get("status") == "error":
+                raise WorkersError(f"worker {worker} cannot take the problem: {answer.get('exception')}", self._path)
+        if self._connection.local:
+            return
+        for worker, problem in self._client.run(dask_worker.check, self._run).items():
+            if problem:
+                raise WorkersError(f"worker {worker}: {problem}", self._path)
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        if self._limit is not None and any(not w.get("nanny") for w in workers):
+            text = "some workers have no nanny: an evaluation that hangs there cannot be ended, the time-out is void"
+            self._notices.put(("no_nanny", text))
+
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Called by Dask's own thread: a worker tells of itself or its predecessor."""
+        told = event[1]
+        if "death" in told:
+            self._reports.put(Death(**told["death"]))
+        elif "unfit" in told:
+            text = f"worker {told['unfit']} gets no work: {told['why']}"
+            self._notices.put(("worker_excluded", text))
+        elif "cut" in told:
+            text = f"worker {told['cut']} had to leave before its evaluation was done; another one begins it anew"
+            self._notices.put(("worker_retired", text))
+
+    # ----------------------------------------------------------------------------------------------- interface
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are now; asked for once a second."""
+        return max(1, self._count_workers())
+
+    def _count_workers(self) -> int:
+        """Those that take work of this run."""
+        now = time.monotonic()
+        if now - self._counted[0] > 1.0:
+            known = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            fit = {str(w["name"]): str(w["status"]) for w in known if self._plugin.name in w["resources"]}
+            self._counted = (now, sum(status != LEAVING for status in fit.values()))
+            if fit:
+                self._manned = now
+            for notice in self._connection.tend(fit, self._most_in_flight):
+                self._notices.put(notice)
+            self._most_in_flight = len(self._futures)
+        return self._counted[1]
+
+    @property
+    def slots(self) -> int:
+        """Two chunks for each worker: one at work, one waiting."""
+        return 2 * max(1, self._connection.most_workers or self.workers)  # without any the run would end too early
+
+    def submit(self, chunk: Chunk) -> None:
+        """Send a chunk."""
+        if not self._futures:
+            self._progressed = time.monotonic()
+        future = self._client.submit(
+            dask_worker.run_chunk,
+            self._run,
+            chunk,
+            key=f"designopt-{self._run}-{chunk.number}",
+            resources={self._plugin.name: 1},
+            pure=False,
+        )
+        self._futures[chunk.number] = (future, chunk)
+        self._most_in_flight = max(self._most_in_flight, len(self._futures))
+        future.add_done_callback(lambda _: self._done.put(chunk.number))
+
+    def wait(self, timeout: float) -> Sequence[Completion]:
+        """Chunks that have ended."""
+        completions = list(self._settle())
+        if completions:
+            return completions
+        with contextlib.suppress(queue.Empty):
+            completions += self._collect(self._done.get(timeout=min(timeout, 0.05) if self._limbo else timeout))
+            while True:
+                completions += self._collect(self._done.get_nowait())
+        completions += self._settle()
+        if completions:
+            self._progressed = time.monotonic()
+        else:
+            self._look_for_workers()
+            if self._limit is not None:
+                self._end_stuck_workers(self._limit)
+        return completions
+
+    def _look_for_workers(self) -> None:
+        """End a run whose local workers are gone for good; others may still come."""
+        if self._count_workers() or time.monotonic() - self._manned < UNMANNED:
+            return
+        if self._connection.local:
+            again = f"continue with: {resume_command(self._path)}"
+            raise WorkersError(f"no worker could be started for {UNMANNED:.0f} s; {again}", self._path)
+        self._manned = time.monotonic()
+        if isinstance(self._connection, Existing):
+            self._notices.put(("no_workers", "the scheduler has no workers; waiting for some"))
+
+    def notices(self) -> Sequence[tuple[str, str]]:
+        """What the user should know, once."""
+        return [self._notices.get_nowait() for _ in range(self._notices.qsize())]
+
+    def cancel(self) -> None:
+        """Forget what is in flight."""
+        self._client.cancel([future for future, _ in self._futures.values()], force=True)
+        self._futures.clear()
+        self._limbo.clear()
+
+    def close(self) -> None:
+        """End or leave the workers."""
+        with contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
+            self._client.unsubscribe_topic(f"designopt-{self._run}")
+            self._connection.leave()
+        self._connection.close()
+
+    # ------------------------------------------------------------------------------------------------ endings
+
+    def _collect(self, number: int) -> list[Completion]:
+        """What has become of a chunk that Dask calls ended."""
+        if number not in self._futures:
+            return []
+        future, chunk = self._futures[number]
+        try:
+            worker, result = future.result(timeout=ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
+        except KilledWorker as error:
+            del self._futures[number]
+            self._limbo[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
+            return []
+        except TimeoutError:  # its worker died, and Dask computes it again; or it holds the result and does not answer
+            if self._limit is not None and future.status == "finished":
+                holders = [w for held in self._client.who_has([future]).values() for w in held]
+                self._restart(self._supervised(holders))
+            future.add_done_callback(lambda _: self._done.put(number))
+            return []
+        except Exception as error:  # whatever a worker or Dask itself raised outside of the evaluations
+            again = f"continue with: {resume_command(self._path)}"
+            if self._client.status != "running":
+                raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from error
+            if not future.cancelled() and not isinstance(error, OSError):
+                raise WorkersError(f"a worker failed outside of the model: {error!r}; {again}", self._path) from error
+            del self._futures[number]
+            return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
+        del self._futures[number]
+        self._barren = 0
+        self._answered = True
+        if isinstance(result, str):
+            raise WorkersError(f"worker {worker}: {result}", self._path)
+        return [Completion(chunk, worker, result)]
+
+    def _settle(self) -> Iterator[Completion]:
+        """Chunks of dead workers of which is known, by now, how they ended."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                report = self._reports.get_nowait()
+                self._deaths[report.address] = report
+                self._barren += report.blameless
+                if self._barren > max(BARREN_LIMIT, 2 * self.workers):
+                    raise PluginError(f"workers die while they prepare the model: the last one {report.how}")
+        for number, (chunk, address, deadline) in list(self._limbo.items()):
+            death = self._deaths.get(address)
+            if death is None and time.monotonic() < deadline:
+                continue
+            del self._limbo[number]
+            loss = death.loss(number, self._limit) if death else Loss("lost_worker", "the worker vanished")
+            yield Completion(chunk, address, loss)
+
+    def _end_stuck_workers(self, limit: float) -> None:
+        """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""
+        if not self._futures or self._limbo:
+            return
+        longest = max(len(chunk) for _, chunk in self._futures.values())
+        patience = PATIENCE if self._answered else max(PATIENCE, self._preparation or 0.0)
+        if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
+            return
+        self._progressed = time.monotonic()
+        ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
+        processing = self._client.processing().items()
+        held = {worker: [ours[str(key)] for key in keys if str(key) in ours] for worker, keys in processing}
+        stuck = self._supervised([worker for worker, numbers in held.items() if numbers])
+        deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
+        for worker in stuck:
+            for number in held[worker]:
+                future, chunk = self._futures.pop(number)
+                future.cancel(force=True)
+                self._limbo[number] = (chunk, worker, deadline)
+        self._restart(stuck)
+
+    def _supervised(self, workers: list[str]) -> list[str]:
+        """Those of `workers` that have a nanny, which alone can restart them."""
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return [worker for worker in workers if known.get(worker, {}).get("nanny")]
+
+    def _restart(self, workers: list[str]) -> None:
+        if workers:
+            text = f"worker {', '.join(workers)} does not answer; it is restarted"
+            self._notices.put(("worker_restarted", text))
+            self._client.restart_workers(workers, timeout=RESTART_WAIT, raise_for_error=False)

@@ -1,0 +1,199 @@
+"""What runs on Dask's workers, their nannies and the scheduler: the problem is delivered once, then chunks come."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import time
+from typing import Any
+
+from distributed import NannyPlugin, SchedulerPlugin, Status, WorkerPlugin
+
+from designopt.plugin import PluginError
+from designopt.workers.delivery import Delivery
+from designopt.workers.evaluate import Evaluator
+from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.watch import Watch, ignore_interrupts, read_death, write_exit_code
+
+#: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
+RETIREMENT = "DESIGNOPT_RETIREMENT"
+
+_problems: dict[str, DeliveredProblem] = {}
+
+
+class DeliveredProblem(WorkerPlugin):
+    """Gives a worker the problem of one run; set up in every worker, also in those that come later.
+
+    A worker that is fit for the problem offers a resource with the name of this plugin, and only those get work. One
+    that takes the place of a dead worker reports how that ended. `local` workers belong to this run alone.
+    """
+
+    def __init__(self, run: str, delivery: Delivery, *, local: bool) -> None:
+        self.name = f"designopt-{run}"
+        self.run = run
+        self.delivery = delivery
+        self.local = local
+
+    async def setup(self, worker: Any) -> None:
+        """Start the notes of this process; the model is built when the first chunk comes."""
+        identity = worker.nanny or worker.address
+        self.worker_name = str(worker.name)
+        self.evaluator: Evaluator | None = None
+        self.retiring: asyncio.Task[None] | None = None
+        if self.local:
+            ignore_interrupts()
+        death = read_death(self.run, identity)
+        limits = (self.delivery.timeout, self.delivery.preparation) if worker.nanny else (None, None)
+        self.watch = Watch(self.run, identity, worker.address, *limits)
+        _problems[self.run] = self
+        if death is not None:
+            worker.log_event(self.name, {"death": dataclasses.asdict(death)})
+        self.unfit = self._unfit(worker)
+        if self.unfit:
+            worker.log_event(self.name, {"unfit": self.worker_name, "why": self.unfit})
+            return
+        await worker.set_resources(**{self.name: 1})
+        worker.status = Status.paused  # the scheduler looks at tasks that no worker could take when one goes on again
+        worker.status = Status.running
+        if times := os.environ.get(RETIREMENT):
+            begin, end = (float(text) for text in times.split())
+            self.retiring = asyncio.create_task(self.retire(worker, begin, end))
+
+    def _unfit(self, worker: Any) -> str:
+        if worker.state.nthreads != 1:
+            return f"it has {worker.state.nthreads} threads, models need one to themselves; start it with --nthreads 1"
+        try:
+            self.delivery.plugins()
+        except PluginError as error:
+            return str(error)
+        except Exception as error:
+            return f"the problem cannot be set up there: {error!r}"
+        return ""
+
+    async def retire(self, worker: Any, begin: float, end: float) -> None:
+        """From time `begin` on take no more work, end what is at work, and close the worker and its nanny.
+
+        What is not done by `end` is begun anew by another worker; no design is blamed for that.
+        """
+        await asyncio.sleep(max(0.0, begin - time.time()))
+        worker.status = Status.closing_gracefully
+        while (self.watch.busy or worker.data) and time.time() < end:
+            await asyncio.sleep(0.05)
+        if self.watch.busy:
+            worker.log_event(self.name, {"cut": self.worker_name})
+        await worker.scheduler.retire_workers(workers=[worker.address], close_workers=False, remove=True)
+        await worker.close(nanny=True, executor_wait=False, reason="designopt-retirement")
+
+    def teardown(self, worker: Any) -> None:
+        """The run has ended, or the worker is asked to end; a chunk that it is at is lost then."""
+        _problems.pop(self.run, None)
+        worker.state.total_resources.pop(self.name, None)
+        worker.state.available_resources.pop(self.name, None)
+        if worker.status == Status.closing and (leaving := self.watch.leaving()) is not None:
+            worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
+        self.watch.close()
+
+    def run_chunk(self, chunk: Chunk) -> ChunkResult:
+        """Evaluate a chunk; raises `PluginError` when the model cannot be built here."""
+        self.watch.begin_chunk(chunk.number, preparing=self.evaluator is None)
+        try:
+            if self.evaluator is None:
+                self.evaluator = self.delivery.build()
+            return self.evaluator.run(chunk, self.watch.begin)
+        finally:
+            self.watch.end_chunk()
+
+
+class ExitCodes(NannyPlugin):
+    """Keeps the exit code of a worker process for the one that takes its place.
+
+    Dask does not tell exit codes, so the nanny's own handler of the event is wrapped; where a version of Dask has no
+    such handler, deaths are classified without the code.
+    """
+
+    def __init__(self, run: str) -> None:
+        self.name = f"designopt-exit-codes-{run}"
+        self.run = run
+
+    def setup(self, nanny: Any) -> None:
+        """Wrap the handler."""
+        handler = getattr(nanny, "_on_worker_exit", None)
+        if handler is None:
+            return
+
+        async def note_and_go_on(code: int) -> Any:
+            write_exit_code(self.run, nanny.address, code)
+            return await handler(code)
+
+        nanny._on_worker_exit = note_and_go_on
+
+    def teardown(self, nanny: Any) -> None:
+        """Unwrap it."""
+        nanny.__dict__.pop("_on_worker_exit", None)
+
+
+class RunGuard(SchedulerPlugin):
+    """Makes somebody else's scheduler report a lost worker at once, and leaves it as it was when the run goes.
+
+    With ``allowed_failures`` 0 it is the runner who decides what is sent again. The scheduler sees the run's `client`
+    go however it ends, so a killed run leaves nothing behind.
+    """
+
+    def __init__(self, run: str, client: str) -> None:
+        self.name = f"designopt-guard-{run}"
+        self.run = run
+        self.client = client
+        self.before = 0
+
+    def _others(self, scheduler: Any) -> list[RunGuard]:
+        return [p for p in scheduler.plugins.values() if isinstance(p, RunGuard) and p.run != self.run]
+
+    async def start(self, scheduler: Any) -> None:
+        """Remember how it was; other runs may be there already."""
+        others = self._others(scheduler)
+        self.before = others[0].before if others else int(scheduler.allowed_failures)
+        scheduler.allowed_failures = 0
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        """The run has ended or was killed."""
+        if client != self.client:
+            return
+        scheduler.plugins.pop(self.name, None)
+        if not self._others(scheduler):
+            scheduler.allowed_failures = self.before
+        self._leaving = asyncio.ensure_future(self._leave(scheduler))
+
+    async def _leave(self, scheduler: Any) -> None:
+        with contextlib.suppress(ValueError):  # gone already when the run has ended in order
+            await scheduler.unregister_worker_plugin(None, f"designopt-{self.run}")
+        with contextlib.suppress(ValueError):
+            await scheduler.unregister_nanny_plugin(None, f"designopt-exit-codes-{self.run}")
+        resource = f"designopt-{self.run}"
+        scheduler.resources.pop(resource, None)
+        for worker in scheduler.workers.values():
+            worker.resources.pop(resource, None)
+            worker.used_resources.pop(resource, None)
+
+
+def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
+    """The task that a worker receives: its name, and the results or why it is not fit for the problem."""
+    problem = _problems[run]
+    try:
+        return problem.worker_name, problem.run_chunk(chunk)
+    except PluginError as error:
+        return problem.worker_name, str(error)
+
+
+def check(run: str) -> str:
+    """Why this worker is not fit for the problem; "" when it is."""
+    return _problems[run].unfit
+
+
+async def retire(run: str, grace: float, dask_worker: Any) -> None:
+    """Ask this worker to end what is at work, for `grace` seconds at most, and to leave."""
+    problem = _problems[run]
+    if problem.retiring is not None:
+        problem.retiring.cancel()
+    problem.retiring = asyncio.create_task(problem.retire(dask_worker, 0.0, time.time() + grace))

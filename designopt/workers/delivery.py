@@ -1,0 +1,140 @@
+"""A problem on its way to a worker: what is sent, and what makes a worker fit for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.plugin import Kind, Plugin, PluginError, Use, find, installed, load_file
+from designopt.problem import Problem
+from designopt.space import Space
+from designopt.store import archive
+from designopt.store.provenance import versions
+from designopt.study.study import Parameter, Scenario, Study
+from designopt.workers.evaluate import Evaluator
+from designopt.workers.program_worker import ProgramWorker
+
+#: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
+PREPARATIONS, PREPARATION = 10.0, 60.0
+
+_loading = False
+
+
+def loading() -> bool:
+    """True while a worker runs a file to find a plugin in it: nothing may be run from there."""
+    return _loading
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects.
+
+    `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
+    """
+
+    model: tuple[str, int, Mapping[str, Any]]
+    figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
+    parameters: tuple[Parameter, ...]
+    scenarios: tuple[tuple[str, Mapping[str, Any]], ...]
+    files: tuple[tuple[str, bytes], ...]
+    versions: Mapping[str, str]
+    gradients: bool = False
+    timeout: float | None = None
+    preparation: float | None = None
+    allow_version_skew: bool = False
+    programs: tuple[str, tuple[tuple[str, bytes], ...]] | None = None
+
+    @classmethod
+    def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
+        """What workers need of `study`, and of the study `programs` to solve the programs of its solvers; raises
+        `PluginError` for a plugin that cannot be sent."""
+        uses = [study.model, *study.figures.values()]
+        judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
+        files = dict.fromkeys(study.plugin_files)
+        for use in [*uses, *judging, *(stage.solver for stage in study.stages)] if programs else uses:
+            files.update(dict.fromkeys(_files_of(use.plugin, study)))
+        return cls(
+            model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),
+            figures=tuple((n, u.plugin.name, u.plugin.version, dict(u.settings)) for n, u in study.figures.items()),
+            parameters=study.space,
+            scenarios=tuple((s.name, dict(s.values)) for s in study.scenarios),
+            files=tuple(files),
+            versions=versions([use.plugin for use in uses]),
+            gradients=Problem.of(study).gradients,
+            timeout=study.execution.timeout,
+            preparation=preparation_limit(study.execution.timeout),
+            allow_version_skew=allow_version_skew,
+            programs=_whole(programs) if programs else None,
+        )
+
+    def build(self) -> Evaluator:
+        """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
+        model, figures = self.plugins()
+        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
+        solve = None
+        if self.programs is not None:
+            text, files = self.programs
+            solve = ProgramWorker(archive.decode(json.loads(text), file=dict(files).__getitem__))
+        space = Space(self.parameters)
+        return Evaluator.build(model, figures, space, scenarios, gradients=self.gradients, programs=solve)
+
+    def plugins(self) -> tuple[Use, dict[str, Use]]:
+        """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.
+
+        Quick: the model's set-up is not done here.
+        """
+        global _loading
+        _loading = True
+        try:
+            for name, content in self.files:
+                load_file(name, content)
+        finally:
+            _loading = False
+        model = self._use("model", *self.model)
+        figures = {n: self._use("objective", use, version, settings) for n, use, version, settings in self.figures}
+        if not self.allow_version_skew:
+            here = versions([model.plugin, *(use.plugin for use in figures.values())])
+            other = [f"{k} {here.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if here.get(k) != v]
+            if other:
+                raise PluginError(
+                    f"the worker has other versions: {', '.join(other)}; install the same there, "
+                    "or allow it with --allow-version-skew"
+                )
+        return model, figures
+
+    @staticmethod
+    def _use(kind: Kind, name: str, version: int, settings: Mapping[str, Any]) -> Use:
+        plugin = find(kind, name)
+        if plugin.version != version:
+            raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
+        return Use(plugin, settings)
+
+
+def _whole(study: Study) -> tuple[str, tuple[tuple[str, bytes], ...]]:
+    """All of a study but its plugin files, which are sent anyway."""
+    bare = dataclasses.replace(study, plugin_files=())
+    return json.dumps(archive.encode(bare)), tuple((file.digest, file.content) for file in archive.files(bare))
+
+
+def preparation_limit(timeout: float | None) -> float | None:
+    """How long the set-up of a model may take on a worker; None without a time-out."""
+    return None if timeout is None else max(PREPARATION, PREPARATIONS * timeout)
+
+
+def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:
+    """The file that declares `plugin`, unless workers find it by its entry point or among the study's plugin files."""
+    module = getattr(plugin.target, "__module__", "")
+    if study.plugin_files and module.startswith("designopt_plugin_"):
+        return []
+    for listed in installed(plugin.kind):
+        if listed.name == plugin.name and listed.entry.module == module:
+            return []
+    if plugin.source is None or not plugin.source.is_file():
+        raise PluginError(
+            f"{plugin.kind} '{plugin.name}' was typed in interactively and cannot be sent to workers; "
+            "put it into a file, or use executor 'serial'"
+        )
+    return [(str(plugin.source), plugin.source.read_bytes())]

@@ -1,0 +1,407 @@
+"""Evaluating designs with a model, wherever that happens: the same code serves this process and the workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
+from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
+from designopt.space import Space
+from designopt.store.journal import PROGRAMS
+from designopt.study.study import Scenario, Study
+from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
+
+OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
+
+#: Solves a chunk of programs; the function that it is given is told the position of each before it starts.
+Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
+
+#: Longer texts of errors are kept without their middle.
+LONGEST_MESSAGE = 20_000
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One design in one scenario. `place` is where in the code an error was raised."""
+
+    status: str
+    outputs: Mapping[str, float]
+    reason: str = ""
+    message: str = ""
+    place: str = ""
+    wall: float = 0.0
+    cpu: float = 0.0
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result."""
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """A model with its set-up done, the figures computed from it, and the arrays to keep of each evaluation."""
+
+    model: Any
+    figures: tuple[tuple[str, Plugin, Any], ...]
+    outputs: Mapping[str, bool]
+    takes_arrays: bool
+    takes_rng: bool
+    batch_size: int
+    gradients: bool
+    space: Space
+    scenarios: tuple[Scenario, ...]
+    programs: Solve | None = None
+
+    @classmethod
+    def build(
+        cls,
+        model: Use,
+        figures: Mapping[str, Use],
+        space: Space,
+        scenarios: tuple[Scenario, ...],
+        *,
+        gradients: bool = False,
+        programs: Solve | None = None,
+    ) -> Evaluator:
+        """Build the model and its figures and do the model's costly set-up (`prepare`).
+
+        With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`). `programs`
+        solves chunks of programs.
+        Raises `PluginError` with one line for the user when that fails.
+        """
+        try:
+            built = model.build()
+            if hasattr(built, "prepare"):
+                built.prepare()
+        except Exception as error:
+            where = place_of(error)
+            text = f"model '{model.plugin.name}' cannot be prepared: {type(error).__name__}: {error} ({where})"
+            raise PluginError(text) from error
+        return cls(
+            model=built,
+            figures=tuple((name, use.plugin, use.build()) for name, use in figures.items()),
+            outputs={name: f.required for name, f in model.plugin.outputs.items()},
+            takes_arrays=model.plugin.takes_arrays,
+            takes_rng=model.plugin.takes_rng,
+            batch_size=model.plugin.batch_size,
+            gradients=gradients,
+            space=space,
+            scenarios=scenarios,
+            programs=programs,
+        )
+
+    @classmethod
+    def of(cls, problem: Problem, programs: Solve | None = None) -> Evaluator:
+        """The evaluator of `problem` in this process."""
+        parts = (problem.model, problem.figures, problem.space, problem.scenarios)
+        return cls.build(*parts, gradients=problem.gradients, programs=programs)
+
+    def evaluate(
+        self,
+        design: Mapping[str, Any],
+        scenario: int = 0,
+        arrays: Sequence[str] = (),
+        *,
+        seed: int | None = None,
+        recording: bool = False,
+    ) -> Evaluation:
+        """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data.
+
+        `seed` is that of the random numbers of a model that uses some (`evaluation_seed`). In a run (`recording`) a
+        KeyboardInterrupt is the model's own: the user's requests to stop arrive as `Break`.
+        """
+        if self.takes_rng and seed is None:
+            raise ValueError("the model uses random numbers; give the evaluation's seed")
+
+        def answer() -> Any:
+            random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+            wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+            return self.model.evaluate(design, self.scenarios[scenario].values, *wanted, **random)
+
+        return self._evaluation(answer, design, scenario, arrays, seed, recording)
+
+    def _evaluation(
+        self,
+        answer: Callable[[], Any],
+        design: Mapping[str, Any],
+        scenario: int,
+        arrays: Sequence[str],
+        seed: int | None,
+        recording: bool,
+    ) -> Evaluation:
+        """What `answer`, which gives or raises what the model has to say of a design, means."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        outputs: dict[str, float] = {}
+        kept: Mapping[str, NDArray[Any]] = {}
+        try:
+            status, reason, message, place = OK, "", "", ""
+            outputs, kept, wrong = self._figures(answer(), arrays)
+            if self.gradients and not wrong:
+                outputs.update(self._derivatives(design, self.scenarios[scenario].values, seed))
+            if wrong:
+                status, reason = NONFINITE, wrong[0]
+                message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
+        except Diverged as error:
+            status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
+        except InvalidDesign as error:
+            status, reason, message, place = INVALID, "refused", text_of(error), ""
+        except Break:
+            raise
+        except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
+            if isinstance(error, KeyboardInterrupt) and not recording:
+                raise
+            status, reason, message, place = ERROR, type(error).__name__, traceback_of(error), place_of(error)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
+
+    def _wanted(self, arrays: Sequence[str]) -> frozenset[str]:
+        """The arrays that the model is asked for: those to be kept and those that figures need."""
+        needed = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
+        return frozenset({*arrays, *needed})
+
+    def _figures(
+        self, answer: Any, arrays: Sequence[str]
+    ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
+        """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
+        have: Mapping[str, Any] = {}
+        if self.takes_arrays:
+            returned, have = answer
+        else:
+            returned = answer
+        outputs: dict[str, float] = {}
+        wrong = []
+        for name, required in self.outputs.items():
+            value = returned.get(name)
+            if value is None:
+                if required:
+                    raise KeyError(f"the model did not return its output '{name}'")
+                continue
+            outputs[name] = value = float(value)
+            if required and not math.isfinite(value):
+                wrong.append(name)
+        if not self.outputs:
+            outputs = {str(name): float(value) for name, value in returned.items()}
+            wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
+        if not wrong:
+            for name, plugin, figure in self.figures:
+                outputs[name] = value = float(figure(*(_needed(need, outputs, have) for need in plugin.needs)))
+                if not math.isfinite(value):
+                    wrong.append(name)
+        missing = [name for name in arrays if name not in have]
+        if missing and not wrong:
+            raise KeyError(f"the model did not return its array '{missing[0]}'")
+        return outputs, {name: np.asarray(have[name]) for name in arrays if name in have}, wrong
+
+    def _derivatives(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
+    ) -> dict[str, float]:
+        """The model's derivatives by the real parameters, by the names under which they are recorded."""
+        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
+        try:
+            given = self.model.gradient(design, scenario, **random)
+        except Diverged:  # there is a result, but it has no derivative here
+            return {}
+        outputs = [name for name in given if name in self.outputs or not self.outputs]
+        inputs = [p.name for p in self.space.free if p.kind == "real"]
+        return {
+            derivative_name(output, name): float(given[output][name])
+            for output in outputs
+            for name in inputs
+            if name in given[output]
+        }
+
+    def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
+        """Evaluate a chunk: one after the other, or as many together as the model takes.
+
+        `begin` is told the position of each before it starts, `TOGETHER` before several.
+        """
+        if self.programs is not None and len(chunk) and chunk.scenarios[0] >= PROGRAMS:
+            return self.programs(chunk, begin or (lambda position: None))
+        n = len(chunk)
+        status = np.empty(n, np.uint8)
+        wall, cpu = np.empty(n), np.empty(n)
+        rows: list[Mapping[str, float]] = []
+        messages, arrays = {}, {}
+        for i, done in enumerate(self._evaluations(chunk, begin or (lambda position: None))):
+            status[i] = STATUSES.index(done.status)
+            wall[i], cpu[i] = done.wall, done.cpu
+            rows.append(done.outputs)
+            if done.status != "ok":
+                messages[i] = (done.reason, done.message, done.place)
+            elif done.arrays:
+                arrays[i] = done.arrays
+        names = self._names
+        if self.gradients or not self.outputs:
+            names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
+        return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
+
+    def _evaluations(self, chunk: Chunk, begin: Callable[[int], None]) -> Iterator[Evaluation]:
+        """The evaluations of a chunk in its order."""
+        designs = [self.space.design(x) for x in chunk.X.tolist()]
+        scenarios = chunk.scenarios.tolist()
+        for first in range(0, len(designs), self.batch_size):
+            some = range(first, min(first + self.batch_size, len(designs)))
+            if len(some) > 1:
+                begin(TOGETHER)
+                together = self._together([designs[i] for i in some], [scenarios[i] for i in some], chunk.arrays)
+                if together is not None:
+                    yield from together
+                    continue
+            for i in some:
+                begin(i)
+                seed = chunk.seeds[i] if self.takes_rng else None
+                yield self.evaluate(designs[i], scenarios[i], chunk.arrays, seed=seed, recording=True)
+
+    def _together(
+        self, designs: Sequence[Mapping[str, Any]], scenarios: Sequence[int], arrays: Sequence[str]
+    ) -> list[Evaluation] | None:
+        """Several evaluations in one call of the model; None when it raised: then each has to speak for itself."""
+        wall, cpu = time.perf_counter(), time.process_time()
+        wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+        try:
+            answers = list(self.model.batch(designs, [self.scenarios[s].values for s in scenarios], *wanted))
+        except Break:
+            raise
+        except BaseException:
+            return None
+        if len(answers) != len(designs):
+            return None
+        wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
+        rows = zip(answers, designs, scenarios, strict=True)
+        done = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
+        return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in done]
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
+        return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
+
+
+def _given(answer: Any) -> Callable[[], Any]:
+    """Gives what a model said of one design of several, or raises it when it is an exception."""
+
+    def give() -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    return give
+
+
+def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
+    if name in outputs:
+        return outputs[name]
+    if name in arrays:
+        return arrays[name]
+    raise KeyError(f"the model gave neither an output nor an array '{name}'")
+
+
+def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArray[np.float64]:
+    nan = math.nan
+    return np.array([[row.get(name, nan) for name in names] for row in rows], float).reshape(len(rows), len(names))
+
+
+def _frames(error: BaseException) -> traceback.StackSummary:
+    """Where the error comes from, below this file's own frames."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [f for f in frames if f.filename not in (__file__, _plugin_file())]
+    return traceback.StackSummary.from_list(theirs or frames)
+
+
+def _plugin_file() -> str:
+    return find.__code__.co_filename
+
+
+def place_of(error: BaseException) -> str:
+    last = _frames(error)[-1] if error.__traceback__ else None
+    return f"{Path(last.filename).name}:{last.lineno}" if last else ""
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
+    lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
+    return text_of("".join(lines) + f"{type(error).__name__}: {text_of(error)}")
+
+
+def text_of(value: object) -> str:
+    """The text of what a model raised, whatever that is, as the journal can hold it."""
+    try:
+        text = str(value)
+    except Exception as error:
+        text = f"(its text cannot be had: {type(error).__name__})"
+    text = text.encode("utf-8", "backslashreplace").decode()
+    half = LONGEST_MESSAGE // 2
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
+
+
+# ------------------------------------------------------------------------------------------------- one design
+
+
+def evaluate_one(
+    study: Study, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+) -> Evaluation:
+    """One design in this process, recorded nowhere: `values` by name in the study's units, all active free parameters.
+
+    The first scenario unless named. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that the
+    parameter does not allow.
+    """
+    problem = Problem.of(study)
+    names = [s.name for s in problem.scenarios]
+    if scenario is not None and scenario not in names:
+        raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
+    unknown = set(values) - {p.name for p in problem.space.parameters}
+    if unknown:
+        raise KeyError(f"no parameter '{sorted(unknown)[0]}' (known: {', '.join(problem.space.names)})")
+    x = []
+    for p in problem.space.free:
+        if p.name not in values and not p.when:
+            raise KeyError(f"parameter '{p.name}' has no value")
+        value = values.get(p.name, p.values[0] if p.kind == "choice" else p.low)
+        if p.kind == "choice" and value not in p.values:
+            raise ValueError(f"{p.name}: {value!r} is none of {', '.join(map(str, p.values))}")
+        x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
+        if p.kind != "choice" and not p.low <= x[-1] <= p.high:
+            raise ValueError(f"{p.name}: {value!r} is not from {p.low!r} to {p.high!r} {p.unit}".rstrip())
+        if p.kind == "int" and not x[-1].is_integer():
+            raise ValueError(f"{p.name}: {value!r} is not a whole number")
+    design = problem.space.design(x)
+    if missing := [name for name in design if name in problem.space.names and name not in values]:
+        raise KeyError(f"parameter '{missing[0]}' has no value")
+    index = names.index(scenario) if scenario is not None else 0
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
+    return Evaluator.of(problem).evaluate(design, index, arrays, seed=seed)
+
+
+def trial(study: Study, count: int) -> list[str]:
+    """Evaluate `count` random designs in this process, for ``validate --try``; one line of text each."""
+    problem = Problem.of(study)
+    space = problem.space
+    rng = np.random.default_rng(study.seed)
+    S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
+    X = space.from_search(S)
+    evaluator = Evaluator.of(problem)
+    lines = []
+    for x, excess, keys in zip(X.tolist(), space.excess(X).tolist(), problem.keys(X), strict=True):
+        at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
+        if excess > 0.0:
+            lines.append(f"{at}: invalid, a relation is broken")
+            continue
+        done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))
+        outputs = {
+            k: v for k, v in done.outputs.items() if not k.startswith("d(")
+        }  # derivatives are not asked for here
+        shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
+        lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
+    return lines

@@ -1,0 +1,129 @@
+"""What the runner asks of an executor, and what travels between the two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.space import Matrix
+
+#: In place of the position of an evaluation: several of a chunk are computed in one call of the model.
+TOGETHER = -2
+
+
+class Break(KeyboardInterrupt):
+    """The second request to stop: unlike a KeyboardInterrupt of a model, it is no result of an evaluation."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some evaluations that travel together: designs `X` (n, d), each in the scenario of that index.
+
+    `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
+    that take a generator, and of programs. A chunk holds evaluations or programs, never both. `number` is unique in a
+    run.
+    """
+
+    number: int
+    X: Matrix
+    scenarios: NDArray[np.int32]
+    arrays: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class ChunkResult:
+    """What the evaluations of a chunk gave, in their order.
+
+    `status` are indices into `STATUSES`; `values` (n, names) figures, NaN where there is none; `messages` is by
+    position: (reason, message, place of the error in the code). `wall` and `cpu` are in seconds.
+    """
+
+    status: NDArray[np.uint8]
+    names: tuple[str, ...]
+    values: Matrix
+    wall: Matrix
+    cpu: Matrix
+    messages: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
+    arrays: Mapping[int, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+
+    def take(self, positions: Sequence[int]) -> ChunkResult:
+        """Those of some evaluations."""
+        some = np.array(positions, np.int64)
+        return ChunkResult(
+            self.status[some],
+            self.names,
+            self.values[some],
+            self.wall[some],
+            self.cpu[some],
+            {new: self.messages[old] for new, old in enumerate(positions) if old in self.messages},
+            {new: self.arrays[old] for new, old in enumerate(positions) if old in self.arrays},
+        )
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A chunk that did not come back because its worker ended.
+
+    `started` is False for a chunk that waited behind another one: nothing in it is to blame. `suspect` is the position
+    of the evaluation that was running, None when nobody knows. `cause` is ``timeout`` (the evaluation was ended),
+    ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of sight).
+    `message` is the same for equal causes; `detail` holds stack traces.
+    """
+
+    cause: str
+    message: str
+    detail: str = ""
+    started: bool = True
+    suspect: int | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A chunk has ended on `worker`: with a result or by a loss."""
+
+    chunk: Chunk
+    worker: str
+    outcome: ChunkResult | Loss
+
+
+class Executor(Protocol):
+    """Runs chunks somewhere. Used from one thread only."""
+
+    @property
+    def name(self) -> str:
+        """What the journal calls it."""
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are."""
+
+    @property
+    def slots(self) -> int:
+        """How many chunks may be in flight."""
+
+    @property
+    def target(self) -> float:
+        """How long a chunk should take, in seconds."""
+
+    def submit(self, chunk: Chunk) -> None:
+        """Take a chunk; never blocks for long."""
+
+    def wait(self, timeout: float) -> Sequence[Completion]:
+        """Chunks that have ended; waits up to `timeout` seconds for the first."""
+
+    def notices(self) -> Sequence[tuple[str, str]]:
+        """What the user should know, as (kind, text), once each."""
+
+    def cancel(self) -> None:
+        """Forget what is in flight."""
+
+    def close(self) -> None:
+        """End everything that was started."""

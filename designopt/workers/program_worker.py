@@ -1,0 +1,65 @@
+"""Programs of solvers, solved wherever designs are evaluated: the other half of what a worker does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Problem, Programs, Solved
+from designopt.store.journal import PROGRAMS
+from designopt.study.study import Study
+from designopt.workers.evaluate import DIVERGED, ERROR, OK, matrix, place_of, text_of, traceback_of
+from designopt.workers.executor import Break, Chunk, ChunkResult
+
+
+class ProgramWorker:
+    """Solves chunks of programs of `study`; what a stage's solver needs for it is built once."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._problem = Problem.of(study)
+        self._built: dict[int, Programs] = {}
+
+    def __call__(self, chunk: Chunk, begin: Callable[[int], None]) -> ChunkResult:
+        """Solve a chain of programs in its order. One that fails is passed over: the next begins with the last that was
+        solved. All that they leave is kept, of failed ones too."""
+        n = len(chunk)
+        status, wall, cpu = np.empty(n, np.uint8), np.empty(n), np.empty(n)
+        rows: list[Mapping[str, float]] = []
+        messages: dict[int, tuple[str, str, str]] = {}
+        arrays: dict[int, Mapping[str, NDArray[Any]]] = {}
+        state = None
+        for i, (x, scenario, seed) in enumerate(zip(chunk.X, chunk.scenarios.tolist(), chunk.seeds, strict=True)):
+            begin(i)
+            wall[i], cpu[i] = time.perf_counter(), time.process_time()
+            try:
+                done = self._programs(scenario).solve(x, seed, state)
+                status[i] = OK if done.ok else DIVERGED
+                messages[i] = (done.reason, text_of(done.message), "")
+            except Break:
+                raise
+            except BaseException as error:  # as in evaluations: the code of a model must not end the run
+                status[i], done = ERROR, Solved(False, {})
+                messages[i] = (type(error).__name__, traceback_of(error), place_of(error))
+            wall[i], cpu[i] = time.perf_counter() - wall[i], time.process_time() - cpu[i]
+            rows.append(done.figures)
+            if done.arrays:
+                arrays[i] = done.arrays
+            state = done.state if done.ok else state
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
+
+    def _programs(self, scenario: int) -> Programs:
+        stage = scenario - PROGRAMS
+        if stage not in self._built:
+            self._built[stage] = self._study.stages[stage].solver.build().program(self._problem)
+        return self._built[stage]
+
+
+def has_programs(study: Study) -> bool:
+    """Whether a solver of the study solves programs."""
+    return any(callable(getattr(stage.solver.plugin.target, "program", None)) for stage in study.stages)
