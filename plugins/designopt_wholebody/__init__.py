@@ -1,0 +1,1 @@
+"""The whole body in natural coordinates: kinematic consistency, inverse and forward dynamics (Nunes 2017)."""

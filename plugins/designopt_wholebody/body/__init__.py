@@ -1,0 +1,1 @@
+"""A subject's body: rigid bodies with natural coordinates, their landmarks, masses and joints."""

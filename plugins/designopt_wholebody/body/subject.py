@@ -1,0 +1,198 @@
+"""A subject: a model with the lengths of a static posture and a body mass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.plugin import closest
+from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.frames import axes_of, with_derived
+from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_properties, possible
+from designopt_wholebody.constraints.constraints import Constraints
+from designopt_wholebody.constraints.stating import onto_ellipsoid, state_constraints
+from designopt_wholebody.model.schema import Joint, Model, Segment
+
+Array = NDArray[np.float64]
+
+
+class SubjectError(ValueError):
+    """No body can be made of a model with these landmarks and mass; the message names the landmark or the segment."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """Bodies by name in the order of q, the constraints between them, and the static posture `q0` (n,).
+
+    `landmarks` (3,) are those of the static posture, `mass` the body mass in kg, `model` the file that all came from.
+    """
+
+    model: Model
+    mass: float
+    landmarks: Mapping[str, Array]
+    bodies: Mapping[str, Body]
+    constraints: Constraints
+    q0: Array
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.q0)
+
+    def mass_blocks(self) -> tuple[Array, ...]:
+        """M of each body, (size, size), in the order of q."""
+        return tuple(np.asarray(np.kron(body.mass_matrix(), np.eye(3))) for body in self.bodies.values())
+
+    def mass_matrix(self) -> Array:
+        """(n, n) constant, block diagonal mass matrix."""
+        M = np.zeros((self.n, self.n))
+        for body, block in zip(self.bodies.values(), self.mass_blocks(), strict=True):
+            M[body.columns, body.columns] = block
+        return M
+
+    def centre_of_mass(self, q: Array) -> Array:
+        """(..., 3) of the whole body for q (..., n); of velocities for q̇."""
+        total = np.zeros((*q.shape[:-1], 3))
+        for body in self.bodies.values():
+            total += body.inertia.mass * body.position(q, body.point(body.inertia.centre))
+        return np.asarray(total / sum(body.inertia.mass for body in self.bodies.values()))
+
+
+def make_subject(model: Model, landmarks: Mapping[str, ArrayLike] | None = None, mass: float | None = None) -> Subject:
+    """The subject of `mass` kg whose static `landmarks` (3,) m are given; the model's own where they are not.
+
+    Given landmarks replace the model's altogether; derived ones are computed. Raises `SubjectError` for landmarks that
+    are missing or not finite, axes that are not perpendicular, masses and inertia that no body can have, and bodies
+    whose coordinates are too close together to describe them.
+    """
+    mass = model.mass if mass is None else float(mass)
+    if not (np.isfinite(mass) and mass > 0.0):
+        raise SubjectError(f"the body mass is {mass:g} kg; it must be positive")
+    given = model.landmarks if landmarks is None else landmarks
+    known: dict[str, Array] = {}
+    for name, value in given.items():
+        known[name] = np.array(value, dtype=float)
+        if known[name].shape != (3,) or not np.isfinite(known[name]).all():
+            raise SubjectError(f"landmark '{name}' has no finite position (3,) in the static posture")
+    known = with_derived(model, known)
+    frames = {name: _frame(model, name, known) for name in model.segments}
+    _put_on_surfaces(model, known, frames)
+    bodies: dict[str, Body] = {}
+    start = 0
+    for name, segment in model.segments.items():
+        bodies[name] = _body(model, name, segment, start, known, frames[name], mass)
+        start += bodies[name].size
+    q0 = np.concatenate([_static(body, known, frames[name]) for name, body in bodies.items()])
+    constraints = state_constraints(bodies, model.joints, known, q0)
+    return Subject(model, mass, known, bodies, constraints, q0)
+
+
+def _needed(model: Model, name: str, known: Mapping[str, Array]) -> Array:
+    if name not in known:
+        parts = model.derived.get(name)
+        of = f" (the mean of {', '.join(parts)})" if parts else ""
+        near = closest(name, known)
+        hint = f"; did you mean '{near}'?" if near else ""
+        raise SubjectError(f"landmark '{name}'{of} of model '{model.model}' is missing in the static posture{hint}")
+    return known[name]
+
+
+def _frame(model: Model, name: str, known: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Origin and axes of a segment; a rod has its first point and its own line as x."""
+    segment = model.segments[name]
+    for landmark in (*segment.points, *segment.landmarks):
+        _needed(model, landmark, known)
+    if segment.frame is None:
+        first, second = (known[point] for point in segment.points)
+        line = second - first
+        length = float(np.linalg.norm(line))
+        if length < 1e-6:
+            raise SubjectError(f"the points of rod '{name}' coincide")
+        return first, np.column_stack([line / length, np.zeros(3), np.zeros(3)])
+    used = [segment.frame.origin]
+    for axis in (segment.frame.u, segment.frame.v, segment.frame.w):
+        factors = axis if isinstance(axis, tuple) else axis.cross
+        for factor in factors:
+            used.extend([factor] if isinstance(factor, str) else factor)
+    for landmark in used:
+        if landmark not in ("u", "v", "w"):
+            _needed(model, landmark, known)
+    axes = axes_of(segment.frame, known, mirrored=name in model.mirrored)
+    if not np.isfinite(axes).all():
+        raise SubjectError(f"the landmarks of the frame of '{name}' lie on one line or coincide")
+    if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-6 or np.linalg.det(axes) < 0.0:
+        raise SubjectError(f"the axes of '{name}' are not perpendicular and right-handed; check its frame")
+    return known[segment.frame.origin], axes
+
+
+def _put_on_surfaces(model: Model, known: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
+    for joint in model.joints.values():
+        if joint.type == "ellipsoid":
+            origin, axes = frames[joint.proximal]
+            for point in joint.points:
+                _needed(model, point, known)
+                known[point] = origin + axes @ onto_ellipsoid(joint, axes.T @ (known[point] - origin))
+
+
+def _body(
+    model: Model,
+    name: str,
+    segment: Segment,
+    start: int,
+    known: Mapping[str, Array],
+    frame: tuple[Array, Array],
+    mass: float,
+) -> Body:
+    origin, axes = frame
+    mirrored = name in model.mirrored
+    local = {point: axes.T @ (known[point] - origin) for point in _landmarks(model, name, segment)}
+    if mass_of(segment.inertia, mass) <= 0.0:
+        raise SubjectError(f"segment '{name}' of a body of {mass:g} kg has no mass")
+    if segment.layout == "2p":
+        length = local[segment.points[1]][0]
+        inertia = MassProperties(mass_of(segment.inertia, mass), np.array([0.5 * length, 0.0, 0.0]), np.zeros((3, 3)))
+    else:
+        for landmark in (*(segment.inertia.length or ()), *segment.inertia.centre_at):
+            _needed(model, landmark, known)
+        inertia = mass_properties(segment.inertia, mass, known, origin, axes, mirrored=mirrored)
+        if not possible(inertia):
+            raise SubjectError(f"no distribution of mass has the inertia of segment '{name}'; check its tensor")
+    unit = np.eye(3)
+    columns = [unit["uvw".index(v)] for v in segment.vectors]
+    first = local[segment.points[0]]
+    if len(segment.points) == 2:
+        columns.insert(0, local[segment.points[1]] - first)
+    base = np.column_stack(columns)
+    body = Body(name, segment.layout, start, segment.points, segment.vectors, first, base, inertia, local, mirrored)
+    if not segment.layout == "2p" and body.condition > 1e3:
+        raise SubjectError(
+            f"the points and vectors of segment '{name}' are almost dependent (condition {body.condition:.0f});"
+            " choose points farther apart or other vectors"
+        )
+    return body
+
+
+def _landmarks(model: Model, name: str, segment: Segment) -> list[str]:
+    """Landmarks of a segment: its own, and those of joints that name it."""
+    names = [*segment.points, *segment.landmarks]
+    if segment.frame is not None:
+        names.append(segment.frame.origin)
+    for joint in model.joints.values():
+        names.extend(_of_joint(joint, name))
+    if model.root is not None and model.root.segment == name:
+        names.append(model.root.point)
+    names.extend(model.contacts.get(name, ()))
+    return list(dict.fromkeys(names))
+
+
+def _of_joint(joint: Joint, segment: str) -> list[str]:
+    names = [joint.at] if joint.at is not None and segment in (joint.proximal, joint.distal) else []
+    return [*names, *joint.points] if segment == joint.distal else names
+
+
+def _static(body: Body, known: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
+    vectors = [frame[1][:, "uvw".index(v)] for v in body.vectors]
+    return np.concatenate([*(known[point] for point in body.points), *vectors])

@@ -1,0 +1,1 @@
+"""Constraints of natural coordinates, all in one quadratic representation."""

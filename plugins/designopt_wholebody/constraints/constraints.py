@@ -1,0 +1,115 @@
+"""All constraints of a subject: values, Jacobian and its rate for any number of frames at once.
+
+Everything is quadratic in q but the contact of the scapula with the ribcage, which is of fourth order. It is quadratic
+in q and p, where p = Aᵀ(r - r_centre), the contact point in axes of the thorax, is itself quadratic in q (Nunes 2017,
+4.4-4.7). So two sets of quadratic rows, one put into the other, hold every constraint: the Jacobian is
+J = J_q + J_p ∂p/∂q, and no constraint has derivatives of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.constraints.quadratic import Quadratic
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowName:
+    """What a row of φ belongs to: a body's rigidity (`kind` "rigid") or a joint by its type; `per_metre` turns its
+    violation into metres (or radians): φ `per_metre`."""
+
+    kind: str
+    owner: str
+    per_metre: float = 1.0
+
+
+class Constraints:
+    """φ(q) = 0 with m rows of n coordinates.
+
+    `rows` are quadratic in (q, p); `lifted` (None where there is no contact with a surface) are p as rows of q.
+    Entry e of the Jacobian stands at (`row_of[e]`, `column_of[e]`), sorted by row, then by column.
+    """
+
+    def __init__(self, n: int, rows: Quadratic, names: tuple[RowName, ...], lifted: Quadratic | None) -> None:
+        self.n, self.m, self.names = n, rows.m, names
+        self._rows, self._lifted = rows, lifted
+        of_p = rows.columns >= n
+        self._direct, self._through = np.flatnonzero(~of_p), np.flatnonzero(of_p)
+        chain = [] if lifted is None else self._chain(lifted)
+        places = {(int(rows.rows[e]), int(rows.columns[e])) for e in self._direct}
+        ordered = sorted(places | {place for place, _, _ in chain})
+        where = {place: e for e, place in enumerate(ordered)}
+        self.row_of = np.array([r for r, _ in ordered], dtype=np.int64)
+        self.column_of = np.array([c for _, c in ordered], dtype=np.int64)
+        self._direct_to = np.array([where[int(rows.rows[e]), int(rows.columns[e])] for e in self._direct], dtype=int)
+        chain.sort(key=lambda link: where[link[0]])
+        target = np.array([where[place] for place, _, _ in chain], dtype=np.int64)
+        self._outer = np.array([e for _, e, _ in chain], dtype=np.int64)
+        self._inner = np.array([e for _, _, e in chain], dtype=np.int64)
+        self._sums = np.flatnonzero(np.r_[True, np.diff(target) > 0]) if len(target) else target
+        self._chain_to = target[self._sums]
+        self._row_starts = np.searchsorted(self.row_of, np.arange(self.m))
+
+    def _chain(self, lifted: Quadratic) -> list[tuple[tuple[int, int], int, int]]:
+        """(place in J, entry of the rows by p, entry of p by q) for every product in J_p ∂p/∂q."""
+        links = []
+        for e in self._through:
+            for inner in np.flatnonzero(lifted.rows == self._rows.columns[e] - self.n):
+                links.append(((int(self._rows.rows[e]), int(lifted.columns[inner])), int(e), int(inner)))
+        return links
+
+    def values(self, q: Array) -> Array:
+        """(f, m) φ for q (f, n)."""
+        return self._rows.values(self._extended(q))
+
+    def entries(self, q: Array) -> Array:
+        """(f, entries) of the Jacobian ∂φ/∂q for q (f, n)."""
+        outer = self._rows.entries(self._extended(q))
+        inner = None if self._lifted is None else self._lifted.entries(q)
+        return self._joined(outer, [(outer, inner)])
+
+    def rates(self, q: Array, qdot: Array) -> Array:
+        """(f, entries) of J̇ for q and q̇ (f, n)."""
+        if self._lifted is None:
+            return self._joined(self._rows.rates(qdot), [])
+        inner = self._lifted.entries(q)
+        moving = np.concatenate([qdot, self._lifted.product(inner, qdot)], axis=1)
+        outer_rate = self._rows.rates(moving)
+        outer = self._rows.entries(self._extended(q))
+        return self._joined(outer_rate, [(outer_rate, inner), (outer, self._lifted.rates(qdot))])
+
+    def product(self, entries: Array, vector: Array) -> Array:
+        """(f, m) Jacobian (as entries) times a vector (f, n)."""
+        return np.asarray(np.add.reduceat(entries * vector[:, self.column_of], self._row_starts, axis=1))
+
+    def bias(self, q: Array, qdot: Array) -> Array:
+        """(f, m) J̇ q̇."""
+        return self.product(self.rates(q, qdot), qdot)
+
+    def dense(self, entries: Array) -> Array:
+        """(f, m, n) Jacobian from its entries (f, k)."""
+        full = np.zeros((len(entries), self.m, self.n))
+        full[:, self.row_of, self.column_of] = entries
+        return full
+
+    def metres(self, values: Array) -> Array:
+        """`values` (f, m) of φ in metres (distances) and as they are (directions)."""
+        return np.asarray(values * np.array([name.per_metre for name in self.names]))
+
+    def _extended(self, q: Array) -> Array:
+        return q if self._lifted is None else np.concatenate([q, self._lifted.values(q)], axis=1)
+
+    def _joined(self, direct: Array, chains: list[tuple[Array, Array | None]]) -> Array:
+        data = np.zeros((len(direct), len(self.row_of)))
+        data[:, self._direct_to] = direct[:, self._direct]
+        for outer, inner in chains:
+            if inner is not None and len(self._outer):
+                products = outer[:, self._outer] * inner[:, self._inner]
+                data[:, self._chain_to] += np.add.reduceat(products, self._sums, axis=1)
+        return data

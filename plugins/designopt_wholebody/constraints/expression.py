@@ -1,0 +1,57 @@
+"""Vectors that are linear in the coordinates, from which constraints are stated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.body import Body
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A vector of three components: a sum of triples of q, by the place of each, and a `constant` (3,)."""
+
+    triples: Mapping[int, float] = field(default_factory=dict)
+    constant: Array = field(default_factory=lambda: np.zeros(3))
+
+    def __sub__(self, other: Expression) -> Expression:
+        made = dict(self.triples)
+        for place, value in other.triples.items():
+            made[place] = made.get(place, 0.0) - value
+        return Expression(made, self.constant - other.constant)
+
+    def value(self, q: Array) -> Array:
+        """(..., 3) for coordinates q (..., n)."""
+        total = np.broadcast_to(self.constant, (*q.shape[:-1], 3)).copy()
+        for place, value in self.triples.items():
+            total += value * q[..., place : place + 3]
+        return total
+
+
+def expression(body: Body, coefficients: Array) -> Expression:
+    """Point or direction of a body by its coefficients (`Body.point`, `Body.direction`, `Body.landmark`)."""
+    pairs = enumerate(coefficients.tolist())
+    return Expression({body.start + 3 * k: value for k, value in pairs if abs(value) > 1e-15})
+
+
+def basic_point(body: Body, index: int) -> Expression:
+    """One of the basic points of a body."""
+    return Expression({body.start + 3 * index: 1.0})
+
+
+def unit_vector(body: Body, index: int) -> Expression:
+    """One of the unit vectors of a body."""
+    return Expression({body.start + 3 * (len(body.points) + index): 1.0})
+
+
+def axis(body: Body, name: str) -> Expression:
+    """The axis u, v or w of a body: a coordinate where it is one, else a sum of them."""
+    if name in body.vectors:
+        return unit_vector(body, body.vectors.index(name))
+    return expression(body, body.direction(np.eye(3)["uvw".index(name)]))

@@ -1,0 +1,138 @@
+"""Rows φ_k = ½ qᵀ A_k q + b_kᵀ q + c_k, with Jacobian and its rate as products of constant arrays with q and q̇."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.constraints.expression import Expression
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """m quadratic rows of n coordinates, for any number of frames at once.
+
+    Entry e of the Jacobian stands at (`rows[e]`, `columns[e]`), sorted by row, and is
+    ``linear[e] + sum of factors[t] q[sources[t]]`` over the terms t that belong to e (`starts` says where those of an
+    entry with terms, `owners`, begin).
+    """
+
+    m: int
+    n: int
+    constant: Array
+    rows: Integers
+    columns: Integers
+    linear: Array
+    factors: Array
+    sources: Integers
+    owners: Integers
+    starts: Integers
+
+    def _varying(self, q: Array) -> Array:
+        """(f, terms' entries) what q (f, n) adds to the entries `owners`."""
+        if not len(self.owners):
+            return np.zeros((len(q), 0))
+        return np.asarray(np.add.reduceat(q[:, self.sources] * self.factors, self.starts, axis=1))
+
+    def entries(self, q: Array) -> Array:
+        """(f, entries) of the Jacobian for q (f, n)."""
+        data = np.repeat(self.linear[None], len(q), axis=0)
+        data[:, self.owners] += self._varying(q)
+        return data
+
+    def rates(self, qdot: Array) -> Array:
+        """(f, entries) of the Jacobian's derivative by time for q̇ (f, n); it does not depend on q."""
+        data = np.zeros((len(qdot), len(self.linear)))
+        data[:, self.owners] = self._varying(qdot)
+        return data
+
+    def product(self, data: Array, vector: Array) -> Array:
+        """(f, m) Jacobian (as entries) times a vector (f, n)."""
+        return _summed(data * vector[:, self.columns], self.rows, self.m)
+
+    def values(self, q: Array) -> Array:
+        """(f, m) φ for q (f, n)."""
+        data = np.repeat(self.linear[None], len(q), axis=0)
+        data[:, self.owners] += 0.5 * self._varying(q)
+        return self.product(data, q) + self.constant
+
+
+def _summed(values: Array, rows: Integers, m: int) -> Array:
+    """(f, m) sums of values (f, k) over equal `rows`, which are sorted."""
+    total = np.zeros((len(values), m))
+    if rows.size:
+        starts = np.flatnonzero(np.r_[True, np.diff(rows) > 0])
+        total[:, rows[starts]] = np.add.reduceat(values, starts, axis=1)
+    return total
+
+
+class Rows:
+    """Rows in the making: each is stated by dot products of expressions, then all become one `Quadratic`."""
+
+    def __init__(self) -> None:
+        self._constant: list[float] = []
+        self._linear: dict[tuple[int, int], float] = {}
+        self._terms: dict[tuple[int, int], dict[int, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._constant)
+
+    def vector(self, zero: Expression) -> None:
+        """Three rows: an expression that must vanish."""
+        for k in range(3):
+            row = self._new(float(zero.constant[k]))
+            for place, value in zero.triples.items():
+                self._add_linear(row, place + k, value)
+
+    def dot(self, a: Expression, b: Expression, value: float = 0.0, *, weights: Array | None = None) -> None:
+        """One row: aᵀ H b - value = 0, with `weights` H (3, 3), the identity where none are given."""
+        H = np.eye(3) if weights is None else weights
+        row = self._new(float(a.constant @ H @ b.constant) - value)
+        for k in range(3):
+            for place, factor in a.triples.items():
+                self._add_linear(row, place + k, factor * float(H[k] @ b.constant))
+            for place, factor in b.triples.items():
+                self._add_linear(row, place + k, factor * float(a.constant @ H[:, k]))
+        for i, j in zip(*np.nonzero(H), strict=True):
+            for p, fp in a.triples.items():
+                for r, fr in b.triples.items():
+                    self._add_product(row, p + int(i), r + int(j), fp * fr * float(H[i, j]))
+
+    def _new(self, constant: float) -> int:
+        self._constant.append(constant)
+        return len(self._constant) - 1
+
+    def _add_linear(self, row: int, column: int, value: float) -> None:
+        if value:
+            self._linear[row, column] = self._linear.get((row, column), 0.0) + value
+
+    def _add_product(self, row: int, first: int, second: int, value: float) -> None:
+        """Add value q_first q_second to φ: two entries of the symmetric A."""
+        for column, source in ((first, second), (second, first)):
+            terms = self._terms.setdefault((row, column), {})
+            terms[source] = terms.get(source, 0.0) + value
+
+    def done(self, n: int) -> Quadratic:
+        """All rows stated so far, of n coordinates."""
+        places = sorted({*self._linear, *self._terms})
+        where = {place: e for e, place in enumerate(places)}
+        owned = sorted(self._terms)
+        sizes = [len(self._terms[place]) for place in owned]
+        terms = [term for place in owned for term in self._terms[place].items()]
+        return Quadratic(
+            m=len(self._constant),
+            n=n,
+            constant=np.array(self._constant),
+            rows=np.array([r for r, _ in places], dtype=np.int64),
+            columns=np.array([c for _, c in places], dtype=np.int64),
+            linear=np.array([self._linear.get(place, 0.0) for place in places]),
+            factors=np.array([f for _, f in terms]),
+            sources=np.array([s for s, _ in terms], dtype=np.int64),
+            owners=np.array([where[place] for place in owned], dtype=np.int64),
+            starts=np.cumsum([0, *sizes])[:-1].astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
+        )

@@ -1,0 +1,1 @@
+"""The model as data: segments, landmarks, frames, joints and inertia, read from a file."""

@@ -1,0 +1,30 @@
+"""Model files that come with the package, by name."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from designopt.plugin import closest
+from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.model.schema import Model
+
+
+def bundled() -> tuple[str, ...]:
+    """Names of the bundled models."""
+    folder = files("designopt_wholebody.model").joinpath("files")
+    return tuple(sorted(p.name.removesuffix(".yaml") for p in folder.iterdir() if p.name.endswith(".yaml")))
+
+
+def content_of(name: str) -> bytes:
+    """The file of a bundled model; raises `KeyError` with a sentence for a name that there is none of."""
+    known = bundled()
+    if name not in known:
+        near = closest(name, known)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        raise KeyError(f"there is no model '{name}'; {hint}")
+    return files("designopt_wholebody.model").joinpath("files", f"{name}.yaml").read_bytes()
+
+
+def load_model(name: str) -> Model:
+    """A bundled model; raises `KeyError` for a name that there is none of."""
+    return read_model(content_of(name), f"{name}.yaml", content_of)

@@ -1,0 +1,89 @@
+"""The left side of a model, mirrored from its right side in the plane z = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from designopt_wholebody.model.schema import Angles, Joint, Model
+
+T = TypeVar("T")
+
+RIGHT, LEFT = "_R", "_L"
+
+
+def left_of(name: str) -> str:
+    """The name of the same thing on the left; names of the middle stay."""
+    return name.removesuffix(RIGHT) + LEFT if name.endswith(RIGHT) else name
+
+
+def renamed(value: T) -> T:
+    """`value` with every name of the right replaced by that of the left (and the other way round)."""
+    if isinstance(value, str):
+        if value.endswith(LEFT):
+            return value.removesuffix(LEFT) + RIGHT  # type: ignore[return-value]
+        return left_of(value)  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        return tuple(renamed(item) for item in value)  # type: ignore[return-value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: renamed(getattr(value, f.name)) for f in fields(value) if f.init})
+    return value
+
+
+def both_sides(model: Model) -> Model:
+    """`model` with the left side written out after each entry of the right side.
+
+    Landmarks always have both sides. Segments, joints and the rest are mirrored where the file says so; their frames
+    and inertia are mirrored when the bodies are made (`Model.mirrored` names them).
+    """
+    landmarks: dict[str, tuple[float, float, float]] = {}
+    for name, (x, y, z) in model.landmarks.items():
+        landmarks[name] = (x, y, z)
+        if name.endswith(RIGHT):
+            landmarks.setdefault(left_of(name), (x, y, -z))
+    derived: dict[str, tuple[str, ...]] = {}
+    for name, parts in model.derived.items():
+        derived[name] = parts
+        if name.endswith(RIGHT):
+            derived[left_of(name)] = renamed(parts)
+    both = model.sides == "both"
+    mirrored = frozenset(left_of(name) for name in model.segments if both and name.endswith(RIGHT))
+    made = replace(
+        model,
+        landmarks=landmarks,
+        derived=derived,
+        segments=_doubled(model.segments, both),
+        joints=_doubled(model.joints, both, _joint),
+        contacts=_doubled(model.contacts, both),
+        angles=_doubled(model.angles, both, _angles),
+    )
+    object.__setattr__(made, "mirrored", mirrored)
+    return made
+
+
+def _same(left: T) -> T:
+    return left
+
+
+def _doubled(entries: Mapping[str, T], both: bool, turned: Callable[[T], T] = _same) -> dict[str, T]:
+    made: dict[str, T] = {}
+    for name, entry in entries.items():
+        made[name] = entry
+        if both and name.endswith(RIGHT):
+            made[left_of(name)] = turned(renamed(entry))
+    return made
+
+
+def _joint(left: Joint) -> Joint:
+    """The ellipsoid's centre and attitude mirrored: turns about x and y change their sign."""
+    if left.centre is None:
+        return left
+    (x, y, z), (a, b, c) = left.centre, left.attitude
+    return replace(left, centre=(x, y, -z), attitude=(-a, -b, c))
+
+
+def _angles(left: Angles) -> Angles:
+    """Turns about x and y are positive the other way on the left, so that a name means the same on both sides."""
+    names = {n: s * (1.0 if k == "Z" else -1.0) for (n, s), k in zip(left.names.items(), left.sequence, strict=False)}
+    return replace(left, names=names)

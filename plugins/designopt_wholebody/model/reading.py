@@ -1,0 +1,117 @@
+"""From the bytes of a model file to a `Model`, or to everything that is wrong with it, by line and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from designopt.study.errors import StudyError
+from designopt.study.findings import Finding, issues, nearest_or_all
+from designopt.study.values import Checked, check, checker
+from designopt.study.yaml import Node, parse_bytes
+from designopt_wholebody.model.checks import mistakes
+from designopt_wholebody.model.mirror import both_sides
+from designopt_wholebody.model.schema import Model
+
+#: Gives the bytes of a model by its name, or raises `KeyError` with a sentence.
+Library = Callable[[str], bytes]
+
+#: Models that a model may be based on, one upon the other.
+_MOST_BASES = 8
+
+
+def read_model(content: bytes, name: str, library: Library) -> Model:
+    """The model in a file called `name`; `library` gives those that it may be based on.
+
+    Raises `StudyError` with everything that is wrong, each with its line and column.
+    """
+    root = _with_base(parse_bytes(content, name), library, _MOST_BASES)
+    model, findings = check(_file(), root.data(), _no_files)
+    if not findings:
+        findings = mistakes(model)
+    if findings:
+        raise StudyError(issues(findings, root))
+    return both_sides(model)
+
+
+@cache
+def _file() -> Checked:
+    return checker(Model)
+
+
+def _no_files(name: str) -> bytes:
+    raise ValueError(f"a model file takes no other files; '{name}' cannot be read")
+
+
+def _with_base(root: Node, library: Library, left: int) -> Node:
+    """`root` laid over the model that it is based on, without the segments that it leaves out."""
+    if root.entries is None or "based_on" not in root.entries:
+        return root
+    base_name = root.entries["based_on"][1].scalar
+    if not isinstance(base_name, str):
+        raise _wrong(root, ("based_on",), "the name of a model is needed")
+    if not left:
+        raise _wrong(root, ("based_on",), f"more than {_MOST_BASES} models are based on one another")
+    try:
+        content = library(base_name)
+    except KeyError as error:
+        raise _wrong(root, ("based_on",), str(error.args[0])) from None
+    base = _with_base(parse_bytes(content, f"{base_name}.yaml"), library, left - 1)
+    own = {key: entry for key, entry in root.entries.items() if key not in ("based_on", "only", "without")}
+    return _overlaid(_chosen(base, root), Node(root.span, entries=own))
+
+
+def _overlaid(below: Node, above: Node) -> Node:
+    """Both mappings in one; what stands in both is merged if both are mappings, else taken from above."""
+    if below.entries is None or above.entries is None:
+        return above
+    merged = dict(below.entries)
+    for key, (span, node) in above.entries.items():
+        merged[key] = (span, _overlaid(merged[key][1], node) if key in merged else node)
+    return Node(above.span, entries=merged, style=above.style)
+
+
+def _chosen(base: Node, root: Node) -> Node:
+    """`base` without the segments that `root` leaves out, and without what speaks of them."""
+    assert root.entries is not None
+    segments = _names(base, "segments")
+    kept = set(segments)
+    for key in ("only", "without"):
+        if key not in root.entries:
+            continue
+        items = root.entries[key][1].items
+        if items is None:
+            raise _wrong(root, (key,), "a list of segments is needed")
+        for i, item in enumerate(items):
+            if item.scalar not in segments:
+                message = f"the base has no segment '{item.scalar}'{nearest_or_all(str(item.scalar), segments)}"
+                raise _wrong(root, (key, i), message)
+        named = {str(item.scalar) for item in items}
+        kept = kept & named if key == "only" else kept - named
+    gone = {*segments} - kept
+    gone |= {name.removesuffix("_R") + "_L" for name in gone if name.endswith("_R")}
+
+    def speaks_of_gone(section: str, key: str, node: Node) -> bool:
+        if section in ("segments", "contacts"):
+            return key in gone
+        members = {"joints": ("proximal", "distal"), "angles": ("of", "relative_to")}[section]
+        entries = node.entries or {}
+        return any(entries[m][1].scalar in gone for m in members if m in entries)
+
+    entries = dict(base.entries or {})
+    for section in ("segments", "joints", "contacts", "angles"):
+        if section in entries and entries[section][1].entries is not None:
+            span, node = entries[section]
+            left = {k: e for k, e in (node.entries or {}).items() if not speaks_of_gone(section, k, e[1])}
+            entries[section] = (span, Node(node.span, entries=left, style=node.style))
+    return Node(base.span, entries=entries, style=base.style)
+
+
+def _names(base: Node, section: str) -> Mapping[str, Any]:
+    entry = (base.entries or {}).get(section)
+    return (entry[1].entries or {}) if entry else {}
+
+
+def _wrong(root: Node, path: tuple[str | int, ...], message: str) -> StudyError:
+    return StudyError(issues([Finding(path, message)], root))

@@ -1,0 +1,150 @@
+"""Bodies in natural coordinates: frames, points, mass matrices; against clouds of mass points and published numbers."""
+
+import numpy as np
+import pytest
+from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.frames import axes_of, with_derived
+from designopt_wholebody.body.inertia import MassProperties
+from designopt_wholebody.body.subject import SubjectError, make_subject
+from designopt_wholebody.model.library import bundled, load_model
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LAYOUTS = [("1p3v", "uvw"), ("2p2v", "uv"), ("2p2v", "uw"), ("2p2v", "vw")]
+
+
+def cloud(rng: np.random.Generator) -> tuple[Array, Array, MassProperties]:
+    """Forty mass points of a random body in its local axes."""
+    masses, points = rng.uniform(0.1, 1.0, 40), rng.normal(size=(40, 3))
+    centre = masses @ points / masses.sum()
+    r = points - centre
+    tensor = np.einsum("p,pij->ij", masses, np.einsum("pi,pi,jk->pjk", r, r, np.eye(3)) - r[:, :, None] * r[:, None])
+    return masses, points, MassProperties(float(masses.sum()), centre, tensor)
+
+
+def body_of(layout: str, vectors: str, inertia: MassProperties, rng: np.random.Generator) -> Body:
+    first, second = rng.normal(size=(2, 3))
+    columns = [np.eye(3)["uvw".index(v)] for v in vectors]
+    if layout == "2p2v":
+        columns.insert(0, second - first)
+    points = ("A", "B")[: int(layout[0])]
+    return Body("body", layout, 0, points, tuple(vectors), first, np.column_stack(columns), inertia, {})
+
+
+@pytest.mark.parametrize(("layout", "vectors"), LAYOUTS)
+def test_the_mass_matrix_is_that_of_a_cloud_of_mass_points(layout: str, vectors: str) -> None:
+    # Nunes 2017, 2.18-2.27 with the corrected sign of products of inertia
+    rng = np.random.default_rng(3)
+    masses, points, inertia = cloud(rng)
+    body = body_of(layout, vectors, inertia, rng)
+    c = body.point(points)
+    expected = np.einsum("p,pi,pj->ij", masses, c, c)
+    assert np.abs(body.mass_matrix() - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+def test_the_mass_matrix_of_a_rod_is_that_of_a_uniform_line() -> None:
+    rod = make_subject(load_model("two_rods")).bodies["upper"]
+    s, weight = np.polynomial.legendre.leggauss(3)  # exact for the quadratic integrand
+    c = rod.point(np.stack([0.5 + 0.5 * s, 0 * s, 0 * s], axis=-1))
+    assert np.allclose(rod.mass_matrix(), np.einsum("p,pi,pj->ij", 0.5 * weight, c, c), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("layout", "vectors"), LAYOUTS)
+def test_points_and_directions_are_sums_of_coordinates_with_constant_coefficients(layout: str, vectors: str) -> None:
+    rng = np.random.default_rng(4)
+    body = body_of(layout, vectors, cloud(rng)[2], rng)
+    rotation, origin = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
+    rotation *= np.sign(np.linalg.det(rotation))
+    triples = [rotation @ body.first + origin]
+    if layout == "2p2v":
+        triples.append(rotation @ (body.first + body.base[:, 0]) + origin)
+    q = np.concatenate([*triples, *(rotation[:, "uvw".index(v)] for v in vectors)])
+    local = rng.normal(size=3)
+    assert np.allclose(body.position(q, body.point(local)), rotation @ local + origin, atol=1e-13)
+    assert np.allclose(body.position(q, body.direction(local)), rotation @ local, atol=1e-13)
+    assert np.allclose(body.axes(q), rotation, atol=1e-13)
+
+
+def test_masses_of_the_full_model_are_the_corrected_ones() -> None:
+    # thorax 33.3 % less 3.2 kg: 23.97 kg, all 81.76 kg for 81.6 kg (Nunes 2017, table 5.1, corrected)
+    bodies = make_subject(load_model("wholebody21"), mass=81.6).bodies
+    assert bodies["thorax"].inertia.mass == pytest.approx(23.97, abs=0.005)
+    assert sum(body.inertia.mass for body in bodies.values()) == pytest.approx(81.76, abs=0.005)
+
+
+def test_inertia_follows_the_lengths_of_the_segments() -> None:
+    bodies = make_subject(load_model("wholebody21"), mass=81.6).bodies
+    thigh = bodies["thigh_R"]
+    length = np.linalg.norm(thigh.local["KC_R"])
+    m = 0.123 * 81.6
+    assert np.allclose(thigh.inertia.centre, length * np.array([-0.041, -0.429, 0.033]))
+    assert np.allclose(np.diag(thigh.inertia.tensor), m * (length * np.array([0.29, 0.15, 0.30])) ** 2)
+    assert thigh.inertia.tensor[0, 1] == pytest.approx(m * (0.07 * length) ** 2)
+    assert thigh.inertia.tensor[0, 2] == pytest.approx(-m * (0.02 * length) ** 2)
+
+
+@pytest.mark.parametrize("name", [name for name in bundled() if name not in ("two_rods", "four_bar")])
+def test_mass_matrices_are_positive_definite_and_coordinates_independent(name: str) -> None:
+    for body in make_subject(load_model(name)).bodies.values():
+        assert np.linalg.eigvalsh(body.mass_matrix())[0] > 5e-5
+        assert body.condition < 13
+
+
+def test_frames_of_both_sides_point_forward_up_and_to_the_right() -> None:
+    model = load_model("wholebody21")
+    subject = make_subject(model)
+    for name, body in subject.bodies.items():
+        axes = body.axes(subject.q0)
+        assert np.linalg.det(axes) == pytest.approx(1.0)
+        assert (np.diag(axes) > 0.8).all(), name
+        if body.mirrored:
+            right = subject.bodies[name[:-2] + "_R"]
+            M = np.diag([1.0, 1.0, -1.0])
+            assert np.allclose(axes, M @ right.axes(subject.q0) @ M)
+            assert np.allclose(body.inertia.centre, M @ right.inertia.centre)
+            assert np.allclose(body.inertia.tensor, M @ right.inertia.tensor @ M)
+            assert np.allclose(body.mass_matrix(), right.mass_matrix())
+
+
+def test_the_frame_of_the_humerus_needs_both_epicondyles() -> None:
+    # the thesis prints (EL-GU) x (EL-GU) = 0; corrected
+    model = load_model("wholebody21")
+    landmarks = with_derived(model, {name: np.array(p) for name, p in model.landmarks.items()})
+    frame = model.segments["humerus_R"].frame
+    assert frame is not None
+    axes = axes_of(frame, landmarks, mirrored=False)
+    line = landmarks["EL_R"] - landmarks["EM_R"]
+    assert axes[:, 2] @ line / np.linalg.norm(line) > 0.99
+
+
+def test_frames_of_frames_with_a_missing_landmark_are_nan_and_only_these() -> None:
+    model = load_model("wholebody21")
+    landmarks = {name: np.repeat(np.array(p)[None], 4, axis=0) for name, p in model.landmarks.items()}
+    landmarks["EL_R"][2] = np.nan
+    frame = model.segments["humerus_R"].frame
+    assert frame is not None
+    axes = axes_of(frame, with_derived(model, landmarks), mirrored=False)
+    assert np.isnan(axes[2]).all()
+    assert np.isfinite(axes[[0, 1, 3]]).all()
+
+
+def test_what_no_subject_can_have_is_refused_in_a_sentence() -> None:
+    model = load_model("wholebody21")
+    landmarks = dict(model.landmarks)
+    for change, message in (
+        ({"EL_R": landmarks["GU_R"]}, "."),
+        ({"EM_R": (np.nan, 0.0, 0.0)}, "landmark 'EM_R' has no finite position"),
+    ):
+        with pytest.raises(SubjectError, match=message):
+            make_subject(model, {**landmarks, **change})
+    without = {name: p for name, p in landmarks.items() if name != "MC2_R"}
+    with pytest.raises(SubjectError, match=r"landmark 'PMC_R' \(the mean of MC2_R, MC5_R\).*|landmark 'MC2_R'"):
+        make_subject(model, without)
+    with pytest.raises(SubjectError, match="body mass"):
+        make_subject(model, mass=-70.0)
+    with pytest.raises(SubjectError, match="segment 'thorax' of a body of 9 kg has no mass"):
+        make_subject(model, mass=9.0)
+    same = {**landmarks, "VC": landmarks["CAC"]}
+    with pytest.raises(SubjectError, match="frame of 'head'"):
+        make_subject(model, same)
