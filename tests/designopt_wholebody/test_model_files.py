@@ -6,7 +6,7 @@ from designopt_wholebody.model.library import bundled, content_of, load_model
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import Model
 
-from designopt.study.errors import StudyError
+from designopt.study.language.errors import StudyError
 
 ROD = """\
 model: rod
@@ -71,7 +71,7 @@ def test_one_side_only() -> None:
         ("layout: 2p,", "layout: 2q,", 6, 17, "2q"),
         ("points: [top, end]", "points: [top, ned]", 6, 29, "there is no landmark 'ned'; did you mean 'end'?"),
         ("points: [top, end]", "points: [top]", 6, 29, "layout 2p has 2 points, not 1"),
-        ("mass: 1.0", "mass: -1.0", 6, 60, "-1"),
+        ("mass: 1.0", "mass: -1.0", 6, 57, "-1"),
         ("mass: 1.0", "tensor: [1, 1, 1, 0, 0, 0]", 6, 50, "either mass or mass_percent"),
         ("distal: rod", "distal: rood", 8, 54, "there is no segment 'rood'; did you mean 'rod'?"),
         ("at: top", "at: top, axes: [u, v]", 8, 74, "a joint of type spherical has no 'axes'"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from designopt.study.findings import Finding, Path, nearest_or_all
+from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt_wholebody.model.mirror import left_of
 from designopt_wholebody.model.schema import GROUND, NEEDS, Cross, Inertia, Joint, Model, Segment
 
