@@ -1,0 +1,95 @@
+"""A rigid body: mass, centre of mass and inertia, checked to be those of a body that can exist."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+#: Parts of the largest moment of inertia by which the triangle inequality may fail: published tensors are rounded.
+_ROUNDED = 1e-9
+
+
+class BodyError(ValueError):
+    """A mass, centre or inertia that no body has; `field` names which."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """`mass` (kg), `centre` of mass (3) m and `inertia` about it (kg m^2) in the axes of the frame that carries it.
+
+    The inertia is three principal moments or a symmetric (3, 3) tensor. Each of the three may be a CasADi expression
+    (of a parameter, say) instead of numbers; only numbers are checked.
+
+    Raises `BodyError` for negative masses, numbers that are not finite, and inertias that no mass distribution has: one
+    that is not symmetric or not positive semidefinite, or a principal moment larger than the sum of the other two.
+    Published tensors break the last rule at times (the clavicle of the MoBL-ARMS model does, by 22 %); with
+    ``triangle="ignored"`` they are taken as they are: the mass matrix stays positive definite.
+    """
+
+    mass: Any
+    centre: Any = (0.0, 0.0, 0.0)
+    inertia: Any = (0.0, 0.0, 0.0)
+    triangle: Literal["checked", "ignored"] = "checked"
+
+    def __post_init__(self) -> None:
+        if is_number(self.mass):
+            mass = float(self.mass)
+            if not np.isfinite(mass) or mass < 0.0:
+                raise BodyError("mass", f"{mass:g} kg is not a mass; it is finite and at least 0")
+        if is_number(self.centre):
+            vector("centre", self.centre, BodyError)
+        if is_number(self.inertia):
+            _check_inertia(tensor(self.inertia), triangle=self.triangle == "checked")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is made of numbers, not of CasADi expressions."""
+    if isinstance(value, (int, float, np.ndarray, np.generic)):
+        return not (isinstance(value, np.ndarray) and value.dtype == object)
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(is_number(v) for v in value)
+
+
+def vector(name: str, given: ArrayLike, error: type[ValueError] | Any = ValueError) -> Vector:
+    """`given` as three finite numbers; raises `error`, which takes a field's name and a message."""
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape != (3,):
+        raise error(name, f"has shape {array.shape}, not (3,)")
+    if not np.isfinite(array).all():
+        raise error(name, f"{array.tolist()} is not finite")
+    return array
+
+
+def tensor(inertia: ArrayLike) -> Vector:
+    """(3, 3) from principal moments or a tensor; raises `BodyError` for another shape."""
+    array = np.asarray(inertia, dtype=np.float64)
+    if array.shape == (3,):
+        return np.diag(array)
+    if array.shape != (3, 3):
+        raise BodyError("inertia", f"has shape {array.shape}, not (3,) or (3, 3)")
+    return array
+
+
+def _check_inertia(given: Vector, *, triangle: bool) -> None:
+    if not np.isfinite(given).all():
+        raise BodyError("inertia", "is not finite")
+    scale = float(np.abs(given).max())
+    if np.abs(given - given.T).max() > _ROUNDED * scale:
+        raise BodyError("inertia", "is not symmetric")
+    a, b, c = (float(v) for v in np.linalg.eigvalsh(given))
+    if a < -_ROUNDED * scale:
+        raise BodyError("inertia", f"has the negative principal moment {a:g} kg m^2")
+    if triangle and c > a + b + _ROUNDED * scale:
+        raise BodyError(
+            "inertia", f"no body has the principal moments {a:g}, {b:g}, {c:g} kg m^2: each is at most the others' sum"
+        )

@@ -1,0 +1,97 @@
+"""What can be wrong with a tree as a whole and is seen only with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_mechanics.matrices import mass_matrix
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Tree, TreeError, values_of
+
+Vector = NDArray[np.float64]
+
+#: Part of the largest eigenvalue of the mass matrix, scaled to a unit diagonal, below which a direction has no mass.
+_MASSLESS = 1e-11
+#: Relative difference between a derivative and its finite difference that tells of a jump.
+_JUMP = 1e-5
+
+
+def check(tree: Tree, places: ArrayLike | None = None) -> None:
+    """Try a tree at its reference posture and at `places` (n, m): joint functions and masses.
+
+    Raises `TreeError` where a joint variable is not finite, where its first or second derivative does not agree with
+    finite differences (a jump), and where the mass matrix is not positive definite, with the direction that has no
+    mass.
+    """
+    tried = [tree.reference] if places is None else list(np.atleast_2d(np.asarray(places, dtype=np.float64)))
+    for z in tried:
+        if z.shape != (len(tree.names),) or not np.isfinite(z).all():
+            raise TreeError("coordinates", "values", f"{z.tolist()} are not {len(tree.names)} finite numbers")
+        _check_functions(tree, z)
+        _check_masses(tree, z)
+
+
+def _check_functions(tree: Tree, z: Vector) -> None:
+    import casadi as ca
+
+    q = ca.SX.sym("q", len(tree.names))
+    named = {name: q[i] for i, name in enumerate(tree.names)}
+    for frame in tree.frames:
+        for value in values_of(frame):
+            if not callable(value):
+                continue
+            variable = ca.SX(value(named))
+            gradient = ca.densify(ca.gradient(variable, q))
+            hessian = ca.densify(ca.jacobian(gradient, q))
+            f = ca.Function("f", [q], [variable, gradient, hessian])
+            here, slope, curvature = (np.asarray(r, dtype=np.float64) for r in f(z))
+            if not (np.isfinite(here).all() and np.isfinite(slope).all() and np.isfinite(curvature).all()):
+                raise TreeError(
+                    frame.name, "motions", f"a joint function or its derivative is not finite at {_told(tree.names, z)}"
+                )
+            for i, name in enumerate(tree.names):
+                h = 1e-5 * max(1.0, abs(z[i]))
+                moved = [z + step * h * np.eye(len(z))[i] for step in (-1.0, 1.0)]
+                low, high = (tuple(np.asarray(r, dtype=np.float64) for r in f(m)) for m in moved)
+                if not all(np.isfinite(r).all() for r in (*low, *high)):
+                    continue  # at the end of a range there are no differences to both sides
+                for what, exact, a, b in (
+                    ("slope", slope[i], low[0], high[0]),
+                    ("curvature", curvature[i], low[1].T, high[1].T),
+                ):
+                    difference = (b - a).ravel() / (2.0 * h)
+                    size = max(1.0, float(np.abs(slope).max()), float(np.abs(curvature).max()))
+                    if np.abs(difference - exact).max() > _JUMP * size:
+                        raise TreeError(
+                            frame.name, "motions", f"a joint function jumps in its {what} at {name} = {z[i]:.6g}"
+                        )
+
+
+def _check_masses(tree: Tree, z: Vector) -> None:
+    import casadi as ca
+
+    if not tree.names:
+        return
+    state = State(tree, ca.SX.sym("z", len(tree.names)))
+    M = mass_matrix(state)
+    if ca.depends_on(ca.substitute(M, state.z, ca.SX.zeros(state.z.shape)), ca.vertcat(*ca.symvar(M))):
+        return  # masses that are parameters are known later
+    matrix = np.asarray(ca.Function("M", [state.z], [M])(z), dtype=np.float64)
+    diagonal = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+    if (diagonal <= 0.0).any():
+        name = tree.names[int(np.argmin(diagonal))]
+        raise TreeError(name, "mass", f"no mass moves with this coordinate alone at {_told(tree.names, z)}")
+    values, vectors = np.linalg.eigh(matrix / np.outer(diagonal, diagonal))
+    if values[0] < _MASSLESS * values[-1]:
+        direction = vectors[:, 0] / diagonal
+        direction /= np.abs(direction).max()
+        told = ", ".join(f"{n} {v:+.3g}" for n, v in zip(tree.names, direction, strict=True) if abs(v) > 1e-6)
+        name = tree.names[int(np.argmax(np.abs(direction)))]
+        raise TreeError(name, "mass", f"no mass moves along {told} at {_told(tree.names, z)}")
+
+
+def _told(names: Sequence[str], z: Vector) -> str:
+    return ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, z, strict=True))

@@ -1,0 +1,47 @@
+"""A tree as parts of a `System` in residual form: accelerations are unknowns, nothing is inverted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.dynamics.system import Variable
+from designopt_mechanics.loads import Load
+from designopt_mechanics.recursion import NO_GRAVITY, inverse_dynamics
+from designopt_mechanics.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Entries for `System.from_expressions`: coordinates and their speeds as `states`, accelerations as `unknowns`."""
+
+    states: Sequence[tuple[Variable, Any, Any]]
+    unknowns: Sequence[tuple[Variable, Any, Any]]
+
+
+def equations_of(
+    state: State,
+    forces: Any = 0.0,
+    gravity: Any = NO_GRAVITY,
+    loads: Sequence[Load] = (),
+    speeds: Mapping[str, tuple[float, float]] | None = None,
+) -> Equations:
+    """Equations of motion of a tree under generalised `forces` (m, 1), `gravity` and `loads`.
+
+    `state` has symbols for coordinates, rates and accelerations. States are called like the coordinates and
+    ``<coordinate>_speed``, with their ranges and those of `speeds`; unknowns ``<coordinate>_acceleration``.
+    """
+    import casadi as ca
+
+    residual = ca.cse(inverse_dynamics(state, gravity, loads) - forces)
+    states: list[tuple[Variable, Any, Any]] = []
+    unknowns: list[tuple[Variable, Any, Any]] = []
+    ranges = speeds or {}
+    for i, c in enumerate(state.tree.coordinates):
+        states.append((Variable(c.name, c.unit, c.low, c.high), state.z[i], state.dz[i]))
+        unknowns.append((Variable(f"{c.name}_acceleration", f"{c.unit}/s^2"), state.ddz[i], residual[i]))
+    for i, c in enumerate(state.tree.coordinates):
+        speed = Variable(f"{c.name}_speed", f"{c.unit}/s", *ranges.get(c.name, ()))
+        states.append((speed, state.dz[i], state.ddz[i]))
+    return Equations(states, unknowns)

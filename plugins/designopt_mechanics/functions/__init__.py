@@ -1,0 +1,1 @@
+"""Joint functions: joint variables as functions of the coordinates, each twice differentiable."""

@@ -1,0 +1,149 @@
+"""Joint variables as piecewise polynomials of one coordinate: splines through tables of measured values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+#: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
+Outside = Literal["nan", "linear"]
+
+#: Jumps of value, slope and curvature at a break, relative to their size nearby, that are round-off.
+_SMOOTH = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Piecewise:
+    """Polynomials between `breaks` (n + 1), highest power first in `coefficients` (k, n), of x minus the left break.
+
+    This is the layout of `scipy.interpolate.PPoly`. Value, slope and curvature must be continuous, or the equations of
+    motion jump. Outside of the breaks the value is NaN or, with ``outside="linear"``, follows the tangent.
+
+    Raises `ValueError` for shapes that do not fit, breaks that do not increase, and jumps, with their place.
+    """
+
+    coordinate: str
+    breaks: ArrayLike
+    coefficients: ArrayLike
+    outside: Outside = "nan"
+
+    def __post_init__(self) -> None:
+        x, c = np.array(self.breaks, dtype=np.float64), np.array(self.coefficients, dtype=np.float64)
+        if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all() or not (np.diff(x) > 0.0).all():
+            raise ValueError(f"breaks of a function of '{self.coordinate}' must be finite and increase, at least two")
+        if c.ndim != 2 or c.shape[1] != len(x) - 1 or not len(c) or not np.isfinite(c).all():
+            raise ValueError(f"coefficients of a function of '{self.coordinate}' must be finite (k, {len(x) - 1})")
+        object.__setattr__(self, "breaks", x)
+        object.__setattr__(self, "coefficients", c)
+        self._check_smooth(x, c)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The coordinate that it depends on."""
+        return (self.coordinate,)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """First and last break."""
+        x = np.asarray(self.breaks)
+        return float(x[0]), float(x[-1])
+
+    def __call__(self, z: Mapping[str, Any]) -> Any:
+        import casadi as ca
+
+        x, c = np.asarray(self.breaks), np.asarray(self.coefficients)
+        at = z[self.coordinate]
+        low, high = self.range
+        inner = ca.fmin(ca.fmax(at, low), high) if self.outside == "linear" else at
+        left, *chosen = _choose(inner, x[1:-1], [x[:-1], *c])
+        value, slope = chosen[0], ca.SX(0.0)
+        for power in chosen[1:]:
+            slope = slope * (inner - left) + value
+            value = value * (inner - left) + power
+        if self.outside == "linear":
+            # inside, this is the polynomial; fmin and fmax have the derivative 1 there and 0 outside
+            return value + _ahead(at, inner, slope)
+        return ca.if_else(ca.logic_and(at >= low, at <= high), value, np.nan)
+
+    def _check_smooth(self, x: Vector, c: Vector) -> None:
+        h = np.diff(x)
+        derivative = c
+        for what in ("value", "slope", "curvature"):
+            ends = sum((row * h ** (len(derivative) - 1 - i) for i, row in enumerate(derivative)), np.zeros(len(h)))
+            starts = derivative[-1]
+            jump = np.abs(ends[:-1] - starts[1:])
+            size = np.maximum(np.abs(derivative * h ** np.arange(len(derivative) - 1, -1, -1)[:, None]).max(), 1e-300)
+            if (jump > _SMOOTH * size).any():
+                where = x[1:-1][int(np.argmax(jump))]
+                raise ValueError(
+                    f"a function of '{self.coordinate}' jumps in its {what} at {where:g}; it must be twice"
+                    " continuously differentiable"
+                )
+            powers = np.arange(len(derivative) - 1, 0, -1)[:, None]
+            derivative = derivative[:-1] * powers if len(derivative) > 1 else np.zeros((1, len(h)))
+
+
+def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan") -> Piecewise:
+    """The natural cubic spline through `x` (n), which increases, and `y` (n); n is at least 4.
+
+    Raises `ValueError` for fewer points, abscissae that do not increase and values that are not finite.
+    """
+    from scipy.interpolate import CubicSpline
+
+    at, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if at.ndim != 1 or at.shape != values.shape or len(at) < 4:
+        raise ValueError(
+            f"a spline of '{coordinate}' needs at least 4 points, x and y alike; {at.size} and {values.size}"
+        )
+    if not (np.isfinite(at).all() and np.isfinite(values).all()):
+        raise ValueError(f"a spline of '{coordinate}' needs finite numbers")
+    if not (np.diff(at) > 0.0).all():
+        first = int(np.argmax(np.diff(at) <= 0.0))
+        raise ValueError(f"a spline of '{coordinate}' needs abscissae that increase: {at[first]:g}, {at[first + 1]:g}")
+    made = CubicSpline(at, values, bc_type="natural")
+    return Piecewise(coordinate, made.x, made.c, outside)
+
+
+def polynomial(coordinate: str, coefficients: ArrayLike) -> Piecewise:
+    """A polynomial of any value of one coordinate, highest power first."""
+    c = np.atleast_1d(np.asarray(coefficients, dtype=np.float64))
+    return _Polynomial(coordinate, (0.0, 1.0), c[:, None])
+
+
+class _Polynomial(Piecewise):
+    """One polynomial without ends."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
+    def __call__(self, z: Mapping[str, Any]) -> Any:
+        import casadi as ca
+
+        value = ca.SX(0.0)
+        for (power,) in np.asarray(self.coefficients):
+            value = value * z[self.coordinate] + power
+        return value
+
+
+def _choose(at: Any, breaks: Vector, columns: list[Vector]) -> list[Any]:
+    """Of each of `columns` (n) the entry of the interval of `at` between the n - 1 inner `breaks`, by bisection."""
+    import casadi as ca
+
+    if not len(breaks):
+        return [ca.SX(float(column[0])) for column in columns]
+    middle = len(breaks) // 2
+    lower = _choose(at, breaks[:middle], [column[: middle + 1] for column in columns])
+    upper = _choose(at, breaks[middle + 1 :], [column[middle + 1 :] for column in columns])
+    right = at >= breaks[middle]
+    return [ca.if_else(right, u, v) for u, v in zip(upper, lower, strict=True)]
+
+
+def _ahead(at: Any, inner: Any, slope: Any) -> Any:
+    return (at - inner) * slope

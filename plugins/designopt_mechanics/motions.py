@@ -1,0 +1,92 @@
+"""Elementary motions: how a frame moves against the one before it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from designopt_mechanics.body import is_number, vector
+
+logger = logging.getLogger(__name__)
+
+#: What a joint variable is: a number, the name of a coordinate, or a function of the coordinates by name.
+Value: TypeAlias = float | str | Callable[[Mapping[str, Any]], Any]
+
+#: Axes this far from unit length are normalised without a word, with a warning, or not at all.
+_EXACT, _NEAR = 1e-6, 1e-2
+
+
+class MotionError(ValueError):
+    """An axis that is none; `field` says where."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Rotate:
+    """A turn by `angle` (rad) about the unit vector `axis`, which is the same in the axes before and after it.
+
+    `inertia` (kg m^2) is that of a rotor which turns with the joint variable alone: it adds inertia / 2 times the
+    squared rate to the kinetic energy.
+    """
+
+    axis: tuple[float, float, float]
+    angle: Value
+    inertia: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit(self.axis))
+        _not_negative(self.inertia)
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A shift by `distance` (m) along the unit vector `axis`; `inertia` (kg) is one of this variable alone."""
+
+    axis: tuple[float, float, float]
+    distance: Value
+    inertia: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", unit(self.axis))
+        _not_negative(self.inertia)
+
+
+@dataclass(frozen=True)
+class Polar:
+    """A shift by `scale` times `length` (m) along (cos psi cos phi, cos psi sin phi, sin psi), without a turn.
+
+    phi is the `azimuth`, psi the `elevation` (rad). Angles of frames that only shift are absolute.
+    """
+
+    azimuth: Value
+    elevation: Value
+    length: Value
+    scale: float = 1.0
+
+
+Motion: TypeAlias = Rotate | Slide | Polar
+
+
+def unit(axis: Any) -> tuple[float, float, float]:
+    """`axis` of length 1; raises `MotionError` when it is zero, not finite, or off by more than 1 %."""
+    given = vector("axis", axis, MotionError)
+    length = float(np.linalg.norm(given))
+    if abs(length - 1.0) > _NEAR:
+        raise MotionError("axis", f"{given.tolist()} has the length {length:g}, not 1")
+    if abs(length - 1.0) > _EXACT:
+        logger.warning("axis %s has the length %.8g and is normalised", given.tolist(), length)
+    x, y, z = (float(v) for v in given / length)
+    return x, y, z
+
+
+def _not_negative(inertia: Any) -> None:
+    if is_number(inertia) and not 0.0 <= float(inertia) < np.inf:
+        raise MotionError("inertia", f"{float(inertia):g} is not an inertia; it is finite and at least 0")

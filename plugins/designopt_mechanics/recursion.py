@@ -1,0 +1,141 @@
+"""Inverse dynamics by recursion: out along the tree with the motion, back with the forces (Newton and Euler).
+
+Luh, Walker and Paul (1980); Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 5. Joint functions enter only
+through the joint variables c(z), their rates and accelerations, and through the projection dc/dz (form S of the
+project's specification of skeletal systems, after Ehsani, Rostami and Parnianpour 2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from designopt_mechanics.body import is_number, tensor
+from designopt_mechanics.loads import Load
+from designopt_mechanics.state import State
+
+#: Without weight.
+NO_GRAVITY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Efforts:
+    """What a motion needs: generalised `forces` (m, 1); in `joints` of each frame a force and a moment, (3, 1) each.
+
+    The force and moment are what the frame before exerts on the frame, about its origin and in the axes of the ground.
+    Whatever acts between frames and was not given among the loads is in them.
+    """
+
+    forces: Any
+    joints: Mapping[str, tuple[Any, Any]]
+
+
+def inverse_dynamics(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Any:
+    """(m, 1) generalised forces that the motion of `state` needs beside `gravity` (3) m/s^2 and `loads`.
+
+    With M the mass matrix, N the Coriolis and centrifugal terms, G the weight and J' w the loads this is
+    M ddz + N dz - G - J' w.
+    """
+    return _recursion(state, gravity, loads)[0]
+
+
+def efforts(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Efforts:
+    """`inverse_dynamics` with the forces and moments in the joints of all frames."""
+    forces, carried = _recursion(state, gravity, loads)
+    joints = {}
+    for frame in state.tree.frames:
+        i = state.end(frame.name)
+        axes = state.pose(i)[0]
+        force, moment = carried[i]
+        joints[frame.name] = (axes @ force, axes @ moment)
+    return Efforts(forces, joints)
+
+
+def _recursion(state: State, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:
+    """The generalised forces, and of each step the force and moment on what it carries, in the axes after it."""
+    import casadi as ca
+
+    if state.dz is None or state.ddz is None:
+        raise ValueError("inverse dynamics needs a state with rates dz and accelerations ddz")
+    variables = ca.vertcat(*(ca.vertcat(s.p, *([] if s.axis is None else [s.angle])) for s in state.steps))
+    rates = state.rate(variables) if state.steps else variables
+    second = state.acceleration(variables) if state.steps else variables
+    own = _on_frames(state, loads)
+    free = -ca.SX(list(gravity) if isinstance(gravity, tuple) else gravity)
+    rest = (ca.SX.zeros(3), ca.SX.zeros(3), free)
+    motion: list[tuple[Any, Any, Any]] = []
+    carried: list[Any] = []
+    at = 0
+    for i, step in enumerate(state.steps):
+        w, alpha, a = rest if step.parent < 0 else motion[step.parent]
+        p, dp, ddp = step.p, rates[at : at + 3], second[at : at + 3]
+        at += 3
+        a = a + ca.cross(alpha, p) + ca.cross(w, ca.cross(w, p)) + 2.0 * ca.cross(w, dp) + ddp
+        w, alpha, a = step.turn.T @ w, step.turn.T @ alpha, step.turn.T @ a
+        if step.axis is not None:
+            spin = step.axis * rates[at]
+            alpha = alpha + step.axis * second[at] + ca.cross(w, spin)
+            w = w + spin
+            at += 1
+        motion.append((w, alpha, a))
+        body = None if step.frame is None else step.frame.body
+        force, moment = (ca.SX.zeros(3), ca.SX.zeros(3)) if body is None else _inertial(body, w, alpha, a)
+        if i in own:
+            outer, about = own[i]
+            force, moment = force - outer, moment - about
+        carried.append((force, moment))
+    back: list[Any] = []
+    for i in reversed(range(len(state.steps))):
+        step, (force, moment) = state.steps[i], carried[i]
+        before = step.turn @ force
+        back.append(ca.vertcat(before, *([] if step.axis is None else [ca.dot(step.axis, moment)])))
+        if step.parent >= 0:
+            sum_force, sum_moment = carried[step.parent]
+            carried[step.parent] = (
+                sum_force + before,
+                sum_moment + step.turn @ moment + ca.cross(step.p, before),
+            )
+    forces = ca.SX.zeros(state.z.shape)
+    if state.steps:
+        forces = forces + ca.jtimes(variables, state.z, ca.vertcat(*reversed(back)), True)
+    for rotor in state.rotors:
+        effort = rotor.inertia * state.acceleration(rotor.variable)
+        forces = forces + ca.jtimes(rotor.variable, state.z, effort, True)
+    return forces, carried
+
+
+def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
+    """Force and moment about the frame's origin that a body needs to move so."""
+    import casadi as ca
+
+    centre = ca.SX(list(body.centre) if isinstance(body.centre, tuple) else body.centre)
+    inertia = ca.SX(tensor(body.inertia)) if is_number(body.inertia) else _tensor(body.inertia)
+    at_centre = a + ca.cross(alpha, centre) + ca.cross(w, ca.cross(w, centre))
+    force = body.mass * at_centre
+    moment = inertia @ alpha + ca.cross(w, inertia @ w) + ca.cross(centre, force)
+    return force, moment
+
+
+def _tensor(inertia: Any) -> Any:
+    import casadi as ca
+
+    given = ca.vertcat(*inertia) if isinstance(inertia, (tuple, list)) else ca.SX(inertia)
+    return ca.diag(given) if given.shape == (3, 1) else given
+
+
+def _on_frames(state: State, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:
+    """Force and moment about the frame's origin, in its axes, of the loads on each step."""
+    import casadi as ca
+
+    total: dict[int, tuple[Any, Any]] = {}
+    for load in loads:
+        i = state.end(load.frame)
+        if i < 0:
+            continue
+        axes, origin = state.pose(i)
+        force, moment = (ca.SX(list(v) if isinstance(v, tuple) else v) for v in (load.force, load.moment))
+        f, m = axes.T @ force, axes.T @ (moment - ca.cross(origin, force))
+        before = total.get(i)
+        total[i] = (f, m) if before is None else (before[0] + f, before[1] + m)
+    return total

@@ -1,0 +1,234 @@
+"""The state of a tree as CasADi expressions: where its frames and points are and how they move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt_mechanics.motions import Polar, Rotate, Slide
+from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One shift by p in the axes before it and one turn C by `angle` about `axis` after it, p and angle functions of z.
+
+    `parent` is the step before it (-1: ground); `frame` is the frame that ends with it, if any.
+    """
+
+    parent: int
+    p: Any
+    turn: Any
+    axis: Any
+    angle: Any
+    frame: Frame | None
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """An inertia of one joint variable alone."""
+
+    variable: Any
+    inertia: Any
+
+
+class State:
+    """A `tree` with coordinates `z`, and if given their rates `dz` and accelerations `ddz`: CasADi SX columns (m, 1).
+
+    `z` are symbols; rates and accelerations may be expressions. What is asked for comes as expressions of them. Places,
+    velocities and forces are in the axes of the ground.
+    """
+
+    def __init__(self, tree: Tree, z: Any, dz: Any = None, ddz: Any = None) -> None:
+        import casadi as ca
+
+        self.tree = tree
+        self.z = _column(tree, "z", ca.SX(z))
+        if not self.z.is_valid_input():
+            raise ValueError("z are symbols, not expressions")
+        self.dz: Any = None if dz is None else _column(tree, "dz", ca.SX(dz))
+        self.ddz: Any = None if ddz is None else _column(tree, "ddz", ca.SX(ddz))
+        self.steps, self.rotors, self._ends = _flatten(tree, ca.vertsplit(self.z) if tree.coordinates else [])
+
+    @classmethod
+    def symbols(cls, tree: Tree) -> State:
+        """A state of new symbols."""
+        import casadi as ca
+
+        return cls(tree, *(ca.SX.sym(name, len(tree.coordinates)) for name in ("z", "dz", "ddz")))
+
+    def end(self, frame: str) -> int:
+        """The step that ends in `frame`, -1 for the ground; raises `TreeError` for an unknown frame."""
+        if frame not in self._ends:
+            self.tree.frame(frame)
+        return self._ends[frame]
+
+    # ------------------------------------------------------------------------------------------------------ places
+
+    @cached_property
+    def _poses(self) -> list[tuple[Any, Any]]:
+        import casadi as ca
+
+        poses: list[tuple[Any, Any]] = []
+        for step in self.steps:
+            turn, place = (ca.SX.eye(3), ca.SX.zeros(3)) if step.parent < 0 else poses[step.parent]
+            poses.append((turn @ step.turn, place + turn @ step.p))
+        return poses
+
+    def pose(self, step: int) -> tuple[Any, Any]:
+        """Axes (3, 3) and origin (3, 1) after a step; -1 is the ground."""
+        import casadi as ca
+
+        return (ca.SX.eye(3), ca.SX.zeros(3)) if step < 0 else self._poses[step]
+
+    def axes(self, frame: str) -> Any:
+        """(3, 3) the axes of a frame as columns."""
+        return self.pose(self.end(frame))[0]
+
+    def position(self, point: Point) -> Any:
+        """(3, 1) m where a point is."""
+        import casadi as ca
+
+        turn, place = self.pose(self.end(point.frame))
+        return place + turn @ ca.SX(_listed(point.place))
+
+    # ------------------------------------------------------------------------------------------------------- rates
+
+    def rate(self, expression: Any) -> Any:
+        """The rate of an expression of `z`. Raises `ValueError` for a state without rates."""
+        import casadi as ca
+
+        if self.dz is None:
+            raise ValueError("the state has no rates dz")
+        return ca.jtimes(expression, self.z, self.dz)
+
+    def acceleration(self, expression: Any) -> Any:
+        """The second rate of an expression of `z`. Raises `ValueError` for a state without accelerations."""
+        import casadi as ca
+
+        if self.ddz is None:
+            raise ValueError("the state has no accelerations ddz")
+        if self.dz is None:
+            raise ValueError("the state has no rates dz")
+        along = ca.SX.sym("along", self.z.numel())
+        curved = ca.jtimes(ca.jtimes(expression, self.z, along), self.z, along)
+        return ca.jtimes(expression, self.z, self.ddz) + ca.substitute(curved, along, self.dz)
+
+    def velocity(self, point: Point) -> Any:
+        """(3, 1) m/s of a point."""
+        return self.rate(self.position(point))
+
+    def angular_velocity(self, frame: str) -> Any:
+        """(3, 1) rad/s of a frame."""
+        import casadi as ca
+
+        total = ca.SX.zeros(3)
+        for i in self.way(self.end(frame)):
+            step = self.steps[i]
+            if step.axis is not None:
+                total += self.pose(i)[0] @ step.axis * self.rate(step.angle)
+        return total
+
+    def way(self, step: int) -> list[int]:
+        """The steps from the ground to `step`, itself included."""
+        found = []
+        while step >= 0:
+            found.append(step)
+            step = self.steps[step].parent
+        return found[::-1]
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """The coordinates by name."""
+        return _named(self.tree, self.z)
+
+
+def _named(tree: Tree, z: Any) -> dict[str, Any]:
+    return {name: z[i] for i, name in enumerate(tree.names)}
+
+
+def _column(tree: Tree, name: str, given: Any) -> Any:
+    if given.shape != (len(tree.coordinates), 1):
+        raise ValueError(f"{name} has shape {given.shape}, not ({len(tree.coordinates)}, 1)")
+    return given
+
+
+def _listed(place: Any) -> Any:
+    return place.tolist() if isinstance(place, np.ndarray) else list(place) if isinstance(place, tuple) else place
+
+
+def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dict[str, int]]:
+    """Steps of all frames, rotors of their motions, and the step where each frame ends."""
+    import casadi as ca
+
+    named = dict(zip(tree.names, z, strict=True))
+    steps: list[Step] = []
+    rotors: list[Rotor] = []
+    ends = {GROUND: -1}
+    for frame in tree.frames:
+        parent = ends[frame.parent]
+        p, turn = ca.SX(_listed(frame.place)), ca.SX.eye(3)
+        if frame.turn is not None:
+            turn = ca.SX(np.where(np.abs(frame.turn) < 1e-16, 0.0, np.asarray(frame.turn, float)))
+        for motion in frame.motions:
+            if isinstance(motion, Rotate):
+                angle = _value(motion.angle, named, frame)
+                axis = ca.SX(motion.axis)
+                steps.append(Step(parent, p, turn @ rotation(motion.axis, angle), axis, angle, None))
+                parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
+                variable = angle
+            else:
+                shift, variable = _shift(motion, named, frame)
+                p = p + turn @ shift
+            inertia = 0.0 if isinstance(motion, Polar) else motion.inertia
+            if not isinstance(inertia, (int, float)) or inertia > 0.0:
+                rotors.append(Rotor(variable, inertia))
+        at_rest = not frame.motions or not isinstance(frame.motions[-1], Rotate)
+        if at_rest:
+            steps.append(Step(parent, p, turn, None, None, frame))
+        else:
+            steps[-1] = Step(steps[-1].parent, steps[-1].p, steps[-1].turn, steps[-1].axis, steps[-1].angle, frame)
+        ends[frame.name] = len(steps) - 1
+    return steps, rotors, ends
+
+
+def _shift(motion: Slide | Polar, named: Mapping[str, Any], frame: Frame) -> tuple[Any, Any]:
+    """The shift (3, 1) of a motion in the axes before it, and its variable."""
+    import casadi as ca
+
+    if isinstance(motion, Slide):
+        distance = _value(motion.distance, named, frame)
+        return ca.SX(motion.axis) * distance, distance
+    phi, psi, length = (_value(v, named, frame) for v in (motion.azimuth, motion.elevation, motion.length))
+    direction = ca.vertcat(ca.cos(psi) * ca.cos(phi), ca.cos(psi) * ca.sin(phi), ca.sin(psi))
+    return motion.scale * length * direction, length
+
+
+def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:
+    import casadi as ca
+
+    if isinstance(value, str):
+        return named[value]
+    result = ca.SX(value(named) if callable(value) else value)
+    if result.shape != (1, 1):
+        raise TreeError(frame.name, "motions", f"a joint function gives {result.shape[0]} values, not one")
+    return result
+
+
+def rotation(axis: Sequence[float], angle: Any) -> Any:
+    """(3, 3) turn by `angle` about a unit vector (Rodrigues); exact zeros and ones stay numbers."""
+    import casadi as ca
+
+    x, y, z = axis
+    c, s = ca.cos(angle), ca.sin(angle)
+    v = 1.0 - c
+    rows = [
+        [x * x + (1.0 - x * x) * c, x * y * v - z * s, x * z * v + y * s],
+        [x * y * v + z * s, y * y + (1.0 - y * y) * c, y * z * v - x * s],
+        [x * z * v - y * s, y * z * v + x * s, z * z + (1.0 - z * z) * c],
+    ]
+    return ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))

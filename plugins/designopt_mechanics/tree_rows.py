@@ -1,0 +1,159 @@
+"""A tree over the rows of arrays: the frames of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.dynamics.rows import Rows
+from designopt_mechanics.loads import Load
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_mechanics.recursion import NO_GRAVITY, efforts, inverse_dynamics
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Point, Tree, TreeError
+from designopt_mechanics.wires import Wire, lengths, moment_arms
+
+Vector = NDArray[np.float64]
+
+
+class TreeRows:
+    """A `tree` in `gravity` (3) m/s^2 with `wires`, for many frames at once.
+
+    Coordinates `z`, rates `dz` and accelerations `ddz` are (n, m) in the order of the tree's coordinates. `loaded`
+    names the frames that loads act on; `loads` are then a mapping from each of them to (n, 6): force (N) and moment (N
+    m) about the origin of the ground, in its axes. Each function is compiled when it is first asked for (see `Rows`).
+
+    Raises `ValueError` for arrays that do not fit.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        gravity: Any = NO_GRAVITY,
+        wires: Sequence[Wire] = (),
+        loaded: Sequence[str] = (),
+        compiled: Literal["auto"] | bool = "auto",
+    ) -> None:
+        self.tree, self.gravity, self.wires, self.loaded = tree, gravity, tuple(wires), tuple(loaded)
+        self._compiled = compiled
+        self._state = State.symbols(tree)
+        for frame in self.loaded:
+            self._state.end(frame)
+
+    def positions(self, points: Sequence[Point], z: ArrayLike) -> Vector:
+        """(n, k, 3) m of `points`."""
+        import casadi as ca
+
+        places = ca.horzcat(*(self._state.position(point) for point in points))
+        return self._shaped(self._rows("positions", [self._state.z], places)(z)[0], len(points))
+
+    def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Vector:
+        """(n, k, 3) m/s of `points`."""
+        import casadi as ca
+
+        speeds = ca.horzcat(*(self._state.velocity(point) for point in points))
+        return self._shaped(self._rows("velocities", [self._state.z, self._state.dz], speeds)(z, dz)[0], len(points))
+
+    def lengths(self, z: ArrayLike) -> Vector:
+        """(n, k) m of the wires."""
+        return self._lengths(z)[0].reshape(-1, len(self.wires))
+
+    def moment_arms(self, z: ArrayLike) -> Vector:
+        """(n, m, k) of the wires: the generalised force of a unit tension, R = -dl/dq."""
+        return self._arms(z)[0].reshape(-1, len(self.tree.names), len(self.wires))
+
+    def inverse_dynamics(
+        self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
+    ) -> Vector:
+        """(n, m) generalised forces that the motion needs beside gravity and loads."""
+        return self._inverse(z, dz, ddz, self._loads(loads))[0].reshape(-1, len(self.tree.names))
+
+    def joint_forces(
+        self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
+    ) -> dict[str, Vector]:
+        """Of each frame (n, 6) force and moment from the frame before it, about its origin, in the ground's axes."""
+        (found,) = self._joints(z, dz, ddz, self._loads(loads))
+        parts = found.reshape(len(found), -1, 6)
+        return {frame.name: parts[:, i] for i, frame in enumerate(self.tree.frames)}
+
+    def balance(
+        self,
+        time: ArrayLike,
+        z: ArrayLike,
+        dz: ArrayLike,
+        ddz: ArrayLike,
+        loads: Mapping[str, ArrayLike] | None = None,
+        status: ArrayLike = (),
+    ) -> MomentBalance:
+        """What the wires must balance in every frame: a row for each coordinate, a column for each wire."""
+        given = np.asarray(status)
+        return MomentBalance(
+            time=np.asarray(time, dtype=np.float64),
+            rows=self.tree.names,
+            columns=tuple(wire.name for wire in self.wires),
+            arms=self.moment_arms(z),
+            moments=self.inverse_dynamics(z, dz, ddz, loads),
+            row_units=tuple("N m" if c.unit == "rad" else "N" for c in self.tree.coordinates),
+            status=given if given.size else np.zeros(0, dtype=np.int64),
+        )
+
+    # -------------------------------------------------------------------------------------------------- functions
+
+    @cached_property
+    def _lengths(self) -> Rows:
+        return self._rows("lengths", [self._state.z], lengths(self._state, self.wires))
+
+    @cached_property
+    def _arms(self) -> Rows:
+        return self._rows("moment_arms", [self._state.z], moment_arms(self._state, self.wires))
+
+    @cached_property
+    def _inverse(self) -> Rows:
+        symbol, loads = self._load_symbols()
+        forces = inverse_dynamics(self._state, self.gravity, loads)
+        return self._rows("inverse_dynamics", [self._state.z, self._state.dz, self._state.ddz, symbol], forces)
+
+    @cached_property
+    def _joints(self) -> Rows:
+        import casadi as ca
+
+        symbol, loads = self._load_symbols()
+        joints = efforts(self._state, self.gravity, loads).joints
+        both = ca.vertcat(*(ca.vertcat(*joints[frame.name]) for frame in self.tree.frames))
+        return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], both)
+
+    def _rows(self, name: str, inputs: Sequence[Any], result: Any) -> Rows:
+        import casadi as ca
+
+        return Rows(ca.Function(name, list(inputs), [ca.cse(ca.densify(result))]), self._compiled)
+
+    def _load_symbols(self) -> tuple[Any, list[Load]]:
+        import casadi as ca
+
+        symbol = ca.SX.sym("loads", 6 * len(self.loaded))
+        return symbol, [
+            Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
+        ]
+
+    def _loads(self, given: Mapping[str, ArrayLike] | None) -> Vector:
+        loads = given or {}
+        if unknown := sorted(set(loads) - set(self.loaded)):
+            raise TreeError(unknown[0], "loads", f"is not among the loaded frames ({', '.join(self.loaded) or 'none'})")
+        parts = [np.asarray(loads.get(frame, np.zeros(6)), dtype=np.float64) for frame in self.loaded]
+        for frame, part in zip(self.loaded, parts, strict=True):
+            if part.shape[-1:] != (6,) or part.ndim > 2:
+                raise TreeError(frame, "loads", f"has shape {part.shape}, not (n, 6) or (6,)")
+        if not parts:
+            return np.zeros(0)
+        rows = max((len(part) for part in parts if part.ndim == 2), default=0)
+        if not rows:
+            return np.concatenate(parts)
+        return np.concatenate([np.broadcast_to(part, (rows, 6)) for part in parts], axis=1)
+
+    @staticmethod
+    def _shaped(found: Vector, points: int) -> Vector:
+        return found.reshape(len(found), 3, points).transpose(0, 2, 1)

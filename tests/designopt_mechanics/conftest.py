@@ -1,0 +1,22 @@
+"""What the tests of the mechanics share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # oracles and random trees
+
+_SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def skeletal() -> Path:
+    """The folder with the reference cases of skeletal systems, beside the repository."""
+    folder = _SHARED / "data" / "skeletal"
+    if not folder.is_dir():
+        pytest.skip("the skeletal reference cases (../shared/data/skeletal) are not there")
+    return folder
