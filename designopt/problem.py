@@ -486,3 +486,19 @@ def _signed(expression: Expression) -> Expression:
         return expression
     inner = root.parts[0]
     return Expression(inner if factor is None else Term("*", (factor, inner), depth=inner.depth + 1))
+
+
+def figure_unit(problem: Problem, name: str) -> str:
+    """Unit of an output of the model, or of a figure computed by an objective plugin."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.unit
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.unit if output is not None and output.quantity is not None else ""
+
+
+def figure_meaning(problem: Problem, name: str) -> str:
+    """What a figure is, in the words of the plugin that gives it; empty when it does not say."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.description.partition("\n")[0]
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.description if output is not None and output.quantity is not None else ""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.exports.table import Column, columns
 from designopt.store.folder import read_arrays
 from designopt.store.journal import Journal
+from designopt.store.table import Column
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -90,7 +90,7 @@ def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[st
         designs.attrs["long_name"] = "row in the table of designs"
         names = np.array([s.name for s in result.problem.scenarios], dtype=object)
         nc.create_variable("scenario", ("scenario",), text, data=names)
-        for column in columns(result):
+        for column in result.columns():
             if column.role in ("parameter", "objective", "feasible"):
                 _describe_design(nc, column, plan, text)
         for name in plan.layouts:

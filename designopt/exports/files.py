@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designopt.exports.table import Column, columns
+from designopt.store.table import Column
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -64,7 +64,7 @@ def _missing(what: str, error: ImportError) -> ExportError:
 
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
     """RFC 4180 in UTF-8; numbers in their shortest exact form."""
-    table = columns(result)
+    table = result.columns()
     file = folder / f"{prefix}designs.csv"
     with _replacing(file) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
@@ -109,7 +109,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
     kinds = {
         "number": pyarrow.float64(), "integer": pyarrow.int64(), "boolean": pyarrow.bool_(), "string": pyarrow.string(),
     }  # fmt: skip
-    table = columns(result)
+    table = result.columns()
     schema = pyarrow.schema(
         [pyarrow.field(c.name, kinds[c.kind], metadata=c.facts or None) for c in table],
         metadata={"designopt": json.dumps(facts(result), ensure_ascii=False)},

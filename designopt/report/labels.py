@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.problem import figure_meaning as figure_meaning
+from designopt.problem import figure_unit as figure_unit
+
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
@@ -74,22 +77,6 @@ def listed(words: Sequence[str]) -> str:
 def parameter_label(p: Parameter) -> str:
     """A parameter's name with its unit in the study."""
     return with_unit(p.name, p.unit)
-
-
-def figure_unit(problem: Problem, name: str) -> str:
-    """Unit of an output of the model, or of a figure computed by an objective plugin."""
-    if name in problem.figures:
-        return problem.figures[name].plugin.unit
-    output = problem.model.plugin.outputs.get(name)
-    return output.quantity.unit if output is not None and output.quantity is not None else ""
-
-
-def figure_meaning(problem: Problem, name: str) -> str:
-    """What a figure is, in the words of the plugin that gives it; empty when it does not say."""
-    if name in problem.figures:
-        return problem.figures[name].plugin.description.partition("\n")[0]
-    output = problem.model.plugin.outputs.get(name)
-    return output.quantity.description if output is not None and output.quantity is not None else ""
 
 
 def objective_labels(problem: Problem) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE
 from designopt.run.work import Work
-from designopt.store import columns as recorded
+from designopt.store import recorded
 from designopt.store.errors import StoreError
 from designopt.store.folder import read_arrays
 from designopt.store.journal import Journal

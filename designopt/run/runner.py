@@ -24,7 +24,7 @@ from designopt.run.progress import Progress, Silent
 from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
-from designopt.store import columns as recorded
+from designopt.store import recorded
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,

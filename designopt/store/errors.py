@@ -6,12 +6,10 @@ import contextlib
 import json
 import shlex
 import sqlite3
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from designopt.store.result import Result
+from typing import Any, ClassVar
 
 
 def resume_command(path: Path) -> str:
@@ -25,18 +23,23 @@ def resume_command(path: Path) -> str:
 
 
 class RunError(Exception):
-    """A run that did not reach its end. `path` is its store, `resume` the command that continues it."""
+    """A run that did not reach its end. `path` is its store, `resume` the command that continues it.
+
+    What the store holds by now: ``designopt.open_store(error.path)``.
+    """
+
+    #: Opens a store for `result`; `designopt.store.result` puts it here, as errors know nothing of results.
+    opener: ClassVar[Callable[[Path], Any]]
 
     def __init__(self, message: str, path: Path) -> None:
         super().__init__(message)
         self.path = path
         self.resume = resume_command(path)
 
-    def result(self) -> Result:
-        """What the store holds by now."""
-        from designopt.store.result import Result
-
-        return Result.open(self.path)
+    def result(self) -> Any:
+        """Deprecated: ``designopt.open_store(error.path)``."""
+        warnings.warn("error.result() goes; use designopt.open_store(error.path)", DeprecationWarning, stacklevel=2)
+        return type(self).opener(self.path)
 
 
 class StoreError(RunError):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem
-from designopt.store import columns as recorded
+from designopt.store import recorded
 from designopt.store.folder import read_arrays
 from designopt.store.journal import PROGRAMS, Journal
 from designopt.study.study import Study

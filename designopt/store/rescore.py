@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from designopt.plugin import Use
 from designopt.problem import Problem
@@ -13,12 +15,6 @@ from designopt.study.load import load_text
 from designopt.study.sections import schema
 from designopt.study.study import Constraint, Objective, Study
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from designopt.store.result import Result
-
 #: Sections of a study file that may change without a simulation.
 SECTIONS = ("title", "description", "objectives", "constraints", "figures", "report")
 #: What they are in a study.
@@ -27,12 +23,14 @@ FIELDS = ("title", "description", "objectives", "constraints", "figures", "plots
 _ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
 
 
-def changed_study(result: Result, overrides: Sequence[str]) -> Study:
-    """The study of `result`, as it was run, with ``key=value`` texts applied to its file, checked again.
+def changed_study(
+    study: Study, path: Path, overrides: Sequence[str], on_record: Callable[[], Collection[str]]
+) -> Study:
+    """`study`, as it was run in the store `path`, with ``key=value`` texts applied to its file, checked again.
 
-    Raises `StudyError` for texts that make no study, `StoreError` for a change that would need a simulation.
+    `on_record` gives the names of the figures in the journal. Raises `StudyError` for texts that make no study,
+    `StoreError` for a change that would need a simulation.
     """
-    study, path = result.study, result.path
     if not study.text:
         raise StoreError(f"{path}: has no study.yaml, so nothing of it can be changed afterwards", path)
     for override in overrides:
@@ -63,7 +61,7 @@ def changed_study(result: Result, overrides: Sequence[str]) -> Study:
         validate = dataclasses.replace(validate, quantiles=changed.validate.quantiles)
     elif changed.validate is not None:
         _refuse(path, "report.validate")
-    _refuse_unrecorded(result, changed)
+    _refuse_unrecorded(study, changed, path, on_record)
     fields: dict[str, Any] = {field: getattr(changed, field) for field in FIELDS}
     text = study.text if stages else changed.text
     return dataclasses.replace(study, **fields, validate=validate, text=text)
@@ -86,27 +84,25 @@ def _refuse(path: Path, key: str) -> NoReturn:
     )
 
 
-def _refuse_unrecorded(result: Result, changed: Study) -> None:
+def _refuse_unrecorded(study: Study, changed: Study, path: Path, on_record: Callable[[], Collection[str]]) -> None:
     """Expressions may use what the journal holds."""
-    recorded = result.recorded_problem
     for name, use in changed.figures.items():
-        before = recorded.figures.get(name)
+        before = study.figures.get(name)
         same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
         if not same:
-            known = ", ".join(recorded.figures) or "none"
+            known = ", ".join(study.figures) or "none"
             raise StoreError(
-                f"{result.path}: figure '{name}' was not recorded"
+                f"{path}: figure '{name}' was not recorded"
                 + (" with these settings" if before is not None else "")
                 + f" (on record: {known}; outputs of the model are too); it needs a new run",
-                result.path,
+                path,
             )
-    given = result.outcomes.figures
+    given = on_record()
     items: list[Objective | Constraint] = [*changed.objectives, *changed.constraints]
     for item in items:
         for name in sorted(item.expression.names):
             if name not in given:
                 raise StoreError(
-                    f"{result.path}: '{item.name}' needs '{name}', which was not recorded; on record: "
-                    + ", ".join(given),
-                    result.path,
+                    f"{path}: '{item.name}' needs '{name}', which was not recorded; on record: " + ", ".join(given),
+                    path,
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +19,9 @@ from designopt import decision
 from designopt.plugin import PluginError
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix
-from designopt.store import activity, table
-from designopt.store import columns as recorded
+from designopt.store import activity, recorded, table
 from designopt.store.activity import Activity, Attained
-from designopt.store.errors import StoreError, reading
+from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_arrays, read_study
 from designopt.store.journal import Journal
 from designopt.store.programs import ProgramRecord, read_programs
@@ -76,7 +76,7 @@ class Result:
         for texts that make no valid study, `StoreError` for a change that would need a simulation.
         """
         original, changes = self.original or self, (*self.changes, *overrides)
-        study = changed_study(original, changes)
+        study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
         return Result(self.path, study, Problem.of(study), original=original, changes=changes)
 
     @property
@@ -120,10 +120,7 @@ class Result:
             if stage in (s.name for s in self.study.stages):
                 return np.empty(0, np.int64)
             raise KeyError(f"no stage named '{stage}' (known: {', '.join(s.name for s in self.study.stages)})")
-        points, numbers = self._recorded.points[stage], self._recorded.numbers
-        row_of = np.full(max(int(points.max(initial=-1)), int(numbers.max(initial=-1))) + 1, -1, np.int64)
-        row_of[numbers] = np.arange(len(numbers))
-        return row_of[points]
+        return self._recorded.asked(stage)
 
     def message(self, i: int, scenario: int | str = 0) -> str:
         """What was said about design `i` in a scenario; "" for a success."""
@@ -350,11 +347,19 @@ class Result:
 
         `rows` selects some, all by default. Needs pandas (``pip install 'designopt[export]'``).
         """
-        return table.to_pandas(self, rows)
+        return table.to_pandas(self.columns(), slice(None) if rows is None else rows, scenarios=self.status.shape[1])
+
+    def columns(self) -> list[table.Column]:
+        """The table of all designs, column by column, as exports write it."""
+        return table.columns(self.problem, self._recorded)
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
-        return table.as_html(self)
+        chosen, counts, free = self.chosen(), self.counts, self.problem.space.names
+        head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {counts['designs']} designs, "
+        head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
+        shown = [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
+        return head + (table.as_html(shown, chosen) if chosen else "")
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -380,3 +385,6 @@ class Result:
     def _recorded(self) -> recorded.Recorded:
         with self._journal() as journal, self._plugins():
             return recorded.read(journal, self.recorded_problem, self.problem)
+
+
+RunError.opener = Result.open

@@ -1,76 +1,198 @@
-"""A result as a table: columns, pandas, and what notebooks show."""
+"""The table of all designs, column by column: what exports write, data frames hold and notebooks show."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.problem import Problem, figure_meaning, figure_unit
+from designopt.store.recorded import Recorded
+from designopt.study.study import Parameter
+
 if TYPE_CHECKING:
     import pandas
 
-    from designopt.store.result import Result
-
-Rows = Sequence[int] | NDArray[Any] | None
-
-
-def columns(result: Result, rows: Rows = None) -> dict[str, Any]:
-    """Columns by name: parameters, objectives (in their own direction), violation, stage, figures and status by
-    scenario. A parameter that is inactive in a design has no value there."""
-    index = indices(result, rows)
-    some = result.outcomes.take(index)
-    space = result.problem.space
-    values = [space.values(x) for x in some.X.tolist()]
-    none = {p.name: None if p.kind == "choice" else np.nan for p in space.parameters}
-    table: dict[str, Any] = {p.name: [v.get(p.name, none[p.name]) for v in values] for p in space.parameters}
-    for j, objective in enumerate(result.problem.objectives):
-        table[objective.name] = np.where(some.failed, np.nan, objective.sign * some.objectives[:, j])
-    table["violation"] = some.violation
-    table["feasible"] = some.feasible
-    table["stage"] = result.stage[index]
-    scenarios = [s.name for s in result.problem.scenarios]
-    for k, scenario in enumerate(scenarios):
-        suffix = f"@{scenario}" if len(scenarios) > 1 else ""
-        for name, figure in some.figures.items():
-            table.setdefault(f"{name}{suffix}", figure[:, k])
-        table[f"status{suffix}"] = result.status[index, k]
-    return table
+Kind = Literal["number", "integer", "boolean", "string"]
+Rows = slice | Sequence[int] | NDArray[Any]
+Values = Callable[[Rows], list[Any]]
 
 
-def to_pandas(result: Result, rows: Rows = None) -> pandas.DataFrame:
-    """`columns` as a data frame."""
+@dataclass(frozen=True)
+class Column:
+    """One column of the table. `of` is the parameter, objective or figure that it holds; `values` gives some rows."""
+
+    name: str
+    role: str
+    kind: Kind
+    values: Values = field(repr=False)
+    of: str = ""
+    unit: str = ""
+    scenario: str = ""
+    meaning: str = ""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What there is to say besides name, kind and values."""
+        return {k: v for k in ("role", "of", "unit", "scenario", "meaning") if (v := getattr(self, k))}
+
+
+def columns(problem: Problem, recorded: Recorded) -> list[Column]:
+    """The columns of the table of all designs of `problem`. A name that is taken gets an underscore."""
+    outcomes = recorded.outcomes
+    found = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
+    found += _parameters(problem, outcomes.X)
+    found += [
+        Column(
+            o.name,
+            "objective",
+            "number",
+            _numbers(np.where(outcomes.failed, np.nan, o.sign * outcomes.objectives[:, j])),
+            o.name,
+            o.unit,
+            meaning=f"{o.direction} {o.expression.text}",
+        )
+        for j, o in enumerate(problem.objectives)
+    ]
+    found += [
+        Column("violation", "violation", "number", _numbers(outcomes.violation), meaning="0 for a feasible design"),
+        Column("feasible", "feasible", "boolean", _plain(outcomes.feasible)),
+        Column("stage", "stage", "string", _plain(recorded.stage), meaning="that asked for the design first"),
+        Column(
+            "ask", "ask", "integer", _plain(_asks(recorded)), meaning="position among what the stage asked for, from 0"
+        ),
+    ]
+    for k, scenario in enumerate(problem.scenarios):
+        found += _figures(problem, recorded, k, scenario.name)
+    names: set[str] = set()
+    unique = []
+    for column in found:
+        name = column.name
+        while name in names:
+            name += "_"
+        names.add(name)
+        unique.append(replace(column, name=name))
+    return unique
+
+
+def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.DataFrame:
+    """Some rows of `table` as a data frame, by design; with one scenario figures have bare names."""
     try:
         import pandas
     except ImportError as error:
         raise ImportError("to_pandas needs pandas; install it with: pip install 'designopt[export]'") from error
-    return pandas.DataFrame(columns(result, rows), index=pandas.Index(indices(result, rows), name="design"))
+    design, *others = table
+    data: dict[str, Any] = {}
+    for column in others:
+        name = column.name.removesuffix(f"@{column.scenario}") if scenarios == 1 else column.name
+        values = column.values(rows)
+        data.setdefault(name, np.array(values, float) if column.kind == "number" else values)
+    return pandas.DataFrame(data, index=pandas.Index(design.values(rows), name="design"))
 
 
-def indices(result: Result, rows: Rows) -> NDArray[np.int64]:
-    """The rows that are meant: all for None."""
-    return np.asarray(np.arange(len(result.outcomes)) if rows is None else rows, np.int64)
-
-
-def as_html(result: Result) -> str:
-    """The chosen designs as a table, for notebooks."""
-    chosen = result.chosen()
-    counts = result.counts
-    head = f"<b>{html.escape(result.study.title or result.study.name)}</b>: {counts['designs']} designs, "
-    head += f"{counts['feasible']} feasible, {len(result.front())} on the front"
-    if not chosen:
-        return head
-    table = columns(result, list(chosen.values()))
-    names = [*result.problem.space.names, *(o.name for o in result.problem.objectives)]
-    rows = "".join(
-        f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(table[n][i])}</td>" for n in names) + "</tr>"
-        for i, label in enumerate(chosen)
+def as_html(table: Sequence[Column], rows: Mapping[str, int]) -> str:
+    """The free parameters and objectives of designs with labels, for notebooks."""
+    shown = {c.name: c.values(list(rows.values())) for c in table}
+    header = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *shown))
+    body = "".join(
+        f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(v[i])}</td>" for v in shown.values()) + "</tr>"
+        for i, label in enumerate(rows)
     )
-    header = "".join(f"<th>{html.escape(n)}</th>" for n in ("", *names))
-    return f"{head}<table><tr>{header}</tr>{rows}</table>"
+    return f"<table><tr>{header}</tr>{body}</table>"
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else html.escape(str(value))
+    return f"{value:.5g}" if isinstance(value, float) else html.escape("–" if value is None else str(value))
+
+
+def _parameters(problem: Problem, X: NDArray[np.float64]) -> list[Column]:
+    space = problem.space
+    active = space.active(X)
+    place = {p.name: j for j, p in enumerate(space.free)}
+    found = []
+    for p in space.parameters:
+        values = p.values if p.kind in ("choice", "fixed") else ()
+        kind = {"real": "number", "int": "integer"}.get(p.kind) or _kind_of(values)
+        j = place.get(p.name)
+        if j is None:
+            given: Values = _fixed(problem, X, p)
+        elif p.kind == "real":
+            given = _numbers(np.where(active[:, j], X[:, j], np.nan))
+        else:
+            given = _coded(X[:, j], active[:, j], values)
+        as_text = kind == "string" and not all(isinstance(v, str) for v in values)
+        found.append(
+            Column(p.name, "parameter", kind, _as_text(given) if as_text else given, p.name, p.unit)  # type: ignore[arg-type]
+        )
+    return found
+
+
+def _figures(problem: Problem, recorded: Recorded, k: int, scenario: str) -> list[Column]:
+    found = []
+    for name, values in recorded.outcomes.figures.items():
+        unit, meaning = figure_unit(problem, name), figure_meaning(problem, name)
+        found.append(
+            Column(f"{name}@{scenario}", "figure", "number", _numbers(values[:, k]), name, unit, scenario, meaning)
+        )
+    status, reason, wall = recorded.status[:, k], recorded.reason[:, k], recorded.wall[:, k]
+    return [
+        *found,
+        Column(f"status@{scenario}", "status", "string", _plain(status), scenario=scenario),
+        Column(f"reason@{scenario}", "reason", "string", _plain(reason), scenario=scenario),
+        Column(f"wall@{scenario}", "wall", "number", _numbers(wall), unit="s", scenario=scenario),
+    ]
+
+
+def _asks(recorded: Recorded) -> NDArray[np.int64]:
+    """Position of each design among what its first stage asked for."""
+    asks = np.full(len(recorded.outcomes), -1, np.int64)
+    for stage in recorded.points:
+        rows, first = np.unique(recorded.asked(stage), return_index=True)
+        first, rows = first[rows >= 0], rows[rows >= 0]
+        here = recorded.stage[rows] == stage
+        asks[rows[here]] = first[here]
+    return asks
+
+
+def _numbers(values: NDArray[Any]) -> Values:
+    return lambda rows: [None if v != v else v for v in values[rows].tolist()]
+
+
+def _plain(values: NDArray[Any]) -> Values:
+    return lambda rows: values[rows].tolist()
+
+
+def _fixed(problem: Problem, X: NDArray[Any], p: Parameter) -> Values:
+    """The value of a fixed parameter; None in designs in which it is not active."""
+    if p.when:
+        return lambda rows: [problem.space.values(x).get(p.name) for x in X[rows].tolist()]
+    return lambda rows: [p.values[0]] * len(X[rows])
+
+
+def _coded(x: NDArray[Any], active: NDArray[Any], values: Sequence[Any]) -> Values:
+    """Whole numbers, or the values of a choice; None where the parameter is not active."""
+
+    def some(rows: Rows) -> list[Any]:
+        pairs = zip(x[rows].tolist(), active[rows].tolist(), strict=True)
+        return [(values[int(v)] if values else int(v)) if on else None for v, on in pairs]
+
+    return some
+
+
+def _as_text(given: Values) -> Values:
+    return lambda rows: [v if v is None else json.dumps(v) for v in given(rows)]
+
+
+def _kind_of(values: Sequence[Any]) -> str:
+    """The kind of column that holds all `values`; text, as JSON, when they are of several kinds."""
+    kinds = {type(v) for v in values}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int}:
+        return "integer"
+    return "number" if kinds <= {int, float} else "string"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem
 from designopt.space import Matrix
-from designopt.store import columns as recorded
+from designopt.store import recorded
 from designopt.store.journal import Journal
 from designopt.study.study import Study, Validation
 

@@ -56,7 +56,7 @@ def test_a_class_that_stops_ends_the_run_at_its_first_failure_with_design_messag
     ) as stop:
         run_study(study, tmp_path / "s")
     assert str(stop.value).endswith(f"continue with: designopt resume {tmp_path / 's'}")
-    result = stop.value.result()
+    result = Result.open(stop.value.path)
     assert result.counts[status] == 1
     assert [e["kind"] for e in result.events] == ["stopped"]
     resumed = run_study(study, tmp_path / "s", resume=True)  # the failure that is known does not stop it again

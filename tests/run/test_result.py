@@ -348,7 +348,7 @@ def test_errors_call_a_store_what_the_user_called_it(tmp_path, monkeypatch):
 
     with pytest.raises(StoreError, match=r"^there: something") as caught:
         run_study(study, Path("there"), progress=Interrupter())
-    assert caught.value.result().counts["points"] == 1  # it can still be found from another folder
+    assert Result.open(caught.value.path).counts["points"] == 1  # it can still be found from another folder
 
 
 def test_a_result_prints_as_one_line(tmp_path):

@@ -247,8 +247,8 @@ def test_the_same_error_three_times_ends_the_run(tmp_path):
     ) as stop:
         run_study(study, tmp_path / "s")
     assert f"designopt resume {tmp_path / 's'}" in str(stop.value)
-    assert stop.value.result().counts["error"] >= 3
-    assert stop.value.result().ended == "failure policy"
+    assert Result.open(stop.value.path).counts["error"] >= 3
+    assert Result.open(stop.value.path).ended == "failure policy"
 
 
 def test_too_large_a_share_of_failures_ends_the_run_and_says_where_they_lie(tmp_path):

@@ -32,6 +32,13 @@ class Recorded:
     wall: Matrix
     points: Mapping[str, NDArray[np.int64]]
 
+    def asked(self, stage: str) -> NDArray[np.int64]:
+        """Rows of the designs that a stage of `points` asked for, in its ask order; -1 for an incomplete design."""
+        points = self.points[stage]
+        row_of = np.full(max(int(points.max(initial=-1)), int(self.numbers.max(initial=-1))) + 1, -1, np.int64)
+        row_of[self.numbers] = np.arange(len(self.numbers))
+        return row_of[points]
+
 
 def figure_names(problem: Problem) -> tuple[str, ...]:
     """Names of the figures to expect: those declared, and those that expressions use (of an unchecked model)."""
