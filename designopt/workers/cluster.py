@@ -26,6 +26,7 @@ from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Cluster
 from designopt.workers import dask_worker
 from designopt.workers.batch import SYSTEMS, BatchError, BatchSystem
+from designopt.workers.certificates import temporary_security
 from designopt.workers.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.dask_worker import RETIREMENT
 from designopt.workers.watch import SLACK
@@ -134,11 +135,7 @@ class Jobs:
         asked = self._asked
         configured = dask.config.get(f"jobqueue.{asked.use}.scheduler-options", None) or {}
         prologue = dask.config.get(f"jobqueue.{asked.use}.job-script-prologue", None) or []
-        settings: dict[str, Any] = {
-            **SETTINGS,
-            "distributed.worker.http.routes": [],
-        }  # no pages about workers, open to everybody
-        worker_settings = [f"export {_variable(name)}={value}" for name, value in settings.items() if value is not None]
+        worker_settings = [f"export {_variable(name)}={value}" for name, value in SETTINGS.items() if value is not None]
         threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
         try:
             with dask.config.set(SETTINGS):
@@ -338,7 +335,6 @@ class Jobs:
 def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | None) -> None:
     """Refuse at once what cannot work."""
     try:
-        import cryptography  # noqa: F401
         import dask_jobqueue  # noqa: F401
     except ImportError as error:
         text = f"execution.cluster needs {error.name}: pip install 'designopt[cluster]'"
@@ -365,7 +361,7 @@ def _temporary_security(folder: Path) -> Iterator[Any]:
 
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
     folder.mkdir(mode=0o700)
-    made = Security.temporary()  # type: ignore[no-untyped-call]
+    made = temporary_security()
     files = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_worker_cert, "key.pem": made.tls_worker_key}
     try:
         for name, text in files.items():

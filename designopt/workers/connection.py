@@ -18,6 +18,7 @@ import dask
 from distributed import Client, LocalCluster
 
 from designopt.store.errors import WorkersError
+from designopt.workers.certificates import temporary_security
 from designopt.workers.dask_worker import RunGuard
 
 #: Seconds within which a scheduler must answer.
@@ -29,10 +30,12 @@ CLOSE_WAIT = 30
 LEAVING = "closing_gracefully"
 
 #: Dask's settings for schedulers that this process starts.
-SETTINGS = {
+SETTINGS: Mapping[str, Any] = {
     "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
     "distributed.worker.profile.enabled": False,
     "distributed.worker.use-file-locking": False,
+    "distributed.worker.http.routes": [],  # no pages about the run: they would be open to everybody
+    "distributed.scheduler.http.routes": [],
 }
 #: Options of schedulers that this process starts.
 SCHEDULER_OPTIONS = {"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
@@ -66,7 +69,7 @@ class Connection(Protocol):
 
 
 class Local:
-    """Workers of this run alone, one thread each, that end with this process."""
+    """Workers of this run alone, one thread each, that end with this process; nobody else can connect to them."""
 
     local = True
 
@@ -90,6 +93,8 @@ class Local:
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
+                protocol="tls://",
+                security=temporary_security(),
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL + 1,
                 scheduler_kwargs=dict(SCHEDULER_OPTIONS),

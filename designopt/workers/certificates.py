@@ -1,0 +1,38 @@
+"""Certificates of one run: whoever has not got them can neither reach its scheduler nor its workers.
+
+Dask's messages are pickles, so everybody who may connect can run code as the user of the run. A port
+on loopback is open to all users of the machine.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+#: How long a certificate holds, and how far clocks may be apart.
+VALID, SKEW = datetime.timedelta(days=365), datetime.timedelta(days=1)
+
+
+def temporary_security() -> Any:
+    """A `distributed.Security` with a new key and a certificate that is its own authority, in memory only.
+
+    The key lies on the curve P-256, which takes well under a millisecond to make (RSA of 2048 bits: 60 ms and more).
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from distributed.security import Security
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "designopt-run")])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now - SKEW, now + VALID
+    ).add_extension(x509.SubjectAlternativeName([x509.DNSName("designopt-run")]), critical=False)
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    plain = serialization.NoEncryption()
+    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
+    roles = {f"tls_{role}_{part}": text
+             for role in ("client", "scheduler", "worker")
+             for part, text in (("cert", certificate), ("key", secret))}  # fmt: skip
+    return Security(require_encryption=True, tls_ca_file=certificate, **roles)  # type: ignore[no-untyped-call]
