@@ -54,6 +54,8 @@ def _rows(result: Result, point: str) -> list[int]:
     chosen = result.chosen()
     if point in chosen:
         return [chosen[point]]
+    if point in result.named:
+        return [result.named[point]]
     if re.fullmatch(r"\d{1,9}", point) and int(point) < len(result.outcomes):
         return [int(point)]
     return _with_key(result, point.lower()) if re.fullmatch(r"[0-9a-fA-F]{4,32}", point) else []
@@ -66,7 +68,7 @@ def _unknown(result: Result, point: str, found: int) -> str:
         return f"error: {found} designs of {result.path} have a key that begins with {point}"
     there = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
     labels = f"; chosen are {', '.join(repr(label) for label in chosen)}" if chosen else ""
-    near = plugin.closest(point, chosen)
+    near = plugin.closest(point, [*chosen, *result.named])
     hint = f"; did you mean '{near}'?" if near else labels
     return f"error: {result.path} has no design '{point}': {there}{hint}"
 
@@ -81,7 +83,7 @@ def _with_key(result: Result, start: str) -> list[int]:
 
 def _described(result: Result, row: int) -> str:
     """All that the store knows of one design, as aligned text."""
-    labels = [label for label, chosen in result.chosen().items() if chosen == row]
+    labels = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
     if row in result.front():
         labels.append("on the front")
     outcomes = result.outcomes

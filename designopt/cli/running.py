@@ -150,7 +150,7 @@ def _finish(result: Result) -> int:
     from designopt.store.errors import resume_command
 
     feasible = bool(result.outcomes.feasible.any())
-    if feasible:
+    if feasible or (not result.problem.objectives and len(result.outcomes)):
         click.echo(f"{summary_table(result)}\n")
     page = write_page(result)
     click.echo(f"report       {page}")
@@ -162,7 +162,8 @@ def _finish(result: Result) -> int:
     larger = f" --budget {limited[-1]}   (with a larger budget)" if limited else ""
     click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
-        click.echo("\nNo feasible design was found: the report's failures and limits say why.", err=True)
+        nothing = "No feasible design was found" if result.problem.objectives else "No design gave a feasible result"
+        click.echo(f"\n{nothing}: the report's failures and limits say why.", err=True)
         for line in (_most_frequent_failure(result), most_frequent_end(result)):
             if line:
                 click.echo(line, err=True)

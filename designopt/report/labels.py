@@ -98,6 +98,12 @@ def chosen_once(result: Result) -> dict[str, int]:
     return {", ".join(names): row for row, names in labels.items()}
 
 
+def design_names(result: Result) -> list[str]:
+    """What each design is called: as the study names it, else by its number."""
+    names = {row: name for name, row in reversed(result.named.items())}
+    return [names.get(i, str(i)) for i in range(len(result.outcomes))]
+
+
 def design_values(result: Result, row: int) -> list[Any]:
     """Values of the free parameters of a design, in their order; "–" for one that is inactive in it."""
     design = result.problem.space.values(result.outcomes.X[row].tolist())

@@ -23,6 +23,7 @@ import numpy as np
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.labels import hover_columns, number
 from designopt.report.parts import (
+    analysis,
     best,
     convergence,
     decision,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 Part = Callable[..., Section | None]
 
 #: Parts that begin and end every report.
-FIRST: Mapping[str, Part] = {"overview": overview.overview, "best": best.best}
+FIRST: Mapping[str, Part] = {"overview": overview.overview, "analysis": analysis.analysis, "best": best.best}
 LAST: Mapping[str, Part] = {
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,

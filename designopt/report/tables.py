@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from designopt.report.labels import chosen_once, count, design_values, number, objective_values, plural, with_unit
+from designopt.report.labels import (
+    chosen_once,
+    count,
+    design_names,
+    design_values,
+    figure_unit,
+    number,
+    objective_values,
+    plural,
+    with_unit,
+)
 from designopt.report.parts.best import without_feasible
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.limits import warnings
@@ -14,12 +24,18 @@ from designopt.store.errors import resume_command
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
+#: Of a study without objectives the terminal shows so many lines and figures.
+LINES, FIGURES = 20, 6
+
 
 def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
-    Below stands a note for each bound and limit that most of the front has reached.
+    Below stands a note for each bound and limit that most of the front has reached. Of a study without objectives it is
+    the `analysis_table`.
     """
+    if not result.problem.objectives:
+        return analysis_table(result)
     chosen = chosen_once(result)
     if not chosen:
         return without_feasible(result)
@@ -32,14 +48,47 @@ def summary_table(result: Result) -> str:
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         lines.append([label, *cells])
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    table = [
+    return "\n".join([*_aligned(lines, 1), *(f"note: {clause}" for clause in warnings(result))])
+
+
+def analysis_table(result: Result) -> str:
+    """What the first designs gave in the first scenarios, one line each, as aligned plain text without a final newline.
+
+    It ends with what is not shown.
+    """
+    if not len(result.outcomes):
+        return without_feasible(result)
+    problem, names = result.problem, design_names(result)
+    several = len(problem.scenarios) > 1
+    figures = dict(list(result.outcomes.figures.items())[:FIGURES])
+    head = ["design", *(["scenario"] if several else []), "status"]
+    head += [with_unit(name, figure_unit(problem, name)) for name in figures]
+    places = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
+    lines = [head]
+    for i, s in places[:LINES]:
+        label = [names[i], *([problem.scenarios[s].name] if several else []), str(result.status[i, s])]
+        lines.append([*label, *(number(float(values[i, s])) for values in figures.values())])
+    left = [
+        f"{count(n)} more {what}"
+        for n, what in (
+            (len(places) - LINES, "lines"),
+            (len(result.outcomes.figures) - FIGURES, "figures"),
+        )
+        if n > 0
+    ]
+    more = [f"{' and '.join(left)} in the report"] if left else []
+    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more])
+
+
+def _aligned(lines: list[list[str]], words: int) -> list[str]:
+    """The lines in columns, of which the first `words` begin on the left and the others end on the right."""
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    return [
         "  ".join(
-            c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
+            c.ljust(w) if k < words else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
     ]
-    return "\n".join([*table, *(f"note: {clause}" for clause in warnings(result))])
 
 
 def state(result: Result) -> str:

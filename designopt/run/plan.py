@@ -18,7 +18,7 @@ def plan(study: Study, store: Path) -> str:
         f"model      {study.model.plugin.name}, {len(problem.scenarios)} scenario"
         + ("s" if len(problem.scenarios) > 1 else ""),
         f"space      {', '.join(problem.space.names) or 'nothing varies'}",
-        f"objectives {', '.join(f'{o.direction} {o.name}' for o in problem.objectives)}",
+        f"objectives {', '.join(f'{o.direction} {o.name}' for o in problem.objectives) or 'none'}",
     ]
     if problem.constraints:
         lines.append(f"limits     {', '.join(c.name for c in problem.constraints)}")

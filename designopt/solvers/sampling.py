@@ -42,6 +42,7 @@ class FullFactorial:
     design, asked for once.
     """
 
+    needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
     levels: Annotated[
@@ -132,6 +133,7 @@ class LatinHypercube:
     moves the designs apart (few parameters only: it draws their Voronoi cells) and gives the strata up.
     """
 
+    needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
     samples: Samples
@@ -179,6 +181,7 @@ class Sobol:
     Not scrambled, the first point is the corner of lower bounds.
     """
 
+    needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
     samples: Samples
@@ -213,6 +216,7 @@ class Halton:
     dimensions, and its first point is the corner of lower bounds.
     """
 
+    needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
     samples: Samples
@@ -237,6 +241,7 @@ class Random:
     space better.
     """
 
+    needs_objectives: ClassVar[bool] = False
     uses_start: ClassVar[bool] = False
 
     samples: Samples

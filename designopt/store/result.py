@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from designopt import decision
 from designopt.plugin import PluginError
 from designopt.problem import Outcomes, Problem
+from designopt.solvers.given import given_names
 from designopt.space import Matrix
 from designopt.store import activity, recorded, table
 from designopt.store.activity import Activity, Attained
@@ -160,14 +161,15 @@ class Result:
     # ------------------------------------------------------------------------------------------ what is good
 
     def front(self) -> NDArray[np.int64]:
-        """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
+        """Rows of the feasible designs that no other one dominates, sorted by the first objective; none without
+        objectives."""
         return self._front.copy()
 
     @cached_property
     def _front(self) -> NDArray[np.int64]:
         rows = np.flatnonzero(self.outcomes.feasible)
-        if not len(rows):
-            return rows.astype(np.int64)
+        if not len(rows) or not self.problem.objectives:
+            return np.empty(0, np.int64)
         F = self.outcomes.objectives[rows]
         keep = decision.nondominated(F)
         order = np.lexsort(F[keep].T[::-1])
@@ -198,6 +200,17 @@ class Result:
                 if place is not None:
                     named[decision.label(choice)] = int(front[place])
         return named
+
+    @cached_property
+    def named(self) -> dict[str, int]:
+        """Rows of the designs that the study gives by name, as far as they are complete."""
+        found: dict[str, int] = {}
+        for stage in self.study.stages:
+            asked = self.asked(stage.name)
+            for name, row in zip(given_names(stage.solver), asked.tolist(), strict=False):
+                if name and row >= 0:
+                    found.setdefault(name, row)
+        return found
 
     def attained_bounds(self, rows: Rows | None = None) -> list[Attained]:
         """Bounds of the space that designs (the front by default) have reached: (parameter, "low" or "high", share)."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from designopt.plugin import closest
+from designopt.plugin import Plugin, Use, closest
 from designopt.study.language.findings import Finding, Path, nearest_key
 from designopt.study.language.part import Part
 from designopt.study.language.refusals import shown
 from designopt.study.language.values import Reader, check
+from designopt.study.sections import designs as designs_
 from designopt.study.sections import execution as execution_
 from designopt.study.sections import figures as figures_
 from designopt.study.sections import model_checks
@@ -27,7 +28,7 @@ from designopt.study.sections import stages as stages_
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.schema import SECTIONS, Section, section_type
-from designopt.study.study import Scenario, Study
+from designopt.study.study import Parameter, Scenario, Study
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")
@@ -123,6 +124,35 @@ def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
     return [checked((name, position), item) for position, item in enumerate(value)]
 
 
+def _designs(
+    ctx: Context,
+    given: _Given,
+    names: Mapping[str, Any],
+    known: Mapping[str, Any],
+    plugin: Plugin | None,
+    solvers: stages_.Placements,
+) -> tuple[list[Parameter], list[stages_.Placed]]:
+    """The parameters, of `space` or of the designs that solvers are given, and the stages with these designs."""
+    found = {
+        i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
+        for i, item in enumerate(solvers.placed)
+        if designs_.takes_designs(item.stage.solver.plugin)
+    }
+    uses: list[Use] = []
+    if "space" in given.present:
+        parameters = space_.parameters(ctx, names, known, plugin) if "space" in given.values else []
+        if ctx.sound(("space",)) and parameters:
+            uses = [designs_.in_space(ctx, item, parameters) for item in found.values()]
+    elif plugin is None or solvers.need("parameters") or len(solvers.placed) < len(solvers.solvers):
+        parameters = []
+    else:
+        parameters, uses = designs_.space_of(ctx, list(found.values()), plugin)
+    placed = list(solvers.placed)
+    for i, use in zip(found, uses, strict=False):
+        placed[i] = replace(placed[i], stage=replace(placed[i].stage, solver=use))
+    return parameters, placed
+
+
 def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
     """The study as far as it is sound, and its sound stages; None when it poses no problem."""
     values = given.values
@@ -135,9 +165,6 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         ctx.add(("space",), "at least one parameter is needed")
     if values.get("objectives") == []:
         ctx.add(("objectives",), "at least one objective is needed")
-    space_known = "space" in values
-    parameters = space_.parameters(ctx, names, known, plugin) if space_known else []
-    relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
     if "scenarios" in values or "scenarios" not in given.present:
         scenarios = scenarios_.scenarios(ctx, values.get("scenarios"), plugin, values.get("seed", 0), ("scenarios",))
     else:
@@ -146,13 +173,22 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     space = figures_.namespace(ctx, figures, plugin, names)
     objectives = figures_.objectives(ctx, given.members("objectives"), space, len(scenarios))
     constraints = figures_.constraints(ctx, given.members("constraints"), space, len(scenarios))
-    goals = Goals.of(values.get("objectives"), objectives)
-    placed = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
-    execution = execution_.execution(ctx, values.get("execution"), plugin)
+    goals = Goals.of(values.get("objectives"), objectives, given="objectives" in given.present)
+    solvers = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
+    needed = {"space": solvers.need("parameters"), "objectives": solvers.need("objectives")}
+    missing = [name for name, is_needed in needed.items() if is_needed and name not in given.present]
+    for name in missing:
+        ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
+    parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
+    space_known = "space" in values
+    relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
+    if given.members("relations") and "space" not in given.present and not needed["space"]:
+        ctx.add(("relations",), "relations are between the parameters of 'space', which is not there", key="")
+    execution = execution_.execution(ctx, values.get("execution"), plugin, analysis=goals.none)
     report = values.get("report")
     plots = report_.plots(ctx, report)
     choose = report_.chosen(ctx, report, goals)
-    validation = report_.validation(ctx, report, plugin, values.get("seed", 0))
+    validation = report_.validation(ctx, report, plugin, values.get("seed", 0), goals)
     if model is not None:
         model_checks.space(ctx, model, parameters)
         model_checks.scenarios(ctx, model, scenarios, values.get("scenarios"), ("scenarios",))
@@ -161,9 +197,11 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
             model_checks.scenarios(ctx, model, validation.scenarios, given_there, ("report", "validate", "scenarios"))
     reference = report_.reference(ctx, report, goals)
     export = report_.export(ctx, report)
-    if parameters and all(p.kind == "fixed" for p in parameters) and ctx.sound(("space",)):
+    varies = any(p.kind != "fixed" for p in parameters)
+    if parameters and not varies and needed["space"] and ctx.sound(("space",)):
         ctx.add(("space",), "nothing varies: every parameter is fixed")
-    if model is None or not (parameters and objectives and all(ctx.sound((name,)) for name in _OF_PROBLEM)):
+    whole = (parameters or "space" not in given.present) and (objectives or goals.none)
+    if model is None or missing or not whole or not all(ctx.sound((name,)) for name in _OF_PROBLEM):
         return None, placed
     study = Study(
         name=values.get("study", ""),

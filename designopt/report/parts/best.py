@@ -18,8 +18,10 @@ LONGEST = 240
 
 
 @report("best", version=1)
-def best(result: Result) -> Section:
+def best(result: Result) -> Section | None:
     """The chosen designs (best of each objective, compromise) side by side with all they gave."""
+    if not result.problem.objectives:
+        return None
     chosen = chosen_once(result)
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))

@@ -23,7 +23,7 @@ OBJECTIVES = 5
 def convergence(result: Result) -> Section | None:
     """The best value of each objective, and the hypervolume with a fixed reference point, over the evaluations."""
     outcomes, problem = result.outcomes, result.problem
-    if not outcomes.feasible.any():
+    if not outcomes.feasible.any() or not problem.objectives:
         return None
     figures, notes = [], []
     m = len(problem.objectives)

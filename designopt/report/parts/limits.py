@@ -28,7 +28,7 @@ WARNED = 0.5
 def limits(result: Result) -> Section | None:
     """Bounds that the front has reached, and limits that decide it, in words and numbers."""
     front = np.asarray(result.front(), dtype=np.intp)
-    if not len(front):
+    if not len(front):  # nor is there one without objectives
         return None
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     if not findings:

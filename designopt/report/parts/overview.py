@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: More parameters than this are not named in the question.
 TOLD = 8
+#: Of a longer list in a setting the first elements are told.
+LISTED = 30
 
 
 @report("overview", version=1)
@@ -31,12 +33,12 @@ def overview(result: Result) -> Section:
     invalid = invalid_designs(result)
     failed = int(np.sum(done.failed & ~invalid))
     front = result.front()
-    conditional = any(p.when for p in problem.space.parameters)
+    best = "on the Pareto front" if len(problem.objectives) > 1 else "best designs"
     facts = [
         ("distinct designs", count(len(done))),
         ("evaluations", count(result.counts["evaluations"])),
         ("feasible designs", count(int(np.sum(done.feasible)))),
-        ("on the Pareto front" if len(problem.objectives) > 1 else "best designs", count(len(front))),
+        *(((best, count(len(front))),) if problem.objectives else ()),
         ("failed designs", count(failed)),
         *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(computing_time(result))),
@@ -54,33 +56,15 @@ def overview(result: Result) -> Section:
     elif not evaluated:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     elif not done.feasible.any():
-        findings.append("No feasible design was found.")
+        findings.append("No feasible design was found." if problem.objectives else _nothing(result))
     return Section(
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
         facts=tuple(facts),
         findings=tuple(findings),
         tables=(
-            Table(
-                "Parameters",
-                ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ())),
-                tuple(
-                    (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ()))
-                    for p in problem.space.parameters
-                ),
-                shown=60,
-                note="Relations: " + "; ".join(r.text for r in problem.space.relations)
-                if problem.space.relations
-                else "",
-            ),
-            Table(
-                "Objectives and limits",
-                ("name", "what", "unit", "over scenarios"),
-                tuple(
-                    [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
-                    + [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
-                ),
-            ),
+            *_parameters(result),
+            *_aims(result),
             Table(
                 "Stages",
                 ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
@@ -94,6 +78,36 @@ def overview(result: Result) -> Section:
             *_scenarios(result),
         ),
     )
+
+
+def _parameters(result: Result) -> tuple[Table, ...]:
+    """The space, where there is one."""
+    space = result.problem.space
+    if not space.parameters:
+        return ()
+    conditional = any(p.when for p in space.parameters)
+    head = ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ()))
+    rows = tuple(
+        (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ())) for p in space.parameters
+    )
+    note = "Relations: " + "; ".join(r.text for r in space.relations) if space.relations else ""
+    return (Table("Parameters", head, rows, shown=60, note=note),)
+
+
+def _aims(result: Result) -> tuple[Table, ...]:
+    """Objectives and limits, where there are any."""
+    problem = result.problem
+    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
+    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
+    head = ("name", "what", "unit", "over scenarios")
+    return (Table("Objectives and limits", head, tuple(rows)),) if rows else ()
+
+
+def _nothing(result: Result) -> str:
+    """Why an analysis has no design with a result."""
+    if result.outcomes.failed.all():
+        return "No evaluation gave a result; the failures tell why."
+    return "No design keeps all limits."
 
 
 @report("record", version=1)
@@ -137,6 +151,9 @@ def _question(result: Result) -> str:
     aims = [f"{o.direction} {o.name}" for o in problem.objectives]
     held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
     where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
+    if not problem.objectives:
+        given = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
+        return f"What does {problem.model.plugin.name} give{given}{where}{held}?"
     names = [p.name for p in problem.space.free]
     free = listed(names) if len(names) <= TOLD else f"{len(names)} parameters"
     return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"
@@ -180,6 +197,8 @@ def value_text(value: Any) -> str:
         value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)) and len(value) > LISTED:
+        return f"[{', '.join(value_text(v) for v in value[:LISTED])}, ... {len(value) - LISTED} more]"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(value_text(v) for v in value) + "]"
     return number(value)

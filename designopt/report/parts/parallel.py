@@ -35,7 +35,7 @@ def parallel(result: Result) -> Section | None:
     """Parallel coordinates: one line per feasible design through its parameters and objectives."""
     outcomes, space = result.outcomes, result.problem.space
     feasible = np.flatnonzero(outcomes.feasible)
-    if len(feasible) < 2:
+    if len(feasible) < 2 or not result.problem.objectives:
         return None
     front = np.asarray(result.front(), dtype=np.intp)
     kept = thinned(front, DRAWN // 2)

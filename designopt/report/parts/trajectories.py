@@ -108,6 +108,8 @@ def drawn(result: Result) -> list[Drawn]:
 
 def best_of_each(result: Result) -> dict[int, int]:
     """Of all programs with the same values held, the place in `result.programs()` of the best, with its rank."""
+    if not result.programs():
+        return {}
     sign = result.problem.objectives[0].sign
     best: dict[tuple[Any, ...], tuple[float, int]] = {}
     for i, record in enumerate(result.programs()):

@@ -289,7 +289,7 @@ class _Builder:
         self._count(1, event)
         plain = not event.style
         try:
-            value = _core(event.value) if plain else event.value
+            value = plain_scalar(event.value) if plain else event.value
         except ValueError:
             raise self._fail(event, "a number with too many digits") from None
         node = Node(self._span(event), value, style="" if plain else event.style)
@@ -331,7 +331,7 @@ def _tag(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")
 
 
-def _core(text: str) -> Any:
+def plain_scalar(text: str) -> Any:
     """A plain scalar by the core schema of YAML 1.2; raises `ValueError` for an absurdly long integer."""
     if text in _WORDS:
         return _WORDS[text]

@@ -126,7 +126,7 @@ def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, 
         if rule is None:
             continue
         method, settings = rule
-        if goals.count == 1:
+        if goals.single:
             ctx.add(here, f"'{method}' chooses from a front, which needs two or more objectives")
             continue
         choice = _choice(ctx, method, settings or {}, goals, (*here, method))

@@ -14,8 +14,10 @@ from designopt.study.study import Execution
 _SHARES = ("stop_if_share_above", "after")
 
 
-def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None) -> Execution:
-    """How the study is run."""
+def execution(
+    ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, *, analysis: bool = False
+) -> Execution:
+    """How the study is run; an `analysis` has no objectives, hence no front whose arrays could be kept."""
     given = {key: value for key, value in (section or {}).items() if value is not None}
     path: Path = ("execution",)
     if "timeout" in given and given.get("executor") == "serial":
@@ -34,6 +36,8 @@ def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | N
             known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it gives none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
             ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")
+        if analysis and isinstance(arrays, dict) and arrays[name] == "front":
+            ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
     failure = given.get("on_failure", {})
     plain = Execution()
     workers = given.get("workers", "auto")
@@ -46,7 +50,7 @@ def execution(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | N
         grace=given.get("grace", plain.grace),
         retries={**plain.retries, **given.get("retries", {})},
         on_failure={**plain.on_failure, **{key: what for key, what in failure.items() if key not in _SHARES}},
-        arrays=dict.fromkeys(arrays, "front") if isinstance(arrays, list) else dict(arrays),
+        arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
         stop_if_share_above=failure.get("stop_if_share_above"),
         after=failure.get("after", plain.after),
         order=given.get("order", plain.order),

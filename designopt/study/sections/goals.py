@@ -14,15 +14,33 @@ from designopt.study.study import Objective
 
 @dataclass(frozen=True)
 class Goals:
-    """The objectives by name with their units; None for one that is wrong. `complete` when every name is known."""
+    """The objectives by name with their units; None for one that is wrong. `complete` when every name is known.
+
+    A study without objectives has none, which is complete.
+    """
 
     units: Mapping[str, str | None]
     complete: bool
     count: int
 
+    @property
+    def single(self) -> bool:
+        """Whether there is no front to speak of: fewer than two objectives."""
+        return self.count == 1 or self.none
+
+    @property
+    def none(self) -> bool:
+        """Whether the study has no objectives, by intention."""
+        return self.complete and not self.units
+
     @classmethod
-    def of(cls, sections: Sequence[Any] | None, made: Sequence[Objective]) -> Goals:
-        """Those of the valid `sections` (None for a wrong one), of which the objectives `made` could be made."""
+    def of(cls, sections: Sequence[Any] | None, made: Sequence[Objective], *, given: bool = True) -> Goals:
+        """Those of the valid `sections` (None for a wrong one), of which the objectives `made` could be made.
+
+        `given` is False in a study that has no such section.
+        """
+        if not given:
+            return cls({}, True, 0)
         named = [section and section["name"] for section in sections or []]
         known = [name for name in named if name is not None]
         units = {**dict.fromkeys(known), **{o.name: o.unit for o in made}}

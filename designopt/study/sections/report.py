@@ -35,12 +35,17 @@ def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> lis
     return choices(ctx, (section or {}).get("choose") or [], goals, ("report", "choose"))
 
 
-def validation(ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, seed: int) -> Validation | None:
+def validation(
+    ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, seed: int, goals: Goals
+) -> Validation | None:
     """The scenarios in which the chosen designs are tried out, and the quantiles shown of them."""
     given = (section or {}).get("validate")
     if given is None:
         return None
     path: Path = ("report", "validate")
+    if goals.none:
+        ctx.add(path, "objectives choose the designs that are tried out; put these scenarios under 'scenarios'", key="")
+        return None
     quantiles = given.get("quantiles", list(Validation(()).quantiles))
     if quantiles == []:
         ctx.add((*path, "quantiles"), "at least one quantile is needed; without this key they are 0.05, 0.5 and 0.95")
@@ -59,7 +64,7 @@ def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> 
     if given is None:
         return {}
     path: Path = ("report", "reference")
-    if goals.count == 1:
+    if goals.single:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return {}
     return goals.amounts(ctx, given, path, every=True)

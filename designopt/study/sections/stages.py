@@ -26,7 +26,20 @@ class Placed:
         return self.stage.name
 
 
-def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> list[Placed]:
+@dataclass(frozen=True)
+class Placements:
+    """The sound stages, and the solvers of all stages: None for one that is not known."""
+
+    placed: list[Placed]
+    solvers: list[Plugin | None]
+
+    def need(self, what: str) -> bool:
+        """Whether the solvers need `what`, "objectives" or "parameters"; a study without solvers is taken to."""
+        known = [plugin for plugin in self.solvers if plugin is not None]
+        return not self.solvers or any(getattr(plugin.target, f"needs_{what}", True) for plugin in known)
+
+
+def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
     """The stages, or the single one that `solver` and `budget` at the top make; `given` are the sections that exist."""
     sections = given.get("stages")
     if "stages" in given:
@@ -38,29 +51,32 @@ def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> list[Placed]
         return _listed(ctx, sections or [], goals)
     if "solver" not in given:
         ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
-        return []
-    _, use, budget = _search(ctx, given, goals, ())
-    return [Placed(Stage(use.plugin.name, use, budget), ())] if use else []
+        return Placements([], [])
+    plugin, use, budget = _search(ctx, given, goals, ())
+    return Placements([Placed(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
 
 
-def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> list[Placed]:
+def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
     made: list[Placed] = []
+    solvers: list[Plugin | None] = []
     all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
         path: Path = ("stages", position)
         if section is None:
+            solvers.append(None)
             continue
         name = section["name"]
         if name is not None and name in all_names[:position]:
             ctx.add((*path, "name"), f"there is another stage named '{name}'")
         start = start_from(ctx, section.get("start_from"), all_names, position)
         plugin, use, budget = _search(ctx, section, goals, path)
+        solvers.append(plugin)
         if plugin and "start_from" in section and not getattr(plugin.target, "uses_start", True):
             message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         if use is not None:
             made.append(Placed(Stage(name or "", use, budget, start), path))
-    return made
+    return Placements(made, solvers)
 
 
 def _search(
@@ -86,7 +102,7 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
     """The end by growth of the hypervolume, its reference in the objectives' units."""
     if section is None:
         return None
-    if goals.count == 1:
+    if goals.single:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return None
     given, path = section["reference"], (*path, "reference")

@@ -62,10 +62,10 @@ def _admitted(
         if item is None:
             continue
         before = len(ctx.findings)
-        found = _own(ctx, item, controller, here)
+        found = own_value(ctx, item, controller, here)
         if found is None:
             if len(ctx.findings) == before:
-                ctx.add(here, f"'{name}' is never {_word(item)}{_offered(item, controller)}")
+                ctx.add(here, f"'{name}' is never {_word(item)}{offered(item, controller)}")
         elif any(found is other for other in admitted):
             ctx.add(here, f"value {_word(item)} is given twice")
         else:
@@ -73,7 +73,7 @@ def _admitted(
     return tuple(admitted)
 
 
-def _own(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any:
+def own_value(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any:
     """The value of `controller` that `item` means; None when it has no such value."""
     number: Any = item
     numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)
@@ -93,7 +93,7 @@ def _own(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any:
     return next(alike, None)
 
 
-def _offered(item: Any, controller: Parameter) -> str:
+def offered(item: Any, controller: Parameter) -> str:
     """What could have been meant."""
     if controller.kind == "int":
         return f"; it is a whole number from {controller.low:g} to {controller.high:g}"

@@ -1,0 +1,77 @@
+"""Report part `analysis`: what given designs, or the model as it is, gave in every scenario."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.labels import (
+    count,
+    design_names,
+    design_values,
+    figure_meaning,
+    figure_unit,
+    parameter_label,
+    plural,
+    with_unit,
+)
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+Matrix = NDArray[np.float64]
+
+#: Rows of the table that the page shows; the CSV file has all.
+SHOWN = 40
+
+
+@report("analysis", version=1)
+def analysis(result: Result) -> Section | None:
+    """The figures of every design in every scenario, and their spread: in studies without objectives, and of designs
+    that the study names."""
+    problem, outcomes = result.problem, result.outcomes
+    if (problem.objectives and not result.named) or not len(outcomes):
+        return None
+    rows = sorted(result.named.values()) if problem.objectives else list(range(len(outcomes)))
+    names = design_names(result)
+    several = len(problem.scenarios) > 1
+    figures = {name: values[rows] for name, values in outcomes.figures.items()}
+    head = ["design", *(parameter_label(p) for p in problem.space.free), *(["scenario"] if several else []), "status"]
+    head += [with_unit(name, figure_unit(problem, name)) for name in figures]
+    lines = tuple(
+        (
+            names[i],
+            *design_values(result, i),
+            *((scenario.name,) if several else ()),
+            str(result.status[i, s]),
+            *(float(values[k, s]) for values in figures.values()),
+        )
+        for k, i in enumerate(rows)
+        for s, scenario in enumerate(problem.scenarios)
+    )
+    ok = result.status[rows] == "ok"
+    facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
+    tables = [
+        Table("Figures of every design" + (" in every scenario" if several else ""), tuple(head), lines, shown=SHOWN)
+    ]
+    if ok.size > 1:
+        tables.append(_spread(result, figures))
+    return Section(
+        "Analysis",
+        introduction=f"What {plural(len(rows), 'design')} gave"
+        + (f" in {plural(len(problem.scenarios), 'scenario')}." if several else "."),
+        facts=facts,
+        tables=tuple(tables),
+    )
+
+
+def _spread(result: Result, figures: dict[str, Matrix]) -> Table:
+    """Smallest, mean and largest value of each figure over designs and scenarios with a result."""
+    rows = []
+    for name, values in figures.items():
+        known = values[np.isfinite(values)]
+        if len(known):
+            spread = (float(known.min()), float(known.mean()), float(known.max()), float(known.std()))
+            rows.append((name, figure_unit(result.problem, name), *spread, figure_meaning(result.problem, name)))
+    head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
+    return Table("Spread of the figures", head, tuple(rows), shown=100)

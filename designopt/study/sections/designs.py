@@ -1,0 +1,218 @@
+"""Second pass over designs that a solver is given, by a list or a table, and the space that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designopt.plugin import Field, Plugin, Use
+from designopt.study.language import units
+from designopt.study.language.annotations import type_words
+from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.refusals import shown
+from designopt.study.language.units import UnitError
+from designopt.study.language.words import LABEL
+from designopt.study.sections import rows
+from designopt.study.sections.context import Context, unit_of
+from designopt.study.sections.rows import Row
+from designopt.study.sections.space import LARGEST_INTEGER
+from designopt.study.sections.when import offered, own_value
+from designopt.study.study import Parameter
+
+#: More designs than this come from a sampler.
+MOST_DESIGNS = 10_000
+
+Scalar = str | float | int | bool
+
+
+@dataclass(frozen=True)
+class Given:
+    """The designs of one solver, whose section is at `path`."""
+
+    use: Use
+    path: Path
+    rows: tuple[Row, ...]
+
+    def resolved(self, designs: Sequence[Mapping[str, Any]]) -> Use:
+        """The solver with `designs` in the study's units, wherever they came from."""
+        return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
+
+
+def takes_designs(plugin: Plugin) -> bool:
+    """Whether a solver evaluates designs that its settings `designs` and `table` give."""
+    return bool(getattr(plugin.target, "takes_designs", False))
+
+
+def given(ctx: Context, use: Use, path: Path) -> Given:
+    """The designs of the solver at `path`, their names checked."""
+    listed, table = use.settings["designs"], use.settings["table"]
+    if listed and table is not None:
+        ctx.add((*path, "table"), "give 'designs' or 'table', not both", key="")
+    found = rows.of_list(listed, (*path, "designs"))
+    if table is not None:
+        found = rows.of_table(ctx, table, (*path, "table"))
+    if len(found) > MOST_DESIGNS:
+        ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are possible, there are {len(found)}")
+        found = []
+    seen: set[str] = set()
+    for row in found:
+        with row.findings(ctx):
+            _check_name(ctx, row, seen)
+    return Given(use, path, tuple(found))
+
+
+def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
+    name = row.values.get("name")
+    if name is None and row.place:  # rows of a table need no name
+        return
+    if "name" not in row.values:
+        ctx.add(row.path, "'name' is missing")
+    elif not isinstance(name, str) or not LABEL.fullmatch(name):
+        ctx.add(
+            (*row.path, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -, and begin with one"
+        )
+    elif name in seen:
+        ctx.add((*row.path, "name"), f"there is another design named '{name}'")
+    else:
+        seen.add(name)
+
+
+# ---------------------------------------------------------------------------------------------- with a space
+
+
+def in_space(ctx: Context, found: Given, parameters: Sequence[Parameter]) -> Use:
+    """The solver with its designs as values of `parameters`."""
+    of = {p.name: p for p in parameters}
+    free = [p.name for p in parameters if p.kind != "fixed"]
+    if not found.rows and free and ctx.sound(found.path):
+        ctx.add(found.path, f"{', '.join(free[:20])} vary: give 'designs' or 'table', or fix them", at="use")
+    return found.resolved([_resolved(ctx, row, of) for row in found.rows if not ctx.full])
+
+
+def _resolved(ctx: Context, row: Row, of: Mapping[str, Parameter]) -> dict[str, Any]:
+    design: dict[str, Any] = {}
+    with row.findings(ctx):
+        for name, value in row.values.items():
+            path: Path = (*row.path, name)
+            if name == "name":
+                design[name] = value
+            elif name not in of:
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, of)}", key="")
+            elif (own := _own(ctx, value, of[name], path)) is not None:
+                design[name] = own
+        for name, p in of.items():
+            if name not in row.values and p.kind != "fixed" and not p.when:
+                ctx.add(row.path, f"a value of '{name}' is missing")
+    return design
+
+
+def _own(ctx: Context, value: Any, p: Parameter, path: Path) -> Any:
+    """The value of `p` that `value` means; None, and a finding, when it has no such value."""
+    before = len(ctx.findings)
+    own = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
+    if own is None and len(ctx.findings) == before:
+        ctx.add(path, f"'{p.name}' is never {shown(value)}{offered(value, p)}")
+    return own
+
+
+def _real(ctx: Context, value: Any, p: Parameter, path: Path) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        ctx.add(path, f"expected a number, not {shown(value)}")
+        return None
+    try:
+        amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
+    except (UnitError, OverflowError) as error:
+        ctx.add(path, str(error))
+        return None
+    number = ctx.in_unit(amount, p.unit, path)
+    if number is not None and not p.low <= number <= p.high:
+        ctx.add(path, f"must be from {p.low:g} to {p.high:g}{f' {p.unit}' if p.unit else ''}, is {number:g}")
+        return None
+    return number
+
+
+# ------------------------------------------------------------------------------------------- without a space
+
+
+def space_of(ctx: Context, found: Sequence[Given], model: Plugin) -> tuple[list[Parameter], list[Use]]:
+    """The parameters that designs of the model's own inputs make, in its units, and the solvers with these designs."""
+    inputs = model.inputs
+    column: dict[str, list[Scalar]] = {}
+    uses = []
+    for item in found:
+        designs = [_of_model(ctx, row, model, inputs) for row in item.rows if not ctx.full]
+        uses.append(item.resolved(designs))
+        for design in designs:
+            for name, value in design.items():
+                if name != "name":
+                    column.setdefault(name, []).append(value)
+    names = dict.fromkeys(name for item in found for row in item.rows for name in row.values if name != "name")
+    required = [name for name, item in (inputs or {}).items() if item.required]
+    for item in found:
+        for row in item.rows:
+            lacking = [name for name in dict.fromkeys([*required, *names]) if name not in row.values]
+            if lacking and not ctx.full:
+                why = "the model needs it" if lacking[0] in required else "other designs give it"
+                with row.findings(ctx):
+                    ctx.add(row.path, f"a value of '{lacking[0]}' is missing: {why}")
+    if required and not any(item.rows for item in found):
+        ctx.add((), f"'space' is missing: model '{model.name}' needs {', '.join(required[:20])} in every design")
+    return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
+
+
+def _of_model(ctx: Context, row: Row, model: Plugin, inputs: Mapping[str, Field] | None) -> dict[str, Any]:
+    design: dict[str, Any] = {}
+    with row.findings(ctx):
+        for name, value in row.values.items():
+            path: Path = (*row.path, name)
+            if name == "name":
+                design[name] = value
+                continue
+            item = (inputs or {}).get(name)
+            if item is None and inputs is not None:
+                hint = nearest_or_all(name, [n for n in inputs if n not in row.values])
+                ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
+                continue
+            if not name.isidentifier():
+                ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+                continue
+            checked = _undeclared(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
+            if checked is not None and not isinstance(checked, (str, int, float, bool)):
+                words = type_words(item.annotation) if item else type(checked).__name__
+                ctx.add(path, f"a design gives numbers and words, not values of type {words}")
+            elif isinstance(checked, int) and abs(checked) > LARGEST_INTEGER:
+                ctx.add(path, f"must be within -2**53 and 2**53 to be held exactly, is {checked}")
+            elif checked is not None:
+                design[name] = checked
+    return design
+
+
+def _undeclared(ctx: Context, value: Any, model: Plugin, path: Path) -> Any:
+    """A value for a model that declares no inputs: without a unit, which could not be converted."""
+    if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and value != value):
+        ctx.add(path, f"expected a word or a number, not {shown(value)}")
+        return None
+    if isinstance(value, str):
+        try:
+            amount = units.parse_amount(value)
+        except UnitError:
+            return value
+        if amount.unit:
+            ctx.add(path, f"the model '{model.name}' declares no units, so this one cannot be converted")
+            return None
+    return value
+
+
+def _parameter(name: str, values: Sequence[Scalar], item: Field | None) -> Parameter:
+    """The parameter that has these values: fixed, or a range or choice that just holds them."""
+    unit = (unit_of(item) if item else None) or ""
+    distinct = list({(type(v), v): v for v in values}.values())
+    words = any(isinstance(v, (str, bool)) for v in distinct)
+    if len(distinct) == 1:
+        return Parameter(name, "fixed", values=(distinct[0],), unit="" if words else unit)
+    if words:
+        return Parameter(name, "choice", values=tuple(distinct))
+    numbers = [v for v in distinct if not isinstance(v, str)]
+    kind: Any = "int" if all(isinstance(v, int) for v in numbers) else "real"
+    return Parameter(name, kind, float(min(numbers)), float(max(numbers)), unit=unit)

@@ -1,0 +1,71 @@
+"""Rows of named values that a study gives as a list, or by a table: designs and scenarios."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from designopt.plugin import InputFile
+from designopt.study.language.findings import Path
+from designopt.study.language.tables import DataTable, TableError, read_table
+from designopt.study.sections.context import Context
+
+
+@dataclass(frozen=True)
+class Row:
+    """Values by name as they were given. `path` leads to the row, or to the table that has it.
+
+    In a table `cells` are the places of the values, `heads` those of the names of the columns, and `place` is that of
+    the line.
+    """
+
+    values: Mapping[str, Any]
+    path: Path
+    place: str = ""
+    cells: Mapping[str, str] = field(default_factory=dict)
+    heads: Mapping[str, str] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def findings(self, ctx: Context) -> Iterator[None]:
+        """What is found within is told of the row; of a table with the place of the cell in front, or of the head of
+        the column where that is wrong (for all rows at once)."""
+        before = len(ctx.findings)
+        yield
+        if self.place:
+            ctx.findings[before:] = [
+                replace(
+                    f, path=self.path, key=None, part=None, at=None, message=f"{self._cell(f.path, f.key)}: {f.message}"
+                )
+                for f in ctx.findings[before:]
+            ]
+
+    def _cell(self, path: Path, key: str | None) -> str:
+        step = str(path[len(self.path)]) if len(path) > len(self.path) else str(key)
+        return (self.cells if key is None else self.heads).get(step, self.place)
+
+
+def of_list(given: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
+    """The rows of a list at `path`."""
+    return [Row(dict(values), (*path, position)) for position, values in enumerate(given)]
+
+
+def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
+    """The rows of the table `file`, which the value at `path` names; none when it cannot be read."""
+    try:
+        table = read_table(file)
+    except TableError as error:
+        ctx.add(path, str(error))
+        return []
+    if not table.rows:
+        ctx.add(path, f"{table.name} has no rows below its header")
+    return [_row(table, position, path) for position in range(len(table.rows))]
+
+
+def _row(table: DataTable, position: int, path: Path) -> Row:
+    cells = table.values(table.rows[position])
+    heads = {column.name: table.place(column.cell) for column in table.columns}
+    places = {name: table.place(cell) for name, (_, cell) in cells.items()}
+    line = table.rows[position][0].line
+    return Row({name: value for name, (value, _) in cells.items()}, path, f"{table.name}:{line}", places, heads)
