@@ -8,10 +8,10 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.arm_equations import MUSCLES
-from designopt_motion.report_designs import Arrays, Plot, kept, line, missing, poses, selectable
 
 _COLUMNS, _ROWS = 2, 3
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.biped_equations import JOINTS, TORQUES
-from designopt_motion.report_designs import Arrays, Plot, kept, line, missing, poses, selectable
 
 _STANCE = tuple(JOINTS.index(name) for name in ("stance_foot", "stance_knee", "hip", "head"))
 _SWING = tuple(JOINTS.index(name) for name in ("hip", "swing_knee", "swing_foot"))

@@ -1,4 +1,4 @@
-"""What the report parts of motion models share: which designs they draw, and figures with a selector for them."""
+"""What report parts that draw motions share: which designs they draw, and figures with a selector for them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Andrews' squeezing mechanism: seven planar bodies, three closed loops, one coordinate."""

@@ -1,0 +1,89 @@
+"""The two formulations as systems: one coordinate, or seven with multipliers and stabilised constraints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from designopt.dynamics.system import System, Variable
+from designopt_mechanics.andrews.mechanism import (
+    ANGLES,
+    REST,
+    SPRING,
+    STIFFNESS,
+    TORQUE,
+    closed_tree,
+    gaps,
+    joint_functions,
+    open_tree,
+)
+from designopt_mechanics.equations import Equations, equations_of
+from designopt_mechanics.state import State
+from designopt_mechanics.wires import lengths, pulls
+
+Formulation = Literal["joint_functions", "constraints"]
+
+
+def system(formulation: Formulation, *, driven: bool = False) -> System:
+    """The mechanism with a torque on the crank: data, or a control when it is `driven`.
+
+    Outputs: all angles (rad) and their speeds (rad/s), in the order of `ANGLES`, the largest gap of the loops (m), and
+    the energy (J): kinetic and of the spring, less the work of a constant torque.
+    """
+    import casadi as ca
+
+    joints = formulation == "joint_functions"
+    state = State.symbols(closed_tree() if joints else open_tree())
+    torque, stiffness, rate = (ca.SX.sym(n) for n in ("torque", "stiffness", "stabilisation"))
+    spring = lengths(state, [SPRING])
+    loads = pulls(state, [SPRING], stiffness * (spring - REST))
+    crank = ca.vertcat(torque, ca.SX.zeros(len(state.tree.names) - 1))
+    extra: list[tuple[Variable, Any, Any]] = []
+    if joints:
+        parts = equations_of(state, crank, loads=loads)
+        angles = ca.vertcat(*joint_functions(state.z[0]).values())
+    else:
+        gap = gaps(state)
+        multipliers = ca.SX.sym("lambda", gap.numel())
+        parts = equations_of(state, crank + ca.jtimes(gap, state.z, multipliers, True), loads=loads)
+        # Baumgarte (1972) with both roots of the error's equation at -rate
+        bound = state.acceleration(gap) + 2.0 * rate * state.rate(gap) + rate**2 * gap
+        extra = [
+            (Variable(f"multiplier_{i + 1}", "N"), multipliers[i], -bound[i]) for i in range(gap.numel())
+        ]  # fmt: skip
+        angles = state.z
+    return System.from_expressions(
+        "andrews",
+        states=parts.states,
+        unknowns=[*parts.unknowns, *extra],
+        controls=[(Variable("torque", "N m"), torque)] if driven else [],
+        parameters=[(Variable("stiffness", "N/m", 0.0), stiffness)],
+        data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *_stabilised(rate, joints=joints)],
+        outputs=_outputs(state, parts, angles, spring, torque, stiffness, joints=joints),
+    )
+
+
+def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
+    return [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
+
+
+def _outputs(
+    state: State, parts: Equations, angles: Any, spring: Any, torque: Any, stiffness: Any, *, joints: bool
+) -> list[tuple[Variable, Any]]:
+    import casadi as ca
+
+    from designopt_mechanics.matrices import kinetic_energy
+
+    speeds = state.rate(angles)
+    drift = ca.SX(0.0) if joints else ca.mmax(ca.fabs(gaps(state)))
+    energy = kinetic_energy(state) + 0.5 * stiffness * (spring - REST) ** 2 - torque * state.z[0]
+    return [
+        *((Variable(name, "rad"), angles[i]) for i, name in enumerate(f"angle_{n}" for n in ANGLES)),
+        *((Variable(name, "rad/s"), speeds[i]) for i, name in enumerate(f"rate_{n}" for n in ANGLES)),
+        (Variable("drift", "m"), drift),
+        (Variable("energy", "J"), energy),
+    ]
+
+
+def defaults() -> dict[str, float]:
+    """Published values of the parameter and of the torque."""
+    return {"stiffness": STIFFNESS, "torque": TORQUE}

@@ -1,0 +1,1 @@
+"""Parts of reports: moving scenes of mechanisms, and the figures of each model."""

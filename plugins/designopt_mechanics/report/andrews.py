@@ -1,0 +1,51 @@
+"""Report part `andrews_angles`: the angles of the squeezing mechanism over time, and the gaps of its loops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.section import Section
+from designopt.store.result import Result
+from designopt_mechanics.andrews.mechanism import ANGLES, END
+
+#: The crank and the coupler turn over and over; the other angles swing.
+_TURNING = ("beta", "Theta")
+
+
+@report("andrews_angles", version=1)
+def andrews_angles(result: Result) -> Section | None:
+    """Angles over time as in figures 4 and 5 of Ehsani et al. (2016), with the reference at 30 ms, and the gaps."""
+    title = "Angles of the mechanism"
+    names = ("time", "angles", "gap")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        introduction="Circles are the reference state after 30 ms with the published spring and torque.",
+        figures=(
+            selectable("Crank and coupler", motions, lambda a: _angles(a, turning=True), height=380),
+            selectable("Angles that swing", motions, lambda a: _angles(a, turning=False), height=420),
+            selectable("Gap of the loops", motions, _gap, height=340,
+                       note="Largest distance between points that are one in the closed mechanism; there is none with "
+                       "joint functions."),
+        ),
+    )  # fmt: skip
+
+
+def _angles(arrays: Arrays, *, turning: bool) -> Plot:
+    time, data = 1e3 * np.asarray(arrays["time"]), []
+    for i, name in enumerate(ANGLES):
+        if (name in _TURNING) == turning:
+            data.append(line(time, arrays["angles"][:, i], name, line={"color": category(i)}))
+            circle = {"size": 9, "color": category(i), "symbol": "circle-open"}
+            data.append({**line([30.0], [END[name]]), "mode": "markers", "marker": circle})
+    return {"data": data, "layout": layout(xaxis=axis("time [ms]"), yaxis=axis("angle [rad]"))}
+
+
+def _gap(arrays: Arrays) -> Plot:
+    data = [line(1e3 * np.asarray(arrays["time"]), 1e9 * np.asarray(arrays["gap"]), line={"color": "@accent"})]
+    return {"data": data, "layout": layout(xaxis=axis("time [ms]"), yaxis=axis("gap [nm]", rangemode="tozero"))}

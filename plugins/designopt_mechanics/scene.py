@@ -1,0 +1,25 @@
+"""Drawings of a tree over the rows of a motion: lines through points of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_mechanics.tree import Point
+from designopt_mechanics.tree_rows import TreeRows
+
+Vector = NDArray[np.float64]
+
+
+def drawing(rows: TreeRows, lines: Sequence[Sequence[Point]], z: ArrayLike, axes: Sequence[int] = (0, 1, 2)) -> Vector:
+    """(n, vertices, axes) m: the points of one line after the other, NaN between lines."""
+    places = rows.positions([point for line in lines for point in line], z)
+    parts: list[Vector] = []
+    gap = np.full((len(places), 1, 3), np.nan)
+    at = 0
+    for line in lines:
+        parts += [places[:, at : at + len(line)], gap]
+        at += len(line)
+    return np.concatenate(parts[:-1], axis=1)[:, :, list(axes)]
