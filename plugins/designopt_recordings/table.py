@@ -17,8 +17,8 @@ _KINDS = ("value", "speed", "activation")  # last parts of the paths of states
 class Table:
     """`values` (n, c) of columns `names` at `time` (n,) s, as they stand in the file.
 
-    `in_degrees` says in which unit the rotations are. `title` is the file's first line, `notes` what the reader had to
-    assume or found odd, one sentence each.
+    `in_degrees` says in which unit the rotations are; `assumption` is the reason where the file does not say it.
+    `title` is the file's first line, `notes` what the reader found odd, one sentence each.
     """
 
     time: Array
@@ -27,6 +27,7 @@ class Table:
     in_degrees: bool = False
     title: str = ""
     notes: tuple[str, ...] = ()
+    assumption: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "time", checked("time", self.time, (None,)))
@@ -59,11 +60,14 @@ class Table:
     def radians(self, rotations: Iterable[str]) -> Table:
         """The table with the columns of these coordinates in rad; others, translations, stay.
 
-        A rotation beyond a whole turn in a table that says radians is noted: it was probably written in degrees.
+        What was assumed of their unit is noted, and a rotation beyond a whole turn in a table that says radians: it was
+        probably written in degrees.
         """
         labels = [self.label(name) for name in rotations]
         columns = [self.names.index(label) for label in labels]
         values, notes = self.values.copy(), list(self.notes)
+        if labels and self.assumption:
+            notes.append(self.assumption)
         if self.in_degrees:
             values[:, columns] = np.radians(values[:, columns])
         else:
@@ -74,4 +78,4 @@ class Table:
                         f"column '{label}' reaches {greatest:.4g} in a table that says radians; it is probably in"
                         " degrees"
                     )
-        return replace(self, values=values, in_degrees=False, notes=tuple(notes))
+        return replace(self, values=values, in_degrees=False, notes=tuple(notes), assumption="")

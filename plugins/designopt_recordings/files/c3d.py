@@ -1,0 +1,93 @@
+"""C3D files, by the ezc3d library: markers, analog channels, force plates, events and stored results."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import InputFile
+from designopt_recordings import axes
+from designopt_recordings.arrays import Array
+from designopt_recordings.channels import Channels
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.c3d_layout import check_layout
+from designopt_recordings.files.c3d_parameters import Group, events, numbered
+from designopt_recordings.files.c3d_plates import plates_of
+from designopt_recordings.files.c3d_points import markers_of, results_of
+from designopt_recordings.files.text import shortened
+from designopt_recordings.recording import Recording
+
+
+def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None) -> Recording:
+    """The recording of a C3D file.
+
+    `unit` replaces the unit of length that the file states, `up` its vertical axis ("x", "y", "z", with - where it
+    points down); without `up` it is POINT:Y_SCREEN, and Z where the file has none. Time counts from the first frame of
+    the whole capture, as events do. Raises `RecordingError` with the section for a file that is damaged; needs ezc3d.
+    """
+    check_layout(file)
+    content = _opened(file)
+    parameters, header = dict(content["parameters"].items()), content["header"]["points"]
+    points = np.asarray(content["data"]["points"], dtype=float)
+    residuals = np.asarray(content["data"]["meta_points"]["residuals"], dtype=float)[0]
+    group, notes = Group(parameters, "POINT"), list[str]()
+    rate = float(header["frame_rate"])
+    time = (header["first_frame"] + np.arange(points.shape[2])) / rate
+    if not len(time):
+        raise RecordingError("there are no frames", file=file.name, place="data section")
+    stated = unit or group.text("UNITS")
+    up = up or group.text("Y_SCREEN")
+    if not stated:
+        notes.append("the file does not state the unit of length (POINT:UNITS); mm is taken")
+    if not up:
+        notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is taken")
+    stated, up = stated or "mm", up or "z"
+    names, markers = markers_of(group, points, residuals, notes)
+    try:
+        scale = axes.length(stated)
+        markers = axes.turned(markers * scale, up)
+        if unit is None:
+            axes.check_size(markers, stated)
+    except RecordingError as problem:
+        raise RecordingError(problem.message, file=file.name, place="parameters of POINT") from None
+    analog = _analog(parameters, content["data"]["analogs"], rate, float(time[0]), notes)
+    plates = () if analog is None else plates_of(parameters, analog, scale, up, notes)
+    results = results_of(group, points, notes)
+    numbers = Group(parameters, "PROCESSING").numbers()
+    marked = events(parameters)
+    return Recording(rate, time, names, markers, analog, plates, marked, results, numbers, tuple(notes))
+
+
+def _opened(file: InputFile) -> Any:
+    """What ezc3d reads; it takes a path only, so that the content lies in a private folder for this long."""
+    try:
+        import ezc3d
+    except ImportError:
+        message = "C3D files need the ezc3d package; install it with: pip install 'designopt[mocap]'"
+        raise RecordingError(message, file=file.name) from None
+    with tempfile.TemporaryDirectory(prefix="designopt-c3d-") as folder:
+        path = Path(folder) / "recording.c3d"
+        path.write_bytes(file.content)
+        try:
+            return ezc3d.c3d(str(path))
+        except Exception as problem:  # the library raises what its C++ raises: OSError, RuntimeError, ValueError ...
+            said = shortened(str(problem) or type(problem).__name__, 160)
+            raise RecordingError(f"ezc3d cannot read it: {said}", file=file.name, place="parameter section") from None
+
+
+def _analog(
+    parameters: Mapping[str, Any], analogs: Array, rate: float, start: float, notes: list[str]
+) -> Channels | None:
+    values = np.asarray(analogs, dtype=float)[0].T
+    if not values.size:
+        return None
+    group, count = Group(parameters, "ANALOG"), values.shape[1]
+    labels = [*group.texts("LABELS"), *[""] * count][:count]
+    names = numbered([name or f"channel {i}" for i, name in enumerate(labels, 1)], "channel", notes)
+    units = tuple([*group.texts("UNITS"), *[""] * count][:count])
+    analog_rate = group.number("RATE", rate)
+    return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, values, start)

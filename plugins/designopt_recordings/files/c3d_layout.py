@@ -1,0 +1,184 @@
+"""The layout of a C3D file, checked before the library reads it.
+
+The library takes counts and offsets of the file as they stand: it reads a truncated file without a word, missing
+frames become zeros, and a damaged count makes it ask for all the memory. So header, parameter records and the size of
+the data section are checked here first. Format: The C3D File Format User Guide, c3d.org.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from designopt.plugin import InputFile
+from designopt_recordings.errors import RecordingError
+
+_BLOCK = 512
+_ORDERS = {84: "<", 85: "<", 86: ">"}  # processor types Intel, DEC, MIPS: order of the bytes of an integer
+_DEC = 85
+_SIZES = {-1: 1, 1: 1, 2: 2, 4: 4}  # bytes per character, byte, integer, float
+_MOST_DIMENSIONS = 7
+_MOST_CHARACTERS = 127  # of a description: the library counts them in a signed byte
+_MOST = 65535  # frames that the header can count
+_MOST_SAMPLES = 100.0  # analog samples per frame without a channel
+_RATE_TOLERANCE = 1e-3  # a rate is written rounded
+
+
+@dataclass(frozen=True)
+class _Header:
+    points: int
+    analogs: int  # values per frame, all channels and samples
+    first: int
+    last: int
+    scale: float
+    data_block: int
+    samples: int  # analog samples per frame and channel
+    rate: float
+
+
+def check_layout(file: InputFile) -> None:
+    """Raise `RecordingError` with the section where header, parameters and data do not fit into the file."""
+    content = file.content
+    if len(content) < 2 * _BLOCK or content[1] != 0x50:
+        raise _refused(file, "header", "this is not a C3D file, or only its beginning")
+    start = (content[0] - 1) * _BLOCK
+    if content[0] < 2 or start + 4 > len(content):
+        raise _refused(file, "header", f"the parameter section is said to be at block {content[0]}, outside the file")
+    processor = content[start + 3]
+    if processor not in _ORDERS:
+        raise _refused(file, "parameter section", f"the processor type is {processor}; it must be 84, 85 or 86")
+    header = _header(content, processor)
+    numbers = dict(_records(file, start, processor))
+    _check_header(file, header)
+    _check_counts(file, header, numbers)
+    _check_data(file, header, numbers)
+
+
+def _header(content: bytes, processor: int) -> _Header:
+    order = _ORDERS[processor]
+    points, analogs, first, last = struct.unpack_from(order + "4H", content, 2)
+    data_block, samples = struct.unpack_from(order + "2H", content, 16)
+    return _Header(
+        points, analogs, first, last, _real(content, 12, processor), data_block, samples, _real(content, 20, processor)
+    )
+
+
+def _real(content: bytes, at: int, processor: int) -> float:
+    """The four-byte real of a processor; that of DEC has its words exchanged and four times the value."""
+    if processor == _DEC:
+        swapped = content[at + 2 : at + 4] + content[at : at + 2]
+        return float(struct.unpack("<f", swapped)[0]) / 4.0
+    return float(struct.unpack_from(_ORDERS[processor] + "f", content, at)[0])
+
+
+def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str, float]]:
+    """First number of every numeric parameter, as ("POINT:USED", 41.0); raises `RecordingError` for a broken record."""
+    content, order, at = file.content, _ORDERS[processor], start + 4
+    end = min(len(content), start + content[start + 2] * _BLOCK) if content[start + 2] else len(content)
+    groups: dict[int, str] = {}
+    found: list[tuple[int, str, float]] = []
+
+    def damaged(what: str) -> RecordingError:
+        return _refused(file, f"parameter section, byte {at - start}", f"{what}; the section is damaged")
+
+    while at + 2 <= end:
+        length, group = struct.unpack_from("bb", content, at)
+        if length == 0:
+            break
+        pointer = at + 2 + abs(length)
+        if pointer + 2 > end or group == 0:
+            raise damaged("a record belongs to no group" if group == 0 else "a record leaves the section")
+        name = content[at + 2 : pointer].decode("latin-1").upper()
+        if not name.isascii() or not name.isprintable():
+            raise damaged("a name is not readable")
+        offset = struct.unpack_from(order + "H", content, pointer)[0]
+        after = pointer + offset if offset else end
+        if after > end or 0 < offset < 3:
+            raise damaged(f"the record after '{name}' lies outside the section")
+        if group < 0:
+            groups[-group] = name
+            described = pointer + 2
+        else:
+            kind, count = struct.unpack_from("bB", content, pointer + 2) if pointer + 4 <= after else (0, 0)
+            sizes = content[pointer + 4 : pointer + 4 + count]
+            if kind not in _SIZES or count > _MOST_DIMENSIONS:
+                raise damaged(f"parameter '{name}' has an unknown type")
+            described = pointer + 4 + count + _SIZES[kind] * math.prod(sizes)
+            if kind > 0 and math.prod(sizes) > 0 and described < after:
+                found.append((group, name, _first(content, pointer + 2, kind, processor)))
+        if described >= after or described + 1 + content[described] > after:
+            raise damaged(f"'{name}' is longer than its record")
+        if content[described] > _MOST_CHARACTERS:
+            raise damaged(f"'{name}' has a description of {content[described]} characters")
+        if not offset:
+            break
+        at = after
+    for group, name, number in found:
+        if group not in groups:
+            raise damaged(f"parameter '{name}' belongs to no group")
+        yield f"{groups[group]}:{name}", number
+
+
+def _first(content: bytes, at: int, kind: int, processor: int) -> float:
+    """First value of the numeric parameter at `at`; integers count from zero to 65535."""
+    at += 2 + content[at + 1]
+    if kind == 4:
+        return _real(content, at, processor)
+    return float(content[at] if kind == 1 else struct.unpack_from(_ORDERS[processor] + "H", content, at)[0])
+
+
+def _check_header(file: InputFile, header: _Header) -> None:
+    if header.last < header.first:
+        raise _refused(file, "header", f"the last frame ({header.last}) is before the first ({header.first})")
+    if not (math.isfinite(header.scale) and header.scale != 0.0):
+        raise _refused(file, "header", f"the scale is {header.scale:g}; it must not be zero")
+    if not (math.isfinite(header.rate) and header.rate > 0.0):
+        raise _refused(file, "header", f"the frame rate is {header.rate:g} Hz; it must be positive")
+    if header.analogs and (header.samples == 0 or header.analogs % header.samples):
+        message = f"{header.analogs} analog values per frame are not {header.samples} samples of every channel"
+        raise _refused(file, "header", message)
+
+
+def _check_counts(file: InputFile, header: _Header, numbers: Mapping[str, float]) -> None:
+    """The library believes the parameters, the data were laid out by the header: both must say the same."""
+    channels = header.analogs // header.samples if header.samples else 0
+    for name, said in (("POINT:USED", header.points), ("ANALOG:USED", channels)):
+        if numbers.get(name, said) != said:
+            raise _refused(file, f"parameter {name}", f"it is {numbers[name]:g}, the header says {said}")
+    scale = numbers.get("POINT:SCALE", header.scale)
+    if not (math.isfinite(scale) and scale != 0.0 and (scale < 0.0) == (header.scale < 0.0)):
+        raise _refused(file, "parameter POINT:SCALE", f"it is {scale:g}, the header says {header.scale:g}")
+    rate = numbers.get("POINT:RATE", header.rate)
+    if not (math.isfinite(rate) and rate > 0.0 and abs(rate / header.rate - 1.0) < _RATE_TOLERANCE):
+        raise _refused(file, "parameter POINT:RATE", f"it is {rate:g} Hz, the header says {header.rate:g} Hz")
+    analog = numbers.get("ANALOG:RATE", 0.0)
+    if channels and abs(analog / rate - header.samples) > 1e-3 * header.samples:
+        message = f"it is {analog:g} Hz, the header says {header.samples} samples per frame at {rate:g} Hz"
+        raise _refused(file, "parameter ANALOG:RATE", message)
+    if not channels and not 0.0 <= analog / rate <= _MOST_SAMPLES:
+        raise _refused(file, "parameter ANALOG:RATE", f"it is {analog:g} Hz without any channel")
+
+
+def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) -> None:
+    start = (header.data_block - 1) * _BLOCK
+    if header.data_block < 2 or start > len(file.content):
+        raise _refused(file, "header", f"the data are said to be at block {header.data_block}, outside the file")
+    if numbers.get("POINT:DATA_START", header.data_block) != header.data_block:
+        message = f"it is {numbers['POINT:DATA_START']:g}, the header says {header.data_block}"
+        raise _refused(file, "parameter POINT:DATA_START", message)
+    frame = (4 if header.scale < 0.0 else 2) * (4 * header.points + header.analogs)
+    if not frame:
+        raise _refused(file, "header", "there are neither points nor channels in the file")
+    there = (len(file.content) - start) // frame
+    counted = header.last - header.first + 1
+    said = int(numbers.get("POINT:FRAMES", counted))
+    if header.last < _MOST and said < _MOST and said != counted:
+        raise _refused(file, "parameter POINT:FRAMES", f"it is {said}, the header says {counted}")
+    if there < max(counted, said):
+        raise _refused(file, "data section", f"{there} of {max(counted, said)} frames are there; the file is truncated")
+
+
+def _refused(file: InputFile, place: str, message: str) -> RecordingError:
+    return RecordingError(message, file=file.name, place=place)

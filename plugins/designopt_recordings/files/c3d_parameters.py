@@ -1,0 +1,85 @@
+"""Parameters of a C3D file as ezc3d gives them: texts, numbers and events, whatever was stored in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt_recordings.arrays import Array
+from designopt_recordings.recording import Event
+
+
+class Group:
+    """Values of one group of parameters; what is missing or of another kind is empty."""
+
+    def __init__(self, parameters: Mapping[str, Any], name: str) -> None:
+        entries = parameters.get(name, {})
+        self._values = {key: entry["value"] for key, entry in entries.items() if not key.startswith("__")}
+
+    def texts(self, key: str) -> list[str]:
+        """Texts of a parameter and of its continuations (LABELS, LABELS2, LABELS3, ...), without blanks around."""
+        found: list[str] = []
+        for name in [key, *(f"{key}{i}" for i in range(2, 100))]:
+            if name not in self._values:
+                break
+            value = self._values[name]
+            found += [printable(text) for text in value] if isinstance(value, list) else []
+        return found
+
+    def text(self, key: str) -> str:
+        """The first text of a parameter."""
+        return next(iter(self.texts(key)), "")
+
+    def array(self, key: str) -> Array:
+        """The numbers of a parameter in their dimensions; empty where there are none."""
+        value = self._values.get(key, [])
+        return np.zeros(0) if isinstance(value, list) else np.asarray(value, dtype=float)
+
+    def number(self, key: str, default: float) -> float:
+        """The first number of a parameter."""
+        value = self.array(key).ravel()
+        return float(value[0]) if value.size and np.isfinite(value[0]) else default
+
+    def numbers(self) -> dict[str, float]:
+        """All parameters that are one finite number."""
+        single = {key: self.array(key).ravel() for key in self._values}
+        return {key: float(value[0]) for key, value in single.items() if value.size == 1 and np.isfinite(value[0])}
+
+
+def printable(text: object) -> str:
+    """`text` without blanks around it and without characters that cannot be shown."""
+    return "".join(c if c.isprintable() else "?" for c in str(text).strip(" \0\t\r\n"))
+
+
+def numbered(names: Sequence[str], what: str, notes: list[str]) -> tuple[str, ...]:
+    """`names` made unique: the second 'Fx' is called 'Fx#2'; that is noted."""
+    taken, repeated = set(names), set()
+    made: list[str] = []
+    for name in names:
+        new, i = name, 1
+        while new in made:
+            repeated.add(name)
+            i += 1
+            new = f"{name}#{i}" if f"{name}#{i}" not in taken else new
+        made.append(new)
+    if repeated:
+        notes.append(f"{what}s with the same label are numbered: {', '.join(sorted(repeated))}")
+    return tuple(made)
+
+
+def events(parameters: Mapping[str, Any]) -> tuple[Event, ...]:
+    """Events in the order of their times, s, as the parameters of EVENT list them."""
+    group = Group(parameters, "EVENT")
+    times = group.array("TIMES")
+    if times.ndim != 2 or times.shape[0] != 2:
+        return ()
+    seconds = 60.0 * times[0] + times[1]
+    labels, sides = group.texts("LABELS"), group.texts("CONTEXTS")
+    found = [
+        Event(labels[i] if i < len(labels) else "", float(time), sides[i] if i < len(sides) else "")
+        for i, time in enumerate(seconds[: int(group.number("USED", len(seconds)))])
+        if np.isfinite(time)
+    ]
+    return tuple(sorted(found, key=lambda event: event.time))

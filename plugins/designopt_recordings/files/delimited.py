@@ -1,0 +1,76 @@
+"""CSV files: a time column and columns of numbers, below one line of labels."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+
+from designopt.plugin import InputFile
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.rows import incomplete, read_rows
+from designopt_recordings.files.storage import labels
+from designopt_recordings.files.text import Lines, shortened
+from designopt_recordings.table import Table
+
+_TIME = re.compile(r"(time|t)(?:\s*[\[(]\s*(s|ms)\s*[\])]|_(s|ms))?", re.IGNORECASE)
+_ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def read_csv(file: InputFile) -> Table:
+    """The table of a CSV file with the columns of its first line; lines that begin with '#' are comments.
+
+    Cells are separated by commas, semicolons or tabs, whichever the line of labels has; with semicolons or tabs a
+    decimal comma is understood. The time is in the first column, 'time' or 't', in s or with its unit: 'time_ms',
+    'time [ms]'. A comment '# inDegrees=yes' says that rotations are in degrees. Raises `RecordingError` with the line.
+    """
+    lines = Lines.of(file)
+    at = next((n for n in range(1, len(lines) + 1) if lines[n].strip() and not lines[n].startswith("#")), None)
+    if at is None:
+        raise RecordingError("there are only comments", file=lines.file)
+    separator = max(",;\t", key=lines[at].count)
+    split = _splitter(separator)
+    head = split(lines[at], 0)
+    while head and not head[-1]:
+        head.pop()
+    names = labels(lines, at, head)
+    kind = _TIME.fullmatch(names[0])
+    if kind is None:
+        raise lines.error(at, f"the first column is '{shortened(names[0])}'; it must be 'time' (s) or 'time_ms'")
+    values, _ = read_rows(_without_comments(lines), at + 1, names, 0, split)
+    milliseconds = "ms" in (part.lower() for part in kind.groups()[1:] if part)
+    in_degrees, assumed = _in_degrees(lines, at)
+    notes = incomplete(names[1:], values[:, 1:])
+    time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
+    return Table(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
+
+
+def _splitter(separator: str) -> Callable[[str, int], list[str]]:
+    decimal_comma = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+
+    def split(line: str, count: int) -> list[str]:
+        try:
+            row = [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
+        except csv.Error:  # a cell beyond the limit of the csv module
+            row = [line]
+        while count and len(row) > count and not row[-1]:
+            row.pop()
+        if separator != "," and count:
+            row = [cell.replace(",", ".") if decimal_comma.fullmatch(cell) else cell for cell in row]
+        return row
+
+    return split
+
+
+def _without_comments(lines: Lines) -> Lines:
+    return Lines(lines.file, tuple("" if line.startswith("#") else line for line in lines.lines))
+
+
+def _in_degrees(lines: Lines, end: int) -> tuple[bool, str]:
+    for at in range(1, end):
+        said = re.match(r"#\s*inDegrees\s*=\s*(\S*)\s*$", lines[at], re.IGNORECASE)
+        if said:
+            if said[1].lower() not in _ANSWERS:
+                raise lines.error(at, f"inDegrees is '{shortened(said[1])}'; it must be yes or no")
+            return _ANSWERS[said[1].lower()], ""
+    return False, "no comment says inDegrees: rotations are taken as radians"

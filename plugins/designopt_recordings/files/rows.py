@@ -1,0 +1,60 @@
+"""Rows of numbers below a line of labels: counted, read, and their time checked, with line numbers in errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from designopt_recordings.arrays import Array
+from designopt_recordings.files.text import Lines, numbers, row_of, shortened
+
+
+def read_rows(
+    lines: Lines,
+    first: int,
+    names: Sequence[str],
+    time: int,
+    split: Callable[[str, int], list[str]] = row_of,
+) -> tuple[Array, list[int]]:
+    """Rows (n, c) from line `first` on, and the line of each; empty lines are skipped.
+
+    `names` are the columns, `time` is the index of the one that must increase. Raises `RecordingError` with the line
+    for a row that is too short or long, a cell that is no number, a time that is missing or does not increase.
+    """
+    rows: list[list[float]] = []
+    at: list[int] = []
+    before = -math.inf
+    for line in range(first, len(lines) + 1):
+        text = lines[line]
+        if not text.strip():
+            continue
+        row = split(text, len(names))
+        if len(row) != len(names):
+            end = "; the file ends in the middle of this row" if line == len(lines) and len(row) < len(names) else ""
+            raise lines.error(line, f"{len(row)} values, but {len(names)} columns have a label{end}")
+        values = numbers(lines, line, row, names)
+        now = values[time]
+        if math.isnan(now):
+            raise lines.error(line, f"the time '{shortened(row[time])}' is not a number")
+        if now <= before:
+            raise lines.error(
+                line, f"the time {now:g} s is not later than {before:g} s in line {at[-1]}; remove the repeated rows"
+            )
+        before = now
+        rows.append(values)
+        at.append(line)
+    if not rows:
+        raise lines.error(len(lines), "there are no rows of numbers below the labels")
+    return np.array(rows).reshape(len(rows), len(names)), at
+
+
+def incomplete(names: Sequence[str], values: Array) -> list[str]:
+    """One note for columns with cells that hold no number."""
+    missing = np.isnan(values).sum(axis=0)
+    found = [f"'{name}' ({count})" for name, count in zip(names, missing, strict=True) if count]
+    if not found:
+        return []
+    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
+    return [f"cells without a number in {', '.join(found[:6])}{more} of {len(values)} rows"]

@@ -1,0 +1,127 @@
+"""TRC files: positions of markers, one frame a line."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from designopt.plugin import InputFile
+from designopt_recordings import axes
+from designopt_recordings.arrays import Array
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.rows import incomplete, read_rows
+from designopt_recordings.files.storage import labels
+from designopt_recordings.files.text import Lines, cells, shortened
+from designopt_recordings.recording import Recording
+
+
+def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Recording:
+    """The recording of a TRC file.
+
+    `unit` replaces the unit of length that the file states, `up` names its vertical axis ("y", as in OpenSim, or
+    "x", "z"). The data decide where counts of the header differ from them, the time column decides the rate; both are
+    noted. Empty cells, NaN and exact zeros in all three coordinates are missing markers. Raises `RecordingError` with
+    the line.
+    """
+    lines = Lines.of(file)
+    if not lines[1].lstrip().lower().startswith("pathfiletype"):
+        raise lines.error(1, "a TRC file begins with 'PathFileType'")
+    if len(lines) < 6:
+        raise lines.error(len(lines), "the file ends before the first frame")
+    header = _header(lines)
+    names = _markers(lines)
+    columns = ("Frame#", "Time", *(f"{name} {axis}" for name in names for axis in "XYZ"))
+    values, at = read_rows(lines, 6, columns, 1)
+    time, cells_read = values[:, 1], values[:, 2:]
+    notes = _counts(header, len(values), len(names))
+    try:
+        scale = axes.length(unit or header["units"])
+    except RecordingError as problem:
+        raise lines.error(3, problem.message) from None
+    rate, rate_notes = _rate(lines, header, time, at)
+    markers, marker_notes = _positions(names, cells_read)
+    markers = axes.turned(markers * scale, up)
+    if unit is None:
+        try:
+            axes.check_size(markers, header["units"])
+        except RecordingError as problem:
+            raise lines.error(3, problem.message) from None
+    return Recording(rate, time, names, markers, notes=(*notes, *rate_notes, *marker_notes))
+
+
+def _header(lines: Lines) -> dict[str, str]:
+    """Keys of line 2 with the values of line 3; their cells are matched without the empty ones between them."""
+    keys = [key.lower() for key in cells(lines[2]) if key]
+    given = dict(zip(keys, [value for value in cells(lines[3]) if value], strict=False))
+    for key, name in (("datarate", "DataRate"), ("units", "Units")):
+        if key not in keys:
+            raise lines.error(2, f"the header has no '{name}'")
+        if key not in given:
+            raise lines.error(3, f"the header has no value for '{name}'")
+    return given
+
+
+def _markers(lines: Lines) -> tuple[str, ...]:
+    head = cells(lines[4])
+    if len(head) < 3 or not head[0].lower().startswith("frame") or head[1].lower() != "time":
+        raise lines.error(4, "the labels must begin with 'Frame#' and 'Time'")
+    names = labels(lines, 4, [name for name in head[2:] if name], number_like=True)
+    axes_row = [cell for cell in cells(lines[5]) if cell]
+    if not axes_row or not all(re.fullmatch(r"[XYZxyz]\d*", cell) for cell in axes_row):
+        raise lines.error(5, "this line must name the axes: X1 Y1 Z1 X2 ...")
+    if len(axes_row) != 3 * len(names):
+        raise lines.error(5, f"{len(axes_row)} axes for {len(names)} markers in line 4; each marker has three")
+    return names
+
+
+def _counts(header: dict[str, str], frames: int, markers: int) -> list[str]:
+    notes = []
+    for key, what, count in (("numframes", "frames", frames), ("nummarkers", "markers", markers)):
+        said = header.get(key)
+        if said is not None and said != str(count):
+            fewer = key == "numframes" and said.isdecimal() and int(said[:18]) > count
+            truncated = "; the file may be truncated" if fewer else ""
+            notes.append(f"the header says {shortened(said)} {what}, the file has {count}{truncated}")
+    return notes
+
+
+def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> tuple[float, list[str]]:
+    """The rate (Hz) that all times keep, the header's where it fits; the times may be rounded."""
+    try:
+        said = float(header["datarate"])
+    except ValueError:
+        said = np.nan
+    if not 0.0 < said < 1e6:
+        raise lines.error(3, f"DataRate is '{shortened(header['datarate'])}'; it must be a rate in Hz")
+    if len(time) == 1:
+        return said, []
+    notes = []
+    frames = np.arange(len(time))
+    rate = said
+    if np.max(np.abs((time - time[0]) * said - frames)) > 0.25:
+        rate = (len(time) - 1) / (time[-1] - time[0])
+        off = np.abs((time - time[0]) * rate - frames)
+        if np.max(off) > 0.25:
+            steps = np.diff(time)
+            jump = int(np.argmax(np.abs(steps - np.median(steps))))
+            raise lines.error(
+                at[jump + 1],
+                f"the time goes on by {steps[jump]:.4g} s here and by {np.median(steps):.4g} s elsewhere; frames are"
+                " missing",
+            )
+        notes.append(f"the header says {said:g} Hz, the times are those of {rate:.6g} Hz: the times are taken")
+    return float(rate), notes
+
+
+def _positions(names: tuple[str, ...], values: Array) -> tuple[Array, list[str]]:
+    markers = values.reshape(len(values), len(names), 3)
+    zero = (markers == 0.0).all(axis=2)
+    missing = np.isnan(markers).any(axis=2) | zero
+    notes = []
+    if zero.any():
+        notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are taken as missing")
+    if missing.any():
+        columns = np.where(missing, np.nan, 0.0)
+        notes += [note.replace("cells without a number", "missing markers") for note in incomplete(names, columns)]
+    return np.where(missing[:, :, None], np.nan, markers), notes
