@@ -26,7 +26,7 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-HEAVY = ("scipy", "pymoo", "casadi", "dask", "distributed", "plotly", "pint", "rich", "pandas", "matplotlib")
+HEAVY = ("scipy", "pymoo", "casadi", "dask", "distributed", "plotly", "pint", "rich", "pandas", "matplotlib", "ezc3d")
 
 
 def imported_modules(path: Path) -> set[str]:
@@ -82,6 +82,7 @@ def test_plugins_do_not_reach_into_the_runner_or_the_command_line(path: Path) ->
         "import designopt.solvers.sampling, designopt.solvers.evolutionary",
         "import designopt.report",
         "import designopt_knee.model",
+        "import designopt_recordings.files.read, designopt_recordings.files.write",
     ],
 )
 def test_importing_loads_nothing_heavy(statement: str) -> None:
