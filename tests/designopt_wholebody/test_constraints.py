@@ -10,11 +10,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-@pytest.fixture(scope="module")
-def full() -> Subject:
-    return make_subject(load_model("wholebody21"))
-
-
 def moved(subject: Subject, seed: int, frames: int = 3) -> tuple[Array, Array]:
     """Coordinates near the static posture, and velocities; neither fulfils the constraints."""
     rng = np.random.default_rng(seed)

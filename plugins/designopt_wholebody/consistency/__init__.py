@@ -1,0 +1,1 @@
+"""Kinematic consistency: positions, velocities and accelerations that fulfil the constraints."""

@@ -1,0 +1,242 @@
+"""Equations of equilibrium with constraints, solved body by body and then over the joints.
+
+    [W  Jᵀ] [δ]   [g]
+    [J  -ε] [λ] = [h]
+
+with W block diagonal over the bodies. Rows of rigidity stand in one body only and are full rank, so they are eliminated
+in blocks of six; what remains are the rows of joints and contacts (88 of 214 in the full model). Everything is done for
+many frames at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: Coordinates and rows of rigidity that a block has room for.
+_SIZE, _RIGID = 12, 6
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """Points of bodies that must stay where they are: three rows each, on or off frame by frame.
+
+    `bodies` names the body of each of k contacts, `local` (f, k, 3) is the point in the body's frame, `target`
+    (f, k, 3) m where it must be, `active` (f, k) whether the rows hold.
+    """
+
+    bodies: tuple[str, ...]
+    local: Array
+    target: Array
+    active: NDArray[np.bool_]
+
+    def taken(self, frames: NDArray[np.int64] | slice) -> Contacts:
+        """The contacts of some of the frames."""
+        return Contacts(self.bodies, self.local[frames], self.target[frames], self.active[frames])
+
+
+class Blocks:
+    """How the coordinates and rows of a subject, and of contacts of `contact_bodies`, are arranged in blocks."""
+
+    def __init__(self, subject: Subject, contact_bodies: Sequence[str] = ()) -> None:
+        bodies = list(subject.bodies.values())
+        self.subject, self.count = subject, len(bodies)
+        constraints = subject.constraints
+        self.contacts = [subject.bodies[name] for name in contact_bodies]
+        place = {body.name: b for b, body in enumerate(bodies)}
+        self._contact_places = [place[name] for name in contact_bodies]
+        self.m = constraints.m + 3 * len(self.contacts)
+        body_of = np.concatenate([np.full(body.size, b) for b, body in enumerate(bodies)])
+        local = np.concatenate([np.arange(body.size) for body in bodies])
+        self._gather = body_of * _SIZE + local
+        self._full = self._gather.size == self.count * _SIZE
+        rigid = np.array([name.kind == "rigid" for name in constraints.names])
+        # rows of rigidity: block and place in it
+        rank = np.zeros(constraints.m, dtype=np.int64)
+        counts = [0] * self.count
+        for row in np.flatnonzero(rigid):
+            b = place[constraints.names[row].owner]
+            rank[row] = b * _RIGID + counts[b]
+            counts[b] += 1
+        self.rigid_rows = np.flatnonzero(rigid)
+        self._rigid_to = rank[self.rigid_rows]
+        spare = np.ones((self.count, _RIGID))
+        spare.reshape(-1)[self._rigid_to] = 0.0
+        self._spare = spare[:, :, None] * np.eye(_RIGID)
+        # rows of joints and contacts: each body has slots for those that touch it
+        self._joint_rows = np.concatenate([np.flatnonzero(~rigid), np.arange(constraints.m, self.m)])
+        joint_of = np.full(self.m, -1)
+        joint_of[self._joint_rows] = np.arange(len(self._joint_rows))
+        slots: list[list[int]] = [[] for _ in bodies]
+        for row, column in zip(constraints.row_of, constraints.column_of, strict=True):
+            b = int(body_of[column])
+            if not rigid[row] and int(row) not in slots[b]:
+                slots[b].append(int(row))
+        self._contact_slots = []
+        for k, b in enumerate(self._contact_places):
+            self._contact_slots.append(len(slots[b]))
+            slots[b].extend(range(constraints.m + 3 * k, constraints.m + 3 * k + 3))
+        self._width = max(1, max(len(s) for s in slots))
+        entry_body = body_of[constraints.column_of]
+        entry_local = local[constraints.column_of]
+        on_rigid = rigid[constraints.row_of]
+        self._rigid_entries = np.flatnonzero(on_rigid)
+        self._rigid_places = rank[constraints.row_of[on_rigid]] * _SIZE + entry_local[on_rigid]
+        self._joint_entries = np.flatnonzero(~on_rigid)
+        slot_of = [{row: s for s, row in enumerate(of_body)} for of_body in slots]
+        self._joint_places = np.array(
+            [
+                (int(b) * self._width + slot_of[int(b)][int(row)]) * _SIZE + int(c)
+                for b, row, c in zip(
+                    entry_body[~on_rigid], constraints.row_of[~on_rigid], entry_local[~on_rigid], strict=True
+                )
+            ],
+            dtype=np.int64,
+        )
+        # a body's slots to the rows of all joints, and pairs of slots to the entries of S
+        none = len(self._joint_rows)
+        self._slot_rows = np.full((self.count, self._width), none)
+        for b, of_body in enumerate(slots):
+            self._slot_rows[b, : len(of_body)] = [joint_of[row] for row in of_body]
+        pairs = []
+        for b, of_body in enumerate(slots):
+            for s, first in enumerate(of_body):
+                for t, second in enumerate(of_body):
+                    target = int(joint_of[first]) * none + int(joint_of[second])
+                    pairs.append((target, (b * self._width + s) * self._width + t))
+        pairs.sort()
+        targets = np.array([target for target, _ in pairs], dtype=np.int64)
+        self._pair_sources = np.array([source for _, source in pairs], dtype=np.int64)
+        self._pair_starts = np.flatnonzero(np.r_[True, np.diff(targets) > 0]) if pairs else targets
+        self._pair_targets = targets[self._pair_starts]
+
+    # ------------------------------------------------------------------------------------------- arrangement
+
+    def blocks_of(self, vector: Array) -> Array:
+        """(f, bodies, 12) a vector of coordinates (f, n) in blocks; missing coordinates are 0."""
+        if self._full:
+            return vector.reshape(len(vector), self.count, _SIZE)
+        padded = np.zeros((len(vector), self.count * _SIZE))
+        padded[:, self._gather] = vector
+        return padded.reshape(len(vector), self.count, _SIZE)
+
+    def vector_of(self, blocks: Array) -> Array:
+        """(f, n) the coordinates in blocks (f, bodies, 12)."""
+        return np.asarray(blocks.reshape(len(blocks), -1)[:, self._gather])
+
+    def inverse_metric(self, blocks: Sequence[Array]) -> Array:
+        """(bodies, 12, 12) inverses of the metric of each body, (size, size)."""
+        inverse = np.zeros((self.count, _SIZE, _SIZE))
+        for b, block in enumerate(blocks):
+            inverse[b, : len(block), : len(block)] = np.linalg.inv(block)
+        return inverse
+
+    def rows_of(self, entries: Array, contacts: Contacts | None) -> tuple[Array, Array]:
+        """(f, bodies, 6, 12) rows of rigidity and (f, bodies, slots, 12) rows of joints and contacts."""
+        f = len(entries)
+        rigid = np.zeros((f, self.count * _RIGID * _SIZE))
+        rigid[:, self._rigid_places] = entries[:, self._rigid_entries]
+        joint = np.zeros((f, self.count * self._width * _SIZE))
+        joint[:, self._joint_places] = entries[:, self._joint_entries]
+        slots = joint.reshape(f, self.count, self._width, _SIZE)
+        if contacts is not None:
+            for k, (b, slot, body) in enumerate(
+                zip(self._contact_places, self._contact_slots, self.contacts, strict=True)
+            ):
+                c = body.point(contacts.local[:, k]) * contacts.active[:, k, None]
+                for i in range(3):
+                    slots[:, b, slot + i, i : body.size : 3] = c
+        return rigid.reshape(f, self.count, _RIGID, _SIZE), slots
+
+    def contact_values(self, q: Array, contacts: Contacts) -> Array:
+        """(f, 3 k) distances of contact points from their targets, m; 0 where a contact is off."""
+        parts = []
+        for k, body in enumerate(self.contacts):
+            c = body.point(contacts.local[:, k])
+            r = np.einsum("ft,ftx->fx", c, body.triples_of(q))
+            parts.append(np.where(contacts.active[:, k, None], r - contacts.target[:, k], 0.0))
+        return np.concatenate(parts, axis=1)
+
+    # ---------------------------------------------------------------------------------------------- solution
+
+    def factored(self, rows: tuple[Array, Array], inverse_metric: Array, rigid_ease: float, ease: float) -> Factored:
+        """The equations with `rows` of `rows_of`, ε = `rigid_ease` for rows of rigidity and `ease` for the others."""
+        Jr, Jc = rows
+        JrW = Jr @ inverse_metric
+        A = JrW @ Jr.swapaxes(-1, -2) + self._spare + rigid_ease * np.eye(_RIGID)
+        B = np.asarray(np.linalg.solve(A, JrW), dtype=np.float64)
+        P = inverse_metric - JrW.swapaxes(-1, -2) @ B
+        JcP = Jc @ P
+        pairs = (JcP @ Jc.swapaxes(-1, -2)).reshape(len(Jr), -1)
+        size = len(self._joint_rows)
+        flat = np.zeros((len(Jr), size * size))
+        if size:
+            flat[:, self._pair_targets] = np.add.reduceat(pairs[:, self._pair_sources], self._pair_starts, axis=1)
+        S = flat.reshape(len(Jr), size, size)
+        diagonal = np.einsum("fii->fi", S)
+        diagonal += np.where(diagonal > 0.0, ease, 1.0)  # rows that are off stand alone
+        return Factored(self, Jr, Jc, A, B, P, JcP, S, inverse_metric)
+
+    def split(self, values: Array) -> tuple[Array, Array]:
+        """Values of all rows (f, m) as those of rigidity (f, bodies, 6) and those of joints (f, joint rows)."""
+        rigid = np.zeros((len(values), self.count * _RIGID))
+        rigid[:, self._rigid_to] = values[:, self.rigid_rows]
+        return rigid.reshape(len(values), self.count, _RIGID), values[:, self._joint_rows]
+
+    def merged(self, rigid: Array, joint: Array) -> Array:
+        """The inverse of `split`."""
+        values = np.empty((len(rigid), self.m))
+        values[:, self.rigid_rows] = rigid.reshape(len(rigid), -1)[:, self._rigid_to]
+        values[:, self._joint_rows] = joint
+        return values
+
+    def joined(self, slots: Array) -> Array:
+        """(f, joint rows) sums of the bodies' parts (f, bodies, slots)."""
+        total = np.zeros((len(slots), len(self._joint_rows) + 1))
+        for b in range(self.count):
+            total[:, self._slot_rows[b]] += slots[:, b]
+        return total[:, :-1]
+
+    def spread(self, joint: Array) -> Array:
+        """(f, bodies, slots) the values of joint rows (f, joint rows) at each body's slots."""
+        padded = np.concatenate([joint, np.zeros((len(joint), 1))], axis=1)
+        return np.asarray(padded[:, self._slot_rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Factored:
+    """What `Blocks.factored` prepared: one matrix, several right-hand sides."""
+
+    blocks: Blocks
+    Jr: Array
+    Jc: Array
+    A: Array
+    B: Array
+    P: Array
+    JcP: Array
+    S: Array
+    inverse_metric: Array
+
+    def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
+        """δ (f, n) and λ (f, m) for g (f, n) and h (f, m)."""
+        blocks = self.blocks
+        gb = blocks.blocks_of(g)[..., None]
+        hr, hc = blocks.split(h)
+        delta = self.P @ gb + self.B.swapaxes(-1, -2) @ hr[..., None]
+        mu = np.zeros_like(hc)
+        if hc.shape[1]:
+            right = blocks.joined((self.Jc @ delta)[..., 0]) - hc
+            mu = np.asarray(np.linalg.solve(self.S, right[..., None])[..., 0], dtype=np.float64)
+        slots = blocks.spread(mu)[..., None]
+        delta = delta - self.JcP.swapaxes(-1, -2) @ slots
+        pushed = self.inverse_metric @ (gb - self.Jc.swapaxes(-1, -2) @ slots)
+        rigid = np.linalg.solve(self.A, self.Jr @ pushed - hr[..., None])[..., 0]
+        return blocks.vector_of(delta[..., 0]), blocks.merged(np.asarray(rigid, dtype=np.float64), mu)

@@ -1,0 +1,255 @@
+"""Positions that fulfil the constraints and are closest to measured ones, frame by frame.
+
+    min ½ (q - q*)ᵀ W (q - q*)   subject to φ(q) = 0
+
+by the augmented Lagrangian method (Bayo & Ledesma 1996; Nunes 2017, 2.68, with the violation taken after the step) or
+by Gauss-Newton with the multipliers by the Schur complement, a proximal term for rows that depend on one another and a
+line search. Both find the same minimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from designopt_recordings.frames import Status
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.blocks import Blocks, Contacts
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+Method = Literal["schur", "augmented_lagrangian"]
+
+#: Frames solved at once: more do not fit into the cache.
+_CHUNK = 16
+#: ε of the proximal term: large enough for dependent rows, small enough not to be seen in the steps.
+_PROXIMAL = 1e-9
+_ARMIJO = 1e-4
+_HALVINGS = 30
+
+
+class ConsistencyStatus(Status):
+    """How the search for consistent positions of one frame ended."""
+
+    OK = 0, "consistent"
+    FAR = 50, "consistent, but farther from the measured coordinates than the limit: look at the markers"
+    NOT_CONVERGED = 150, "the constraints could not be fulfilled: the measured posture is too far from any possible one"
+    MIRRORED = 160, "a segment came out as its mirror image: its measured axes are wrong"
+    NOT_FINITE = 170, "a measured coordinate is missing"
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentPositions:
+    """Result of `consistent_positions` for f frames.
+
+    `q` (f, n), NaN in frames without a result; `status` (f,) of `ConsistencyStatus`; `iterations` (f,); `increment`
+    (f,) norm of the last step; `violation` (f,) norm of φ; `moved` (f,) norm of q - q*; `multipliers` (f, m).
+    """
+
+    q: Array
+    status: Integers
+    iterations: Integers
+    increment: Array
+    violation: Array
+    moved: Array
+    multipliers: Array
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """(f,) which frames have a result."""
+        return np.asarray(self.status < 100)
+
+
+def consistent_positions(
+    subject: Subject,
+    raw: Array,
+    *,
+    method: Method = "schur",
+    weights: ArrayLike | None = None,
+    contacts: Contacts | None = None,
+    penalty: float = 1e6,
+    tolerance: float = 1e-10,
+    max_iterations: int = 50,
+    most_moved: float = np.inf,
+) -> ConsistentPositions:
+    """Consistent positions for raw coordinates `raw` (f, n).
+
+    `weights` (n,) are the diagonal of W, positive: 1/s² with the expected artefact s of each coordinate; 1 where none
+    are given. `contacts` are held. A frame ends when the norms of φ and of the step are below `tolerance`, or after
+    `max_iterations`. `penalty` is α of the augmented Lagrangian (1e4 to 1e7; 1e2 diverges). A frame whose coordinates
+    move by more than `most_moved` (norm) has a result and the status FAR.
+
+    Frames do not depend on one another: one without a result is NaN and has a status that says why.
+    Raises `ValueError` for shapes that do not fit and weights that are not positive.
+    """
+    raw = np.asarray(raw, dtype=float)
+    if raw.ndim != 2 or raw.shape[1] != subject.n:
+        raise ValueError(f"raw coordinates have the shape {raw.shape}, not (frames, {subject.n})")
+    W = np.ones(subject.n) if weights is None else np.asarray(weights, dtype=float)
+    if W.shape != (subject.n,) or not (np.isfinite(W).all() and (W > 0.0).all()):
+        raise ValueError(f"weights are {subject.n} positive numbers, one for each coordinate")
+    if method not in ("schur", "augmented_lagrangian"):
+        raise ValueError(f"there is no method '{method}'; there are 'schur' and 'augmented_lagrangian'")
+    blocks = Blocks(subject, () if contacts is None else contacts.bodies)
+    frames = len(raw)
+    result = ConsistentPositions(
+        q=np.full((frames, subject.n), np.nan),
+        status=np.full(frames, ConsistencyStatus.NOT_FINITE.value, dtype=np.int64),
+        iterations=np.zeros(frames, dtype=np.int64),
+        increment=np.full(frames, np.nan),
+        violation=np.full(frames, np.nan),
+        moved=np.full(frames, np.nan),
+        multipliers=np.full((frames, blocks.m), np.nan),
+    )
+    finite = np.isfinite(raw).all(axis=1)
+    if contacts is not None:
+        held = np.isfinite(contacts.local) & np.isfinite(contacts.target)
+        finite &= (held.all(axis=2) | ~contacts.active).all(axis=1)
+    ready = np.flatnonzero(finite)
+    for start in range(0, len(ready), _CHUNK):
+        chunk = ready[start : start + _CHUNK]
+        held_here = None if contacts is None else _zeroed(contacts.taken(chunk))
+        search = _Search(blocks, raw[chunk], W, held_here, method, penalty, tolerance)
+        search.run(max_iterations)
+        result.status[chunk] = np.where(search.done, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
+        result.q[chunk], result.iterations[chunk], result.increment[chunk] = search.q, search.iterations, search.steps
+        result.violation[chunk], result.multipliers[chunk] = search.violations, search.multipliers
+        result.moved[chunk] = np.linalg.norm(search.q - raw[chunk], axis=1)
+        ok = chunk[search.done]
+        result.status[ok[result.moved[ok] > most_moved]] = ConsistencyStatus.FAR
+        result.status[ok[_mirrored(subject, result.q[ok])]] = ConsistencyStatus.MIRRORED
+    result.q[result.status >= 100] = np.nan
+    return result
+
+
+def _zeroed(contacts: Contacts) -> Contacts:
+    """Contacts that are off may lie at NaN; zeros stand for them."""
+    off = ~contacts.active[..., None]
+    return Contacts(
+        contacts.bodies, np.where(off, 0.0, contacts.local), np.where(off, 0.0, contacts.target), contacts.active
+    )
+
+
+def _mirrored(subject: Subject, q: Array) -> NDArray[np.bool_]:
+    wrong = np.zeros(len(q), dtype=bool)
+    for body in subject.bodies.values():
+        if not body.rod and len(q):
+            wrong |= np.linalg.det(body.axes(q)) < 0.0
+    return wrong
+
+
+class _Search:
+    """The iterations of one chunk of frames; those that are done take no further part."""
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        raw: Array,
+        weights: Array,
+        contacts: Contacts | None,
+        method: Method,
+        penalty: float,
+        tolerance: float,
+    ) -> None:
+        self.blocks, self.raw, self.weights, self.contacts = blocks, raw, weights, contacts
+        self.penalty, self.tolerance = penalty, tolerance
+        self.step = self._schur_step if method == "schur" else self._augmented_step
+        size = [body.size for body in blocks.subject.bodies.values()]
+        parts = np.split(weights, np.cumsum(size)[:-1])
+        self.inverse_metric = blocks.inverse_metric([np.diag(part) for part in parts])
+        self.q = raw.copy()
+        self.multipliers = np.zeros((len(raw), blocks.m))
+        self.price = np.ones(len(raw))
+        self.steps = np.full(len(raw), np.inf)
+        self.phi = self._values(raw, np.arange(len(raw)))
+        self.violations = np.linalg.norm(self.phi, axis=1)
+        self.iterations = np.zeros(len(raw), dtype=np.int64)
+        self.done = np.zeros(len(raw), dtype=bool)
+
+    def run(self, max_iterations: int) -> None:
+        for _ in range(max_iterations):
+            active = np.flatnonzero(~self.done & np.isfinite(self.violations))
+            if not len(active):
+                return
+            before = self.q[active]
+            self.step(active)
+            self.iterations[active] += 1
+            self.steps[active] = np.linalg.norm(self.q[active] - before, axis=1)
+            self.violations[active] = np.linalg.norm(self.phi[active], axis=1)
+            small = (self.steps[active] < self.tolerance) & (self.violations[active] < self.tolerance)
+            self.done[active[small]] = True
+
+    def _values(self, q: Array, frames: Integers) -> Array:
+        phi = self.blocks.subject.constraints.values(q)
+        if self.contacts is None:
+            return phi
+        return np.concatenate([phi, self.blocks.contact_values(q, self.contacts.taken(frames))], axis=1)
+
+    def _rows(self, active: Integers) -> tuple[tuple[Array, Array], Array]:
+        """Rows in blocks and J (q - q*) for the active frames."""
+        constraints = self.blocks.subject.constraints
+        q, entries = self.q[active], constraints.entries(self.q[active])
+        contacts = None if self.contacts is None else self.contacts.taken(active)
+        rows = self.blocks.rows_of(entries, contacts)
+        away = q - self.raw[active]
+        moved = constraints.product(entries, away)
+        if contacts is not None:
+            now, then = (self.blocks.contact_values(x, contacts) for x in (q, self.raw[active]))
+            moved = np.concatenate([moved, now - then], axis=1)
+        return rows, moved
+
+    def _schur_step(self, active: Integers) -> None:
+        """(J W⁻¹ Jᵀ + ε) λ⁺ = φ - J (q - q*) + ε λ,  q⁺ = q* - W⁻¹ Jᵀ λ⁺, shortened while the merit grows."""
+        rows, moved = self._rows(active)
+        factored = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL)
+        easing = _PROXIMAL * self.multipliers[active]
+        easing[:, self.blocks.rigid_rows] = 0.0
+        away, multipliers = factored.solve(np.zeros_like(self.raw[active]), moved - self.phi[active] - easing)
+        self.multipliers[active] = multipliers
+        self._search_line(active, self.raw[active] + away - self.q[active])
+
+    def _augmented_step(self, active: Integers) -> None:
+        """(W + Jᵀ α J) Δq = -W (q - q*) - Jᵀ (α φ + λ),  λ⁺ = λ + α φ(q⁺), written with y = α (J Δq + φ)."""
+        rows, _ = self._rows(active)
+        ease = 1.0 / self.penalty
+        factored = self.blocks.factored(rows, self.inverse_metric, ease, ease)
+        pull = -self.weights * (self.q[active] - self.raw[active]) - self._transposed(rows, self.multipliers[active])
+        step, _ = factored.solve(pull, -self.phi[active])
+        self.q[active] += step
+        self.phi[active] = self._values(self.q[active], active)
+        self.multipliers[active] += self.penalty * self.phi[active]
+
+    def _transposed(self, rows: tuple[Array, Array], multipliers: Array) -> Array:
+        rigid, joint = self.blocks.split(multipliers)
+        slots = self.blocks.spread(joint)[..., None]
+        both = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
+        return self.blocks.vector_of(both[..., 0])
+
+    def _search_line(self, active: Integers, step: Array) -> None:
+        """Halve the steps until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds the largest multiplier."""
+        self.price[active] = np.maximum(self.price[active], 1.2 * np.abs(self.multipliers[active]).max(axis=1))
+        price, q = self.price[active], self.q[active]
+        start = self._merit(q, self.phi[active], active)
+        slope = np.einsum("fn,n,fn->f", q - self.raw[active], self.weights, step)
+        slope -= price * np.abs(self.phi[active]).sum(axis=1)
+        left = np.arange(len(active))
+        length = np.ones(len(active))
+        for _ in range(_HALVINGS):
+            frames = active[left]
+            trial = q[left] + length[left, None] * step[left]
+            phi = self._values(trial, frames)
+            self.q[frames], self.phi[frames] = trial, phi
+            merit = self._merit(trial, phi, frames)
+            slack = 1e-13 * (1.0 + np.abs(start[left]))
+            left = left[~(merit <= start[left] + _ARMIJO * length[left] * slope[left] + slack)]
+            if not len(left):
+                return
+            length[left] *= 0.5
+
+    def _merit(self, q: Array, phi: Array, frames: Integers) -> Array:
+        away = q - self.raw[frames]
+        return np.asarray(0.5 * (self.weights * away**2).sum(axis=1) + self.price[frames] * np.abs(phi).sum(axis=1))

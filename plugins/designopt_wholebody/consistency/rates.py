@@ -1,0 +1,100 @@
+"""Velocities and accelerations that fulfil the constraints (Nunes 2017, 2.71, 2.75; the exact projections)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.blocks import Blocks, Factored
+from designopt_wholebody.kinematics.derivative import derivative
+
+Array = NDArray[np.float64]
+
+_CHUNK = 16
+#: Rows that depend on others are eased by ε; each further solution takes the error of that down by this factor.
+_EASE = 1e-8
+_REPEATS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Coordinates q, q̇, q̈ (f, n) at `time` (f,) s; NaN where missing. `one_sided` (f,) marks frames whose
+    derivatives are of frames to one side only, next to missing frames and at the ends."""
+
+    time: Array
+    q: Array
+    qdot: Array
+    qddot: Array
+    one_sided: NDArray[np.bool_]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(f,) frames with position, velocity and acceleration."""
+        return np.asarray(np.isfinite(self.q).all(1) & np.isfinite(self.qdot).all(1) & np.isfinite(self.qddot).all(1))
+
+
+class Projection:
+    """The nearest velocities with J q̇ = 0 and accelerations with J q̈ = -J̇ q̇, in the metric of W.
+
+    `metric` are the blocks of W, (size, size) for each body; the identity where none are given (`Subject.mass_blocks`
+    is the other choice of the thesis).
+    """
+
+    def __init__(self, subject: Subject, metric: Sequence[Array] | None = None) -> None:
+        self.subject = subject
+        self._blocks = Blocks(subject)
+        sizes = [np.eye(body.size) for body in subject.bodies.values()]
+        self._inverse = self._blocks.inverse_metric(sizes if metric is None else metric)
+
+    def velocities(self, q: Array, qdot: Array) -> Array:
+        """(f, n) for consistent q (f, n) and measured q̇ (f, n); NaN where either is."""
+        return self._projected(q, qdot, None)
+
+    def accelerations(self, q: Array, qdot: Array, qddot: Array) -> Array:
+        """(f, n) for consistent q and q̇ (f, n) and measured q̈ (f, n); NaN where any of them is."""
+        return self._projected(q, qddot, qdot)
+
+    def _projected(self, q: Array, given: Array, qdot: Array | None) -> Array:
+        made = np.full(q.shape, np.nan)
+        known = np.isfinite(q).all(axis=1) & np.isfinite(given).all(axis=1)
+        if qdot is not None:
+            known &= np.isfinite(qdot).all(axis=1)
+        ready = np.flatnonzero(known)
+        constraints = self.subject.constraints
+        for start in range(0, len(ready), _CHUNK):
+            chunk = ready[start : start + _CHUNK]
+            entries = constraints.entries(q[chunk])
+            factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
+            target = np.zeros((len(chunk), constraints.m))
+            if qdot is not None:
+                target = -constraints.bias(q[chunk], qdot[chunk])
+            made[chunk] = self._nearest(factored, entries, given[chunk], target)
+        return made
+
+    def _nearest(self, factored: Factored, entries: Array, given: Array, target: Array) -> Array:
+        now = given
+        for _ in range(_REPEATS):
+            missing = target - self.subject.constraints.product(entries, now)
+            now = now + factored.solve(np.zeros_like(given), missing)[0]
+        return np.asarray(now)
+
+
+def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: bool = True) -> Motion:
+    """Velocities and accelerations of consistent positions q (f, n) sampled at `rate` Hz, by differences.
+
+    With `project` the velocities are projected before they are differentiated and the accelerations after it (the
+    thesis's way); without it they are as the differences have them.
+    """
+    qdot, first = derivative(q, rate)
+    if project:
+        projection = Projection(subject)
+        qdot = projection.velocities(q, qdot)
+        qddot, second = derivative(qdot, rate)
+        qddot = projection.accelerations(q, qdot, qddot)
+    else:
+        qddot, second = derivative(qdot, rate)
+    return Motion(np.asarray(time, dtype=float), q, qdot, qddot, first | second)

@@ -1,0 +1,1 @@
+"""Postures, joint angles and derivatives by time."""

@@ -1,0 +1,59 @@
+"""Postures from joint rotations, applied to the static posture along the tree of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.kinematics.tree import tree
+
+Array = NDArray[np.float64]
+
+
+def rotation(axis: ArrayLike, angle: ArrayLike) -> Array:
+    """(..., 3, 3) rotation about a unit `axis` (3,) by `angle` (...) rad (Rodrigues)."""
+    a = np.asarray(axis, dtype=float)
+    K = np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+    t = np.asarray(angle, dtype=float)[..., None, None]
+    return np.asarray(np.eye(3) + np.sin(t) * K + (1.0 - np.cos(t)) * (K @ K))
+
+
+def posture(
+    subject: Subject, turns: Mapping[str, Array], *, root_turn: Array | None = None, root_shift: ArrayLike = (0, 0, 0)
+) -> Array:
+    """(f, n) coordinates with every body rigid and every joint of the tree closed at its landmark.
+
+    `turns` gives, for joints by name, the rotation (f, 3, 3) of the segment away from the root relative to its parent,
+    in the axes of the laboratory while the body stands in its static posture; joints that are not named do not turn.
+    `root_turn` (f, 3, 3) turns the root about its root point, `root_shift` (..., 3) m shifts it.
+
+    Whether a turn is one that the joint allows is the caller's matter, and so are surfaces and closed loops.
+    """
+    frames = max([1, *(len(t) for t in turns.values()), 1 if root_turn is None else len(root_turn)])
+    shift = np.broadcast_to(np.asarray(root_shift, dtype=float), (frames, 3))
+    if unknown := [name for name in turns if name not in subject.model.joints]:
+        raise ValueError(f"model '{subject.model.model}' has no joint '{unknown[0]}'")
+    still = np.broadcast_to(np.eye(3), (frames, 3, 3))
+    rotations: dict[str, Array] = {"ground": still}
+    pivots: dict[str, tuple[Array, Array]] = {"ground": (np.zeros(3), np.zeros((frames, 3)))}
+    q = np.empty((frames, subject.n))
+    for link in tree(subject):
+        at = subject.landmarks[link.at]
+        before, (pivot, moved) = rotations[link.parent], pivots[link.parent]
+        now = np.einsum("fij,j->fi", before, at - pivot) + moved
+        if link.joint is None:
+            turn, now = still if root_turn is None else root_turn, now + shift
+        else:
+            turn = turns.get(link.joint, still)
+        R = before @ turn
+        rotations[link.body], pivots[link.body] = R, (at, now)
+        body = subject.bodies[link.body]
+        triples = body.triples_of(subject.q0)
+        points = len(body.points)
+        turned = np.einsum("fij,tj->fti", R, np.concatenate([triples[:points] - at, triples[points:]]))
+        turned[:, :points] += now[:, None]
+        q[:, body.columns] = turned.reshape(frames, -1)
+    return q

@@ -1,0 +1,15 @@
+"""Subjects that several tests share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from designopt_wholebody.body.subject import Subject, make_subject
+from designopt_wholebody.model.library import load_model
+
+sys.path.insert(0, str(Path(__file__).parent))  # modules that tests share
+
+
+@pytest.fixture(scope="session")
+def full() -> Subject:
+    return make_subject(load_model("wholebody21"))

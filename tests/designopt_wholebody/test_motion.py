@@ -1,0 +1,176 @@
+"""Derivatives, projected velocities and accelerations, joint angles, postures from joint rotations."""
+
+import numpy as np
+import pytest
+from body_postures import random_postures, turns_of
+from designopt_wholebody.body.subject import Subject, make_subject
+from designopt_wholebody.consistency.rates import Projection, motion
+from designopt_wholebody.kinematics.angles import joint_angles
+from designopt_wholebody.kinematics.derivative import derivative
+from designopt_wholebody.kinematics.posture import posture, rotation
+from designopt_wholebody.kinematics.tree import NoTree, tree
+from designopt_wholebody.model.library import load_model
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+Array = NDArray[np.float64]
+
+
+def test_derivatives_are_of_second_order_inside_and_at_the_ends() -> None:
+    errors = []
+    for rate in (100.0, 200.0):
+        t = np.arange(0.0, 1.0, 1.0 / rate)
+        made, one_sided = derivative(np.sin(3 * t)[:, None], rate)
+        assert np.array_equal(np.flatnonzero(one_sided), [0, len(t) - 1])
+        errors.append(np.abs(made[:, 0] - 3 * np.cos(3 * t)).max())
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_a_missing_frame_changes_only_its_neighbours_derivatives() -> None:
+    t = np.arange(50) / 100.0
+    values = np.column_stack([np.sin(t), t**2])
+    whole, _ = derivative(values, 100.0)
+    values[20, 1] = np.nan
+    made, one_sided = derivative(values, 100.0)
+    assert np.isnan(made[20]).all()
+    assert np.array_equal(np.flatnonzero(one_sided), [0, 19, 21, 49])
+    others = np.setdiff1d(np.arange(50), [19, 20, 21])
+    assert np.array_equal(made[others], whole[others])
+    assert np.allclose(made[[19, 21]], whole[[19, 21]], atol=1e-4)
+    values[[22, 18]] = np.nan
+    lonely, _ = derivative(values, 100.0)
+    assert np.isnan(lonely[[18, 19, 20, 21, 22]]).all()
+
+
+def test_projected_velocities_and_accelerations_fulfil_the_constraints(full: Subject) -> None:
+    rng = np.random.default_rng(1)
+    q = random_postures(full, 6, seed=2, size=0.15)
+    measured, second = rng.normal(size=q.shape), 10.0 * rng.normal(size=q.shape)
+    projection = Projection(full)
+    qdot = projection.velocities(q, measured)
+    qddot = projection.accelerations(q, qdot, second)
+    J = full.constraints.dense(full.constraints.entries(q))
+    assert np.abs(np.einsum("fmn,fn->fm", J, qdot)).max() < 1e-9
+    assert np.abs(np.einsum("fmn,fn->fm", J, qddot) + full.constraints.bias(q, qdot)).max() < 1e-8
+    # the nearest: J⁺ of a dense pseudoinverse, q̇ = q̇* - J⁺ J q̇*
+    nearest = measured - np.einsum("fnm,fmk,fk->fn", np.linalg.pinv(J), J, measured)
+    assert np.abs(qdot - nearest).max() < 1e-9
+
+
+def test_the_metric_of_masses_moves_light_bodies_more(full: Subject) -> None:
+    q, measured = random_postures(full, 1, seed=3), np.random.default_rng(4).normal(size=(1, full.n))
+    blocks = full.mass_blocks()
+    made = Projection(full, blocks).velocities(q, measured)[0] - measured[0]
+    plain = Projection(full).velocities(q, measured)[0] - measured[0]
+    M = full.mass_matrix()
+    assert made @ M @ made < plain @ M @ plain
+    J = full.constraints.dense(full.constraints.entries(q))[0]
+    assert np.abs(J @ (measured[0] + made)).max() < 1e-8
+
+
+def test_missing_frames_stay_missing_and_alone(full: Subject) -> None:
+    t = np.arange(12) / 100.0
+    q = posture(full, {"hip_R": rotation([0, 0, 1], 0.5 * np.sin(6 * t))}, root_shift=np.outer(t, [1.0, 0, 0]))
+    whole = motion(full, t, q, 100.0)
+    q[5, 3] = np.nan
+    made = motion(full, t, q, 100.0)
+    assert np.array_equal(np.flatnonzero(~made.known), [5])
+    far = [0, 1, 2, 8, 9, 10, 11]
+    assert np.array_equal(made.qddot[far], whole.qddot[far])
+    assert not made.one_sided[[2, 8]].any()
+    assert made.one_sided[[4, 6]].all()
+
+
+def test_differences_of_a_rigid_motion_are_almost_projected(full: Subject) -> None:
+    t = np.arange(40) / 200.0
+    axis = full.bodies["thigh_R"].axes(full.q0)[:, 2]
+    q = posture(full, {"knee_R": rotation(axis, -np.sin(5 * t))}, root_turn=rotation([0, 1, 0], t))
+    free, held = motion(full, t, q, 200.0, project=False), motion(full, t, q, 200.0)
+    assert np.abs(free.qdot - held.qdot)[2:-2].max() < 1e-3
+    assert np.abs(free.qdot - held.qdot).max() > 0.0
+
+
+def test_postures_close_every_joint_of_the_tree(full: Subject) -> None:
+    rng = np.random.default_rng(5)
+    turns = {name: turns_of(rng, 4, 0.5) for name, joint in full.model.joints.items() if joint.at is not None}
+    q = posture(full, turns, root_turn=turns_of(rng, 4, 1.0), root_shift=rng.normal(size=(4, 3)))
+    values = full.constraints.values(q)
+    closed = [k for k, name in enumerate(full.constraints.names) if name.kind in ("rigid", "spherical")]
+    assert np.abs(values[:, closed]).max() < 1e-13
+
+
+def test_a_turn_about_the_axis_of_a_revolute_joint_is_allowed_by_it(full: Subject) -> None:
+    axis = full.bodies["humerus_R"].axes(full.q0)[:, 2]
+    q = posture(full, {"elbow_R": rotation(axis, np.linspace(0, 2, 5))})
+    assert np.abs(full.constraints.values(q)).max() < 1e-13
+    assert np.allclose(np.diff(joint_angles(full, q).angle("elbow_R.flexion")), 0.5, atol=0.02)
+
+
+def test_segments_that_nothing_carries_are_named() -> None:
+    model = load_model("lower_limbs7")
+    from dataclasses import replace
+
+    cut = replace(model, joints={name: joint for name, joint in model.joints.items() if name != "knee_L"})
+    with pytest.raises(NoTree, match="no chain of joints leads to shank_L, foot_L"):
+        tree(make_subject(cut))
+
+
+@pytest.mark.parametrize("sequence", ["ZXY", "YXZ"])
+def test_angles_are_those_of_the_printed_formulas(full: Subject, sequence: str) -> None:
+    # spec section 8: R = Rz Rx Ry and R = Ry Rx Rz
+    R = turns_of(np.random.default_rng(6), 20, 0.5)
+    if sequence == "ZXY":
+        expected = [np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 1]), np.arctan2(-R[:, 2, 0], R[:, 2, 2])]
+    else:
+        expected = [np.arctan2(R[:, 0, 2], R[:, 2, 2]), np.arcsin(-R[:, 1, 2]), np.arctan2(R[:, 1, 0], R[:, 1, 1])]
+    assert np.allclose(Rotation.from_matrix(R).as_euler(sequence), np.stack(expected, axis=1), atol=1e-13)
+
+
+def test_both_sides_name_the_same_movement(full: Subject) -> None:
+    M = np.diag([1.0, 1.0, -1.0])
+    right = turns_of(np.random.default_rng(7), 5, 0.3)
+    q = posture(full, {"hip_R": right, "hip_L": M @ right @ M})
+    angles = joint_angles(full, q)
+    for name in ("flexion", "abduction", "internal_rotation"):
+        assert np.allclose(angles.angle(f"hip_R.{name}"), angles.angle(f"hip_L.{name}"), atol=1e-12), name
+
+
+@pytest.mark.parametrize(
+    ("joint", "axis", "angle"),
+    [
+        ("hip_R", [0, 0, 1], "hip_R.flexion"),  # about z, which points to the right, forward
+        ("hip_R", [1, 0, 0], "hip_R.-abduction"),  # the right leg to the left: adduction
+        ("hip_R", [0, 1, 0], "hip_R.internal_rotation"),  # toes to the left
+        ("knee_R", [0, 0, -1], "knee_R.flexion"),
+        ("ankle_R", [0, 0, 1], "ankle_R.dorsiflexion"),
+        ("neck", [0, 0, 1], "neck.extension"),
+        ("neck", [1, 0, 0], "neck.right_bending"),
+        ("neck", [0, 1, 0], "neck.left_rotation"),
+        ("wrist_R", [0, 0, 1], "wrist_R.flexion"),  # palms face forward
+        ("radioulnar_R", [0, 1, 0], "radioulnar_R.pronation"),
+    ],
+)
+def test_a_movement_has_the_sign_of_its_name(full: Subject, joint: str, axis: list[float], angle: str) -> None:
+    q = posture(full, {joint: rotation(axis, np.array([0.0, 0.2]))})
+    name = angle.replace("-", "")
+    change = np.diff(joint_angles(full, q).angle(name))[0]
+    assert change * (-1.0 if "-" in angle else 1.0) == pytest.approx(0.2, abs=0.03)
+
+
+def test_angles_are_continuous_and_missing_where_coordinates_are(full: Subject) -> None:
+    q = posture(full, {}, root_turn=rotation([0, 1, 0], np.linspace(0, 12, 40)))
+    q[7] = np.nan
+    turned = posture(full, {"neck": rotation([0, 1, 0], np.linspace(0, 9, 40))})
+    turned[7] = np.nan
+    values = joint_angles(full, turned).angle("neck.left_rotation")
+    assert np.array_equal(np.flatnonzero(np.isnan(values)), [7])
+    assert np.nanmax(values) - np.nanmin(values) == pytest.approx(9.0, abs=0.2)
+    assert np.isnan(joint_angles(full, q).values[7]).all()
+
+
+def test_ill_defined_angles_are_flagged(full: Subject) -> None:
+    q = posture(full, {"hip_R": rotation([1, 0, 0], np.array([0.1, np.pi / 2]))})
+    angles = joint_angles(full, q)
+    column = angles.names.index("hip_R.abduction")
+    assert angles.gimbal[:, column].tolist() == [False, True]
+    assert np.isfinite(angles.values[0]).all()
