@@ -30,16 +30,24 @@ OF_THE_PROCESS = ("timeout", "crashed", "lost_worker")
 def show_design(
     store: str, point: str, plugin_files: tuple[str, ...], *, evaluate: bool = False, array_file: str | None = None
 ) -> None:
-    """Print the design `point` of `store`; with `evaluate` compute it again here and exit with 1 if numbers differ."""
+    """Print the design `point` of `store`; with `evaluate` compute it again here and exit with 1 if numbers differ.
+
+    Arrays that cannot be read are told after the rest; without `evaluate` the command then ends with 4.
+    """
     result = open_result(store, plugin_files)
     row = _row(result, point)
-    click.echo(_described(result, row))
+    arrays, damaged = _array_rows(result, row)
+    click.echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
+    for line in damaged:
+        click.echo(line, err=True)
     if evaluate:
         click.echo()
         sys.exit(_again(result, row, array_file))
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
-    arrays = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-    click.echo(f"\ncompute it again: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{arrays}")
+    given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
+    click.echo(f"\ncompute it again: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
+    if damaged:
+        sys.exit(STORE)
 
 
 def _row(result: Result, point: str) -> int:
@@ -99,9 +107,6 @@ def _described(result: Result, row: int) -> str:
         *_messages(result, row),
         _asked(result, row),
     ]
-    arrays = _array_rows(result, row)
-    if arrays:
-        parts.append(_aligned(arrays))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -188,16 +193,24 @@ def _messages(result: Result, row: int) -> list[str]:
     return told
 
 
-def _array_rows(result: Result, row: int) -> list[list[str]]:
+def _array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
+    """The kept arrays of a design, and what is said of those that cannot be read."""
+    from designopt.store.errors import StoreError
+
     declared = result.problem.model.plugin.arrays
-    rows = []
+    rows, damaged = [["kept array", "scenario", "size", "axes", "unit"]], []
     for k, scenario in enumerate(result.problem.scenarios):
-        for name, array in result.arrays(row, k).items():
+        try:
+            arrays = result.arrays(row, k)
+        except StoreError as error:
+            damaged.append(f"{scenario.name}: {error}")
+            continue
+        for name, array in arrays.items():
             about = declared.get(name)
             axes = ", ".join(about.axes) if about else ""
             size = " x ".join(str(n) for n in array.shape) or "1"
             rows.append([name, scenario.name, size, axes, about.unit if about else ""])
-    return [["kept array", "scenario", "size", "axes", "unit"], *rows] if rows else []
+    return rows, damaged
 
 
 def _exact(value: Any) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import socket
 import sys
 import time
 from collections import deque
@@ -18,7 +16,7 @@ from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
 from designopt.run.progress import Snapshot, line, told
 from designopt.store.errors import StoreError
-from designopt.store.lock import process_start
+from designopt.store.lock import at_work
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -64,16 +62,6 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
         fail(f"no longer looking on; the run goes on: designopt show {result.path} --follow", INTERRUPTED)
     finally:
         display.close()
-
-
-def at_work(path: Path) -> bool:
-    """Whether a process holds the store; for one of another machine, whose word must do, what the lock says."""
-    try:
-        note = json.loads((path / "lock").read_bytes() or b"{}")
-        pid, started = int(note["pid"]), note["started"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return bool(note.get("host") != socket.gethostname() or process_start(pid) == started)
 
 
 def _wait(path: Path, seconds: float) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.store.folder import read_arrays
+from designopt.store.arrays import read_arrays
 from designopt.store.journal import Journal
 from designopt.store.table import Column
 

@@ -50,7 +50,9 @@ def facts(result: Result) -> dict[str, Any]:
 def _replacing(file: Path) -> Iterator[Path]:
     """A temporary name beside `file` that becomes `file` at the end, and vanishes when that fails."""
     partial = file.with_name(f".{file.name}.part")
+    partial.unlink(missing_ok=True)  # a link of that name is not followed
     try:
+        partial.touch(exist_ok=False)
         yield partial
         os.replace(partial, file)
     finally:

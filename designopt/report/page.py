@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import csv
 import html
 import io
@@ -41,6 +40,7 @@ from designopt.report.parts import (
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
+from designopt.store.own import replacing
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -93,13 +93,8 @@ def write_page(text: str, path: Path | str) -> Path:
     """Replace the file `path` by `text` as a whole."""
     target = Path(path)
     temporary = target.with_name(f"{target.name}.{os.getpid()}.part")  # a run and a look at it may both write it
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, target)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    with replacing(target, temporary) as stream:
+        stream.write(text.encode())
     return target
 
 

@@ -18,6 +18,7 @@ from designopt.run.progress import Progress
 from designopt.run.stopping import Signals, seconds_allotted
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
+from designopt.store.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
 from designopt.study.study import Execution
@@ -252,7 +253,7 @@ class Dispatcher:
             self._compare(work, result, worker, ~fresh)
         texts = _json(result.names, result.values)
         now = time.time()
-        arrays = self.store.write_all_arrays({work.keys[i]: a for i, a in result.arrays.items()})
+        arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
         rows: list[tuple[Any, ...]] = []
         columns = zip(
             work.keys,

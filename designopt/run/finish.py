@@ -12,8 +12,8 @@ from designopt.run.ledger import PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
+from designopt.store.arrays import array_files, array_reference, read_arrays, remove_arrays
 from designopt.store.errors import StoreError
-from designopt.store.folder import array_reference, read_arrays
 from designopt.store.journal import PROGRAMS
 from designopt.store.result import Result
 from designopt.store.validated import validation_keys
@@ -102,14 +102,14 @@ def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -
             store.journal.set_arrays(key, None)
         store.journal.commit()
         for key in have - wanted:
-            store.remove_arrays(array_reference(key))
+            remove_arrays(store.path, key)
 
 
 def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
     """Evaluate again what has lost its file."""
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
-    kept = store.array_files()
+    kept = array_files(store.path)
     rows = store.journal.evaluations("key, design, scenario, arrays")
     lost = [row[:3] for row in rows if row[3] and row[3] not in kept and row[2] < PROGRAMS]
     designs = np.array([design for _, design, _ in lost], np.int64)

@@ -14,6 +14,7 @@ from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.work import Work
 from designopt.space import Matrix
+from designopt.store.arrays import array_files
 from designopt.store.journal import PROGRAMS
 from designopt.study.study import Stage
 
@@ -66,7 +67,7 @@ class ProgramBatch:
 
     def _lost(self) -> NDArray[np.bool_]:
         """Which of the known programs have lost the file with their solution: their chains are solved again."""
-        files = self._dispatcher.store.array_files()
+        files = array_files(self._dispatcher.store.path)
         known = self._dispatcher.ledger.status[self.slots] != PENDING
         found = np.zeros(len(known), bool)
         for i in np.flatnonzero(known).tolist():

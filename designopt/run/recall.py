@@ -14,8 +14,8 @@ from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE
 from designopt.run.work import Work
 from designopt.store import recorded
+from designopt.store.arrays import read_arrays
 from designopt.store.errors import StoreError
-from designopt.store.folder import read_arrays
 from designopt.store.journal import Journal
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult

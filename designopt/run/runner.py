@@ -25,6 +25,7 @@ from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
 from designopt.store import recorded
+from designopt.store.durable import append_durably
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
@@ -34,7 +35,7 @@ from designopt.store.errors import (
     reading,
     resume_command,
 )
-from designopt.store.folder import Store, append_durably, discard, read_study
+from designopt.store.folder import Store, discard, read_study
 from designopt.store.journal import Journal, explain
 from designopt.store.provenance import provenance
 from designopt.store.result import Result

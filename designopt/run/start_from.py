@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from designopt import decision
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix, Space, shown_value
+from designopt.store import own
+from designopt.store.durable import write_durably
 from designopt.store.errors import StoreError, reading
-from designopt.store.folder import write_durably
 from designopt.store.journal import explain
 from designopt.store.result import Result
 from designopt.study.language import units
@@ -102,7 +103,9 @@ def settle(study: Study, problem: Problem, path: Path, taken: Mapping[str, Taken
     """What the stages take from other stores: as the store `path` keeps it, else as in `taken`, kept from now on."""
     file = path / FILE
     try:
-        text = file.read_bytes() if file.exists() else b"{}"
+        text = own.read_bytes(file)
+    except FileNotFoundError:
+        text = b"{}"
     except OSError as error:
         raise explain(error, path) from error
     with reading(path, FILE):

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from designopt.store import own
+
 
 def resume_command(path: Path) -> str:
     """The command that continues the run in the store `path`, with the plugin files that it was given."""
     try:
-        files = json.loads((path / "problem.json").read_bytes())["study"]["plugin_files"]
+        files = json.loads(own.read_bytes(path / "problem.json"))["study"]["plugin_files"]
         plugins = [f" --plugin {shlex.quote(str(file['name']))}" for file in files]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         plugins = []
@@ -62,6 +64,16 @@ def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
     ) as error:
         text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study anew"
         raise StoreError(text, path) from error
+
+
+def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
+    """`own.check` of the store `path`; what does not belong there is told as a `StoreError`."""
+    try:
+        own.check(path, thoroughly=thoroughly)
+    except own.NotOwn as error:
+        raise StoreError(f"{error.filename}: {error.strerror}", path) from error
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 
 
 class ReplayError(StoreError):

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import io
 import json
 import os
-import zipfile
-import zlib
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+import re
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from designopt.plugin import InputFile
 from designopt.problem import Problem
-from designopt.store import archive
-from designopt.store.errors import StoreError, reading, resume_command
+from designopt.store import archive, own
+from designopt.store.arrays import remove_orphans
+from designopt.store.durable import make_folder_durably, write_durably
+from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
 from designopt.store.journal import Journal, connect_to_read, explain
 from designopt.store.lock import Lock
 from designopt.study.study import Study
 
-#: Files that are flushed at the same time (measured: 8 give ten times the files a second, 16 no more).
-FLUSHES = 8
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 class Store:
@@ -54,6 +47,7 @@ class Store:
                 raise StoreError(f"{path}: is a folder of something else; give another one", path)
             new = not path.exists()
             make_folder_durably(path)
+            refuse_foreign(path, thoroughly=True)
         except OSError as error:
             raise explain(error, path) from error
         lock = Lock(path)
@@ -74,6 +68,7 @@ class Store:
         """An existing store; `StoreError` when it is none, is in use, or belongs to another problem or format."""
         if not (path / "journal.db").exists():
             raise StoreError(f"{path}: is not a store with a journal; begin with: designopt run", path)
+        refuse_foreign(path, thoroughly=True)
         lock = Lock(path)
         journal = None
         try:
@@ -81,7 +76,7 @@ class Store:
                 journal = Journal.open(path, problem, seed=study.seed)
             store = cls(path, study, problem, lock, journal)
             _write_study(path, study, problem)
-            store._remove_orphans()
+            remove_orphans(path, {reference for (reference,) in journal.evaluations("arrays") if reference})
         except BaseException:
             if journal is not None:
                 journal.close()
@@ -96,44 +91,6 @@ class Store:
         self.journal.close()
         with contextlib.suppress(OSError):
             self._lock.release()
-
-    # -------------------------------------------------------------------------------------------------- arrays
-
-    def write_all_arrays(self, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) -> dict[bytes, str]:
-        """Keep arrays under their keys; the references for the journal. Durable before it returns.
-
-        A disk flushes several files at once in little more time than one.
-        """
-        if len(given) < 2:
-            return {key: self.write_arrays(key, arrays) for key, arrays in given.items()}
-        with ThreadPoolExecutor(FLUSHES) as pool:
-            references = pool.map(self.write_arrays, given.keys(), given.values())
-            return dict(zip(given, references, strict=True))
-
-    def write_arrays(self, key: bytes, arrays: Mapping[str, NDArray[Any]]) -> str:
-        """Keep `arrays` under `key`; the reference for the journal. Durable before it returns."""
-        reference = array_reference(key)
-        try:
-            packed = io.BytesIO()
-            np.savez(packed, **arrays)  # type: ignore[arg-type]
-            write_durably(self.path / reference, packed.getvalue())
-        except OSError as error:
-            raise explain(error, self.path) from error
-        return reference
-
-    def remove_arrays(self, reference: str) -> None:
-        """Remove arrays that no row refers to any more."""
-        (self.path / reference).unlink(missing_ok=True)
-
-    def _remove_orphans(self) -> None:
-        """Array files without a row: their process ended between the two."""
-        known = {reference for (reference,) in self.journal.evaluations("arrays") if reference}
-        for reference in self.array_files() - known:
-            (self.path / reference).unlink()
-
-    def array_files(self) -> set[str]:
-        """References of the arrays that are there."""
-        return {f"arrays/{file.parent.name}/{file.name}" for file in (self.path / "arrays").glob("*/*")}
 
 
 def _exists(path: Path) -> StoreError:
@@ -164,7 +121,8 @@ def discard(path: Path, *, folder: bool) -> None:
     for name in sorted(_OF_A_STORE - {"files"}):
         (path / name).unlink(missing_ok=True)
     for file in (path / "files").glob("*"):
-        file.unlink()
+        if _DIGEST.fullmatch(file.name.removeprefix(".").removesuffix(".new")):
+            file.unlink()
     with contextlib.suppress(OSError):  # something of somebody else's is in it
         if (path / "files").exists():
             (path / "files").rmdir()
@@ -172,31 +130,12 @@ def discard(path: Path, *, folder: bool) -> None:
             path.rmdir()
 
 
-def array_reference(key: bytes) -> str:
-    """Where the arrays of the evaluation `key` lie in a store."""
-    name = key.hex()
-    return f"arrays/{name[:2]}/{name}.npz"
-
-
-def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
-    """Arrays of a store by their reference. `StoreError` when they are missing or damaged."""
-    file = (path / reference).resolve()
-    if not file.is_relative_to((path / "arrays").resolve()):
-        raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
-    try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as packed:
-            return {name: packed[name] for name in packed.files}
-    except (OSError, EOFError, KeyError, ValueError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
-        text = f"{path}: {reference} {why}; compute it again with: {resume_command(path)}"
-        raise StoreError(text, path) from error
-
-
 def read_study(path: Path) -> Study:
     """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none."""
     try:
+        refuse_foreign(path)
         with reading(path, "problem.json"):
-            data = json.loads((path / "problem.json").read_bytes())
+            data = json.loads(own.read_bytes(path / "problem.json"))
     except FileNotFoundError as error:
         why = "is not a store (it has no problem.json)" if path.exists() else "there is no such folder"
         raise StoreError(f"{path}: {why}", path) from error
@@ -204,17 +143,21 @@ def read_study(path: Path) -> Study:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 
     def content(digest: str) -> bytes:
-        if not digest.isalnum():
+        if not _DIGEST.fullmatch(digest):
             raise StoreError(f"{path}: problem.json is damaged: '{digest}' is not a digest", path)
         try:
-            return (path / "files" / digest).read_bytes()
-        except OSError as error:
-            raise StoreError(f"{path}: files/{digest} cannot be read: {error.strerror}", path) from error
+            found = own.read_bytes(path / "files" / digest, None)
+        except (OSError, MemoryError) as error:
+            why = getattr(error, "strerror", None) or "too large for this machine's memory"
+            raise StoreError(f"{path}: files/{digest} cannot be read: {why}", path) from error
+        if InputFile("", found).digest != digest:
+            raise StoreError(f"{path}: files/{digest} is damaged: its content is another one; put back a copy", path)
+        return found
 
     file = path / "study.yaml"
     try:
         with reading(path, "study.yaml"):
-            text = file.read_text(encoding="utf-8") if file.exists() else ""
+            text = own.read_bytes(file).decode() if file.exists() else ""
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
     with reading(path, "problem.json"):
@@ -229,54 +172,10 @@ def _write_study(path: Path, study: Study, problem: Problem) -> None:
     try:
         for file in archive.files(study):
             if not (path / "files" / file.digest).exists():
+                make_folder_durably(path / "files")
                 write_durably(path / "files" / file.digest, file.content)
         if study.text:
             write_durably(path / "study.yaml", study.text.encode())
         write_durably(path / "problem.json", json.dumps(data, indent=1, ensure_ascii=False).encode())
     except OSError as error:
         raise explain(error, path) from error
-
-
-def write_durably(file: Path, content: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
-    make_folder_durably(file.parent)
-    partial = file.with_name(f".{file.name}.new")
-    try:
-        with partial.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
-    _flush_folder(file.parent)
-
-
-def make_folder_durably(folder: Path) -> None:
-    """Make a folder and those above it; flush the one that holds each new one: a file is lost with its folder."""
-    if folder.is_dir():
-        return
-    make_folder_durably(folder.parent)
-    folder.mkdir(exist_ok=True)
-    _flush_folder(folder.parent)
-
-
-def append_durably(file: Path, line: str) -> None:
-    """Add one line to a text file."""
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(line + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems cannot flush a folder
-            raise
-    finally:
-        os.close(descriptor)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from designopt.problem import Problem
-from designopt.store.errors import StoreError, resume_command
+from designopt.store import own
+from designopt.store.errors import StoreError, refuse_foreign, resume_command
 from designopt.store.lock import NETWORK_FILE_SYSTEMS, file_system
 
 FORMAT = 1
@@ -345,6 +346,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
     SQLite cannot read a WAL file in a folder that it may not write to, unless it is told that nobody else writes.
     """
+    refuse_foreign(path)
     file = path / "journal.db"
     address = f"{file.absolute().as_uri()}?mode=ro"
     db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
@@ -387,6 +389,8 @@ class _explained:
 
 def explain(error: Exception, path: Path) -> StoreError:
     """`error` of the disk or of SQLite as a message for the user."""
+    if isinstance(error, own.NotOwn):
+        return StoreError(f"{error.filename}: {error.strerror}", path)
     text = str(error)
     recorded = (path / "journal.db").exists()
     again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"

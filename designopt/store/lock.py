@@ -10,11 +10,16 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from designopt.store import own
 from designopt.store.errors import StoreError
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "9p", "afs", "glusterfs", "fuse.sshfs"}
 )
+
+
+#: A note of a holder has so many bytes at most.
+LARGEST = 4096
 
 
 class Lock:
@@ -28,7 +33,9 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self._file = path / "lock"
         try:
-            self._descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._descriptor = own.open_descriptor(self._file, os.O_RDWR | os.O_CREAT, 0o644)
+        except own.NotOwn as error:
+            raise StoreError(f"{self._file}: {error.strerror}", path) from error
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}; make the folder writable", path) from error
         try:
@@ -54,20 +61,14 @@ class Lock:
             raise
 
     def _note(self) -> dict[str, Any]:
-        try:
-            note = json.loads(os.pread(self._descriptor, 4096, 0) or b"{}")
-        except ValueError:
-            return {}
-        return note if isinstance(note, dict) else {}
+        return _note(os.pread(self._descriptor, LARGEST, 0))
 
     def _respect_note(self, path: Path) -> None:
         """Refuse when the note names a process that lives, or one of another host that cannot be looked at."""
         note = self._note()
-        if not note:
+        if not note or not _lives(note):
             return
-        here = note.get("host") == socket.gethostname()
-        if here and process_start(int(note.get("pid", 0))) != note.get("started"):
-            return
+        here = note["host"] == socket.gethostname()
         hint = "wait for it to end" if here else f"if that process is gone, delete {self._file}"
         raise StoreError(f"{path}: in use by {_describe(note)}; {hint}", path)
 
@@ -81,8 +82,31 @@ class Lock:
                 os.close(descriptor)
 
 
+def at_work(path: Path) -> bool:
+    """Whether a process holds the store `path`; for one of another machine, whose word must do, what its note says."""
+    try:
+        note = _note(own.read_bytes(path / "lock", LARGEST))
+    except OSError:
+        return False
+    return bool(note) and _lives(note)
+
+
+def _note(content: bytes) -> dict[str, Any]:
+    """What a lock says of its holder: process, host, start; empty when it says nothing that can be understood."""
+    try:
+        note = json.loads(content or b"{}")
+        return {"pid": int(note["pid"]), "host": str(note["host"]), "started": note["started"]}
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
+        return {}
+
+
+def _lives(note: dict[str, Any]) -> bool:
+    """Whether the process of a note is there; what is on another host cannot be looked at."""
+    return bool(note["host"] != socket.gethostname() or process_start(note["pid"]) == note["started"])
+
+
 def _describe(note: dict[str, Any]) -> str:
-    return f"process {note['pid']} on {note['host']}" if {"pid", "host"} <= note.keys() else "another process"
+    return f"process {note['pid']} on {note['host']}" if note else "another process"
 
 
 def process_start(pid: int) -> str | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem
 from designopt.store import recorded
-from designopt.store.folder import read_arrays
+from designopt.store.arrays import read_arrays
 from designopt.store.journal import PROGRAMS, Journal
 from designopt.study.study import Study
 

@@ -22,8 +22,9 @@ from designopt.solvers.given import given_names
 from designopt.space import Matrix
 from designopt.store import activity, recorded, table
 from designopt.store.activity import Activity, Attained
+from designopt.store.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
-from designopt.store.folder import read_arrays, read_study
+from designopt.store.folder import read_study
 from designopt.store.journal import Journal
 from designopt.store.programs import ProgramRecord, read_programs
 from designopt.store.rescore import changed_study

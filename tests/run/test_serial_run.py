@@ -345,7 +345,7 @@ def test_kept_arrays_come_back_and_orphans_are_removed_at_resume(tmp_path):
     )  # fmt: skip
     result = run_study(study, tmp_path / "s")
     assert result.arrays(1)["signal"] == pytest.approx(2.0 * np.sin(np.linspace(0, 1, 11)))
-    orphan = tmp_path / "s" / "arrays" / "00" / "0011.npz"
+    orphan = tmp_path / "s" / "arrays" / "00" / f"00{'11' * 15}.npz"
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"half")
     kept = sorted((tmp_path / "s" / "arrays").glob("*/*"))

@@ -1,0 +1,46 @@
+"""Files and folders that are on the disk when the call returns."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from designopt.store import own
+
+
+def write_durably(file: Path, content: bytes) -> None:
+    """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
+    with own.replacing(file, file.with_name(f".{file.name}.new")) as stream:
+        stream.write(content)
+    flush_folder(file.parent)
+
+
+def make_folder_durably(folder: Path) -> None:
+    """Make a folder and those above it; flush the one that holds each new one: a file is lost with its folder."""
+    if folder.is_dir():
+        return
+    make_folder_durably(folder.parent)
+    folder.mkdir(exist_ok=True)
+    flush_folder(folder.parent)
+
+
+def append_durably(file: Path, line: str) -> None:
+    """Add one line to a text file."""
+    descriptor = own.open_descriptor(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+        stream.write(line + "\n")
+        stream.flush()
+        os.fsync(descriptor)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the entries of a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot flush a folder
+            raise
+    finally:
+        os.close(descriptor)

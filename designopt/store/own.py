@@ -1,0 +1,130 @@
+"""A store's own files: regular ones in its folder. A store that came from somebody else may hold anything in their
+places (links that lead out of it, pipes, devices, folders): nothing of that is followed, read, written or removed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+#: Files and folders that the suite reads or writes in the folder of a store.
+FILES = (
+    "lock", "study.yaml", "problem.json", "journal.db", "journal.db-journal", "journal.db-wal", "journal.db-shm",
+    "provenance.jsonl", "start_from.json",
+)  # fmt: skip
+FOLDERS = ("arrays", "files", "logs", "tls")
+
+#: The largest text (problem.json, study.yaml, start_from.json) that is read.
+LARGEST_TEXT = 256 * 1024 * 1024
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class NotOwn(OSError):
+    """Something else stands where a store has a file or a folder of its own."""
+
+    def __init__(self, file: Path, what: str) -> None:
+        super().__init__(errno.EINVAL, what, str(file))
+
+
+def check(path: Path, *, thoroughly: bool = False) -> None:
+    """Raise `NotOwn` where the store `path` has something else than a regular file, or a folder, of its own.
+
+    The folders of arrays are looked at too; their files, and all else that is in a folder, only `thoroughly`.
+    """
+    for name in (*FILES, *FOLDERS):
+        _check(path / name, folder=name in FOLDERS)
+    for name in FOLDERS:
+        for entry in _entries(path / name):
+            if entry.is_symlink():
+                raise NotOwn(Path(entry.path), _described(stat.S_IFLNK))
+            if name == "arrays" and not entry.is_dir():
+                raise NotOwn(Path(entry.path), "is in the place of a folder of arrays; move it away")
+            if thoroughly:
+                _check_all_in(Path(entry.path))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _check_all_in(folder: Path) -> None:
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            file = Path(place, name)
+            if file.is_symlink():
+                raise NotOwn(file, _described(stat.S_IFLNK))
+
+
+def _check(file: Path, *, folder: bool = False) -> None:
+    try:
+        mode = os.lstat(file).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not (stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode)):
+        raise NotOwn(file, _described(mode, "folder" if folder else "file"))
+
+
+def _described(mode: int, wanted: str = "file") -> str:
+    """What is wrong with a thing of this mode, and the way out."""
+    if stat.S_ISLNK(mode):
+        return "is a symbolic link, which is not followed in a store; put what it leads to in its place, or remove it"
+    kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
+    return f"is a {kind}, where a {wanted} is expected; move it away"
+
+
+def open_descriptor(file: Path, flags: int, mode: int = 0o666) -> int:
+    """`os.open` of a regular file, which is neither followed as a link nor waited for as a pipe. Raises `NotOwn`."""
+    try:
+        descriptor = os.open(file, flags | _NOFOLLOW, mode)
+    except OSError:
+        _check(file)
+        raise
+    if not stat.S_ISREG(kind := os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotOwn(file, _described(kind))
+    return descriptor
+
+
+def open_to_read(file: Path) -> IO[bytes]:
+    """A regular file, open for reading. Raises `NotOwn`, `FileNotFoundError` and other errors of the system."""
+    return os.fdopen(open_descriptor(file, os.O_RDONLY), "rb")
+
+
+def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
+    """The content of a regular file. Raises `NotOwn`, also for one that has more than `largest` bytes."""
+    with open_to_read(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if largest is not None and size > largest:
+            raise NotOwn(file, f"has {size} bytes, of which at most {largest} are read; it is damaged")
+        return stream.read()
+
+
+@contextlib.contextmanager
+def replacing(file: Path, partial: Path) -> Iterator[IO[bytes]]:
+    """A new file `partial` beside `file` that becomes `file` at the end, flushed; it vanishes when that fails.
+
+    Both names are written anew: a link that bears one of them is replaced, not followed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        partial.unlink()
+    try:
+        with partial.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if file.is_dir() and not file.is_symlink():
+            _check(file)
+        os.replace(partial, file)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
