@@ -19,9 +19,8 @@ def c_source(system: System) -> str:
     made = run_functions(system)
     generator = ca.CodeGenerator("system", {"with_header": False})
     try:
-        for function in (made.constants, made.f, made.fj, made.output, made.guard):
-            if function is not None:
-                generator.add(function)
+        for function in made.functions:
+            generator.add(function)
         generated = generator.dump()
     except RuntimeError as error:
         raise CompilerError(f"{system.name} cannot be written in C: {error}") from error
@@ -30,6 +29,9 @@ def c_source(system: System) -> str:
         "NY": len(system.outputs),
         "NG": len(system.guards),
         "NC": made.constants.numel_out(0),
+        "NS": made.unknowns.size if made.unknowns else 0,
+        "SYMMETRIC": int(made.unknowns is not None and made.unknowns.symmetric),
+        "UNKNOWNS_IN_OUTPUT": int(made.unknowns is not None and made.unknowns.in_output),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     integrator = files("designopt.dynamics").joinpath("rosenbrock.c").read_text(encoding="utf-8")

@@ -16,6 +16,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,7 +28,13 @@ logger = logging.getLogger(__name__)
 #: No -march=native and no contraction to fused operations: the code does the same arithmetic on every processor.
 FLAGS = ("-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fno-math-errno", "-w")
 
-_TIMEOUT = 300.0  # s, for a compiler that hangs
+#: Generated text has about one operation a line. From `LARGE` on, -O2 takes twice as long as -O1 for code that is no
+#: faster; hand-written loops may ask for it with ``#ifdef LARGE``. Measured with gcc 12: 4 s for 24 000 lines, 50 s and
+#: 1.4 GB for 240 000. Beyond `LARGEST` the compiler is not started.
+LARGE, LARGEST = 15_000, 300_000
+
+_TIMEOUT = 300.0  # s, for the compiler
+_LINES_PER_SECOND = 4000.0  # of -O1, about
 _SUFFIX = ".dylib" if sys.platform == "darwin" else ".dll" if sys.platform == "win32" else ".so"
 
 
@@ -59,8 +66,11 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "designopt"
 
 
-def load_library(source: str) -> ctypes.CDLL:
-    """The library made of the C text `source`, from the cache or compiled now; raises `CompilerError`."""
+def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
+    """The library made of the C text `source`, from the cache or compiled now; raises `CompilerError`.
+
+    Messages name `what` it is. A text that the compiler once did not get through in its time is not tried again.
+    """
     compiler = find_compiler()
     if compiler is None:
         wanted = os.environ.get("CC", "").strip()
@@ -72,6 +82,13 @@ def load_library(source: str) -> ctypes.CDLL:
     library = _cached(folder, key)
     if library is not None:
         return library
+    lines = source.count("\n")
+    if lines > LARGEST:
+        raise CompilerError(f"{what} has some {lines} operations, more than the {LARGEST} that are compiled")
+    if lines > LARGE:
+        logger.warning(
+            "compiling %s (some %d operations, %.0f s or longer) once", what, lines, lines / _LINES_PER_SECOND
+        )
     try:
         return _compile(source, compiler, folder, key)
     except OSError as error:
@@ -121,22 +138,48 @@ def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
 def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> ctypes.CDLL:
     """Compile into `folder`; raises `OSError` when the folder is of no use, `CompilerError` when the compiler fails."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    given_up = folder / f"{key}.given-up"
+    if given_up.exists():
+        raise CompilerError(f"{given_up.read_text(encoding='utf-8')}; remove {given_up} to try again")
+    flags = ("-O1", "-DLARGE", *FLAGS[1:]) if source.count("\n") > LARGE else FLAGS
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as work:
         text, made = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
         text.write_text(source, encoding="utf-8")
-        command = [*compiler, *FLAGS, "-o", made.name, text.name, "-lm"]
+        command = [*compiler, *flags, "-o", made.name, text.name, "-lm"]
         try:
-            done = subprocess.run(
-                command, cwd=work, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False
-            )
-        except subprocess.SubprocessError as error:
-            raise CompilerError(f"{compiler[0]}: {error}") from error
-        if done.returncode != 0 or not made.is_file():
-            said = (done.stderr or done.stdout).strip() or "no message"
-            raise CompilerError(f"{shlex.join(command)} ended with {done.returncode}: {said[:2000]}")
+            status, said = _run(command, work)
+        except subprocess.TimeoutExpired:
+            message = f"{compiler[0]} was ended after {_TIMEOUT:.0f} s"
+            given_up.write_text(message, encoding="utf-8")
+            raise CompilerError(message) from None
+        if status != 0 or not made.is_file():
+            raise CompilerError(f"{shlex.join(command)} ended with {status}: {said[:2000] or 'no message'}")
         path = folder / f"{key}-{_digest(made.read_bytes())}{_SUFFIX}"
         os.replace(made, path)
     return ctypes.CDLL(str(path))
+
+
+def _run(command: list[str], work: str) -> tuple[int, str]:
+    """Exit status and words of the compiler; what it started ends with it, also when this is interrupted."""
+    with subprocess.Popen(
+        command,
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=_TIMEOUT)
+        except BaseException:
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.SIGKILL)  # the driver's children do the work
+            raise
+    return process.returncode, (err or out).strip()
 
 
 def _digest(content: bytes) -> str:

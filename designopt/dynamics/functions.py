@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from designopt.dynamics.residual import ResidualForm, is_definite, linear_in_unknowns
 from designopt.dynamics.system import System
 
 if TYPE_CHECKING:
     import casadi as ca
 
+#: A residual form with so many unknowns at most is solved by operations written out one by one (without loops they take
+#: three quarters of the time); with more, by factors in loops (written out, they would fill megabytes of code).
+FEW_UNKNOWNS = 9
+
 
 @dataclass(frozen=True, eq=False)
 class RunFunctions:
-    """What a run evaluates: CasADi functions whose results are dense columns, derivatives exact.
+    """What a run evaluates: CasADi functions, derivatives exact and partial (df/dt: x held).
 
-    `constants` (u, p, q) -> c holds what does not change in a run; the others are functions of (x, c, t): `f` -> xdot;
-    `fj` -> xdot, df/dx (nx, nx), df/dt (the partial derivative: x held); `output` -> y; `guard` -> g.
+    `constants` (u, p, q) -> c holds what does not change in a run; the others are functions of (x, c, t) with dense
+    results: `f` -> xdot; `fj` -> xdot, df/dx (nx, nx), df/dt; `output` -> y; `guard` -> g. With `unknowns` s of a
+    residual form, `f`, `fj` and `output` are what `Unknowns` says.
     """
 
     constants: ca.Function
@@ -24,6 +31,30 @@ class RunFunctions:
     fj: ca.Function
     output: ca.Function | None
     guard: ca.Function | None
+    unknowns: Unknowns | None = None
+
+    @property
+    def functions(self) -> list[ca.Function]:
+        """All that there are."""
+        linear = self.unknowns.linear if self.unknowns else None
+        every = (self.constants, linear, self.f, self.fj, self.output, self.guard)
+        return [function for function in every if function is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """The residual R = M s + b with `size` unknowns s that is solved with numbers wherever f or its derivatives are.
+
+    `linear` (x, c, t) -> M (s, s), b; of a `symmetric` definite M the lower triangle alone. `f` and `output` are then
+    functions of (x, c, t, s), and so is `fj` -> R_x (s, nx), R_t, f_x (nx, nx), f_s (nx, s), f_t, where
+    df/dx = f_x - f_s M^-1 R_x, and df/dt likewise. M and the results of `fj` have their own sparsity. `in_output` says
+    whether the outputs depend on s.
+    """
+
+    linear: ca.Function
+    size: int
+    symmetric: bool
+    in_output: bool
 
 
 def run_functions(system: System) -> RunFunctions:
@@ -37,48 +68,98 @@ def run_functions(system: System) -> RunFunctions:
     try:
         return _scalar(system)
     except RuntimeError:
-        x, t = ca.MX.sym("x", len(system.states)), ca.MX.sym("t")
-        u, p, q = (ca.MX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
+        tables = (system.controls, system.parameters, system.data)
+        u, p, q = (ca.MX.sym(n, len(table)) for n, table in zip("upq", tables, strict=True))
         c = ca.vertcat(u, p, q)
         flat = ca.MX.sym("c", c.numel())
         ends = [0, u.numel(), u.numel() + p.numel(), c.numel()]
         u_c, p_c, q_c = ca.vertsplit(flat, ends)
-        results = _results(system, ca.MX, x, u_c, p_c, q_c, t)
-        return _named(ca.Function("system_constants", [u, p, q], [c]), [x, flat, t], results)
+        stated = _stated(system, ca.MX, u_c, p_c, q_c)
+        return stated.functions(ca.Function("system_constants", [u, p, q], [c]), flat)
 
 
 def _scalar(system: System) -> RunFunctions:
     import casadi as ca
 
-    x, t = ca.SX.sym("x", len(system.states)), ca.SX.sym("t")
-    u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
-    results = _results(system, ca.SX, x, u, p, q, t)
-    shared = ca.cse([e for entries in results.values() for e in entries])
+    tables = (system.controls, system.parameters, system.data)
+    u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", tables, strict=True))
+    stated = _stated(system, ca.SX, u, p, q)
+    shared = ca.cse([e for entries in stated.results.values() for e in entries])
     shared, symbols, constants = ca.extract_parametric(shared, ca.vertcat(u, p, q), {"extract_trivial": True})
     left = iter(shared)
-    results = {name: [next(left) for _ in entries] for name, entries in results.items()}
+    stated.results = {name: [next(left) for _ in entries] for name, entries in stated.results.items()}
     c, values = (ca.vertcat(*entries) if entries else ca.SX(0, 1) for entries in (symbols, constants))
-    return _named(ca.Function("system_constants", [u, p, q], [values]), [x, c, t], results)
+    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), c)
 
 
-def _results(system: System, kind: Any, x: Any, u: Any, p: Any, q: Any, t: Any) -> dict[str, list[Any]]:
+@dataclass(eq=False)
+class _Stated:
+    """Expressions by the name of the function that gives them; `s` and `symmetric` where unknowns are left in them."""
+
+    x: Any
+    t: Any
+    s: Any = None
+    symmetric: bool = False
+    results: dict[str, list[Any]] = field(default_factory=dict)
+
+    def functions(self, constants: ca.Function, c: Any) -> RunFunctions:
+        import casadi as ca
+
+        def made(name: str) -> Any:
+            if name not in self.results:
+                return None
+            of_unknowns = self.s is not None and name not in ("linear", "guard")
+            return ca.Function(
+                f"system_{name}", [self.x, c, self.t, *([self.s] if of_unknowns else [])], self.results[name]
+            )
+
+        f, fj, output, guard, linear = (made(name) for name in ("f", "fj", "output", "guard", "linear"))
+        unknowns = None
+        if self.s is not None:
+            in_output = output is not None and bool(output.jac_sparsity(0, 3).nnz())
+            unknowns = Unknowns(linear, self.s.numel(), self.symmetric, in_output)
+        return RunFunctions(constants, f, fj, output, guard, unknowns)
+
+
+def _stated(system: System, kind: Any, u: Any, p: Any, q: Any) -> _Stated:
     import casadi as ca
 
+    x, t = kind.sym("x", len(system.states)), kind.sym("t")
     arguments = [x, u, kind(0, 1), p, q, t]
-    xdot = ca.densify(system.rhs(*arguments))
-    results = {"f": [xdot], "fj": [xdot, ca.densify(ca.jacobian(xdot, x)), ca.densify(ca.jacobian(xdot, t))]}
-    for name, function in (("output", system.output), ("guard", system.guard)):
-        if function is not None:
-            results[name] = [ca.densify(function(*arguments))]
-    return results
+    stated, form = _Stated(x, t), system.residual_form
+    if form is None:
+        xdot = ca.densify(system.rhs(*arguments))
+        stated.results = {"f": [xdot], "fj": [xdot, *(ca.densify(ca.jacobian(xdot, v)) for v in (x, t))]}
+        output = None if system.output is None else system.output(*arguments)
+    else:
+        output = _of_residual(stated, form, kind, arguments)
+    if output is not None:
+        stated.results["output"] = [ca.densify(output)]
+    if system.guard is not None:
+        stated.results["guard"] = [ca.densify(system.guard(*arguments))]
+    return stated
 
 
-def _named(constants: ca.Function, arguments: list[Any], results: dict[str, list[Any]]) -> RunFunctions:
+def _of_residual(stated: _Stated, form: ResidualForm, kind: Any, arguments: Sequence[Any]) -> Any:
+    """Fill `stated` from a residual form; the outputs, or None."""
     import casadi as ca
 
-    made = {name: ca.Function(f"system_{name}", arguments, entries) for name, entries in results.items()}
-    return RunFunctions(constants, made["f"], made["fj"], made.get("output"), made.get("guard"))
-
-
-def _tables(system: System) -> tuple[Any, Any, Any]:
-    return system.controls, system.parameters, system.data
+    x, t, s = stated.x, stated.t, kind.sym("s", len(form.unknowns))
+    full = [x, s, *arguments[1:]]
+    residual, rates = form.residual(*full), ca.densify(form.rates(*full))
+    output = None if form.output is None else form.output(*full)
+    matrix, rest = linear_in_unknowns(residual, s)
+    R_x, R_t = (ca.jacobian(residual, v) for v in (x, t))
+    f_x, f_s, f_t = (ca.jacobian(rates, v) for v in (x, s, t))
+    symmetric = kind is ca.SX and is_definite(matrix)
+    if not symmetric or s.numel() > FEW_UNKNOWNS:
+        stated.s, stated.symmetric = s, symmetric
+        lower = ca.tril(matrix) if symmetric else matrix
+        stated.results = {"linear": [lower, ca.densify(rest)], "f": [rates], "fj": [R_x, R_t, f_x, f_s, f_t]}
+        return output
+    D, LT, order = ca.ldl(ca.densify(matrix), False)
+    value = ca.ldl_solve(-rest, D, LT, order)
+    derivatives = (f_v - f_s @ ca.ldl_solve(ca.densify(R_v), D, LT, order) for f_v, R_v in ((f_x, R_x), (f_t, R_t)))
+    xdot, J, ft = (ca.densify(ca.substitute(e, s, value)) for e in (rates, *derivatives))
+    stated.results = {"f": [xdot], "fj": [xdot, J, ft]}
+    return None if output is None else ca.substitute(output, s, value)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.dynamics.residual import ResidualForm
 from designopt.dynamics.system import System
+
+if TYPE_CHECKING:
+    import casadi as ca
+
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,34 +49,51 @@ def linearise(
 
     Algebraic variables `z` must solve their equations there; they follow x, u, p and q as the implicit function theorem
     says. Raises `ValueError` for values that do not fit the tables or where the system is not finite, and
-    `numpy.linalg.LinAlgError` where the algebraic equations do not determine z.
+    `numpy.linalg.LinAlgError` where the equations do not determine z or the unknown rates of a residual form.
     """
-    import casadi as ca
-
     tables = ("states", "controls", "algebraic", "parameters", "data")
     point = [system.values(table, given) for table, given in zip(tables, (x, u, z, p, q), strict=True)]
-    symbols = [ca.MX.sym(name, system.rhs.numel_in(i)) for i, name in enumerate(system.rhs.name_in())]
-
-    def derivatives(function: ca.Function | None) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-        """Value and derivatives with respect to x, u, z, p, q."""
-        if function is None:
-            return np.zeros(0), [np.zeros((0, len(v))) for v in point]
-        value = function(*symbols)
-        blocks = [ca.densify(ca.jacobian(value, s)) for s in symbols[:-1]]
-        found = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
-        arrays = [np.asarray(entry, dtype=np.float64) for entry in found]
-        if not all(np.isfinite(a).all() for a in arrays):
-            raise ValueError(
-                f"{system.name}: {function.name()} is not finite or has no finite derivatives at this point"
-            )
-        rows = function.size1_out(0)
-        return arrays[0].ravel(), [a.reshape(rows, len(v)) for a, v in zip(arrays[1:], point, strict=True)]
-
-    rates, f = derivatives(system.rhs)
-    _, y = derivatives(system.output)
-    _, a = derivatives(system.algebraic_residual)
+    form = system.residual_form
+    functions = (form.rates, form.output, form.residual) if form else (system.rhs, system.output, None)
+    if form is not None:
+        point.insert(1, _unknowns(system, form, point, t))
+    (rates, f), (_, y), (_, R) = (_derivatives(system, function, point, t) for function in functions)
+    if form is not None:
+        f, y = _eliminated(R, 1, f, y)
+        del point[1], f[1], y[1]
     if system.algebraic:
-        follow = [-np.linalg.solve(a[2], block) for block in a]
-        f = [block + f[2] @ z_block for block, z_block in zip(f, follow, strict=True)]
-        y = [block + y[2] @ z_block for block, z_block in zip(y, follow, strict=True)]
+        f, y = _eliminated(_derivatives(system, system.algebraic_residual, point, t)[1], 2, f, y)
     return Linearisation(A=f[0], B=f[1], C=y[0], D=y[1], P=f[3], Q=f[4], rates=rates)
+
+
+def _derivatives(
+    system: System, function: ca.Function | None, point: Sequence[Matrix], t: float
+) -> tuple[Matrix, list[Matrix]]:
+    """Value and derivatives of a `function` with respect to all of its arguments but time, at `point`."""
+    import casadi as ca
+
+    if function is None:
+        return np.zeros(0), [np.zeros((0, len(v))) for v in point]
+    symbols = [ca.MX.sym(name, function.numel_in(i)) for i, name in enumerate(function.name_in())]
+    value = function(*symbols)
+    blocks = [ca.densify(ca.jacobian(value, s)) for s in symbols[:-1]]
+    found = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
+    arrays = [np.asarray(entry, dtype=np.float64) for entry in found]
+    if not all(np.isfinite(a).all() for a in arrays):
+        raise ValueError(f"{system.name}: {function.name()} is not finite or has no finite derivatives at this point")
+    rows = function.size1_out(0)
+    return arrays[0].ravel(), [a.reshape(rows, len(v)) for a, v in zip(arrays[1:], point, strict=True)]
+
+
+def _unknowns(system: System, form: ResidualForm, point: Sequence[Matrix], t: float) -> Matrix:
+    """The unknown rates at `point`."""
+    zero = np.zeros(len(form.unknowns))
+    rest, blocks = _derivatives(system, form.residual, [point[0], zero, *point[1:]], t)
+    s: Matrix = np.linalg.solve(blocks[1], -rest).astype(np.float64)
+    return s
+
+
+def _eliminated(equations: Sequence[Matrix], which: int, *blocks: Sequence[Matrix]) -> list[list[Matrix]]:
+    """Derivatives `blocks` with argument `which` following the others, so that `equations` stay zero."""
+    follow = [-np.linalg.solve(equations[which], block) for block in equations]
+    return [[block + own[which] @ f for block, f in zip(own, follow, strict=True)] for own in blocks]

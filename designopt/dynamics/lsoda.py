@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics.functions import run_functions
+from designopt.dynamics.interpreted import Interpreted
 from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
 
@@ -37,12 +38,8 @@ class InterpretedLsoda:
         from scipy.integrate import LSODA
 
         system, start, end = self._system, times[0], times[-1]
-        made, nx = self._functions, len(x0)
-        c = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
-        rates = _Buffered(made.f, c, (nx,))
-        jacobian = _Buffered(made.fj, c, (nx, nx), result=1)
-        output = _Buffered(made.output, c, (len(system.outputs),))
-        guard = _Buffered(made.guard, c, (len(system.guards),))
+        model = Interpreted(self._functions, u, p, q)
+        guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0
         taken, reached, state = 1, start, x0
@@ -50,19 +47,19 @@ class InterpretedLsoda:
         status, name = SimulationStatus.DONE, self._broken(guard(x0, start))
         if name is not None:
             status = SimulationStatus.GUARD
-        elif not (np.isfinite(rates(x0, start)).all() and np.isfinite(jacobian(x0, start)).all()):
+        elif not (np.isfinite(model.rates(x0, start)).all() and np.isfinite(model.jacobian(x0, start)).all()):
             status = SimulationStatus.NONFINITE
         else:
             first = None if first_step is None else min(first_step, end - start)
             solver = LSODA(
-                lambda t, x: rates(x, t),
+                lambda t, x: model.rates(x, t),
                 start,
                 x0,
                 end,
                 first_step=first,
                 rtol=self._rtol,
                 atol=self._atol,
-                jac=lambda t, x: jacobian(x, t),
+                jac=lambda t, x: model.jacobian(x, t),
             )
             while taken < len(times):
                 if steps >= self._max_steps:
@@ -70,8 +67,7 @@ class InterpretedLsoda:
                     break
                 solver.step()
                 if solver.status == "failed" or not solver.t > reached or not np.isfinite(solver.y).all():
-                    finite = np.isfinite(rates.last).all() and np.isfinite(jacobian.last).all()
-                    status = SimulationStatus.STEP_TOO_SMALL if finite else SimulationStatus.NONFINITE
+                    status = SimulationStatus.STEP_TOO_SMALL if model.finite else SimulationStatus.NONFINITE
                     break
                 steps += 1
                 last_step = solver.t - reached
@@ -92,9 +88,9 @@ class InterpretedLsoda:
             rows[taken] = state
             t, taken = np.append(t, reached), taken + 1
         x = rows[:taken]
-        y = np.array([output(*row) for row in zip(x, t, strict=True)]).reshape(taken, len(system.outputs))
+        y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(taken, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
-        return Trajectory(status, message, t, x, y, steps, 0, rates.calls, float(last_step), name)
+        return Trajectory(status, message, t, x, y, steps, 0, model.evaluations, float(last_step), name)
 
     def _broken(self, g: Vector) -> str | None:
         """Name of the first guard that is not positive."""
@@ -116,32 +112,3 @@ class InterpretedLsoda:
             else:
                 high, name = middle, there
         return low, name
-
-
-class _Buffered:
-    """One result of a CasADi function of (x, c, t) at fixed c, called without conversions; None gives nothing.
-
-    `last` holds what the last of `calls` gave.
-    """
-
-    def __init__(self, function: Any, c: Vector, shape: tuple[int, ...], result: int = 0) -> None:
-        self.calls = 0
-        self._function = function
-        self._stored = np.zeros(shape[::-1])  # CasADi stores by columns
-        self.last: Vector = self._stored.T
-        if function is not None:
-            self._x, self._c, self._t = np.zeros(function.numel_in(0)), c, np.zeros(1)
-            self._buffer, self._evaluate = function.buffer()
-            for i, argument in enumerate((self._x, self._c, self._t)):
-                if argument.size:
-                    self._buffer.set_arg(i, argument.data)
-            self._buffer.set_res(result, self._stored.data)
-
-    def __call__(self, x: Vector, t: float) -> Vector:
-        if self._function is None:
-            return self.last
-        self.calls += 1
-        self._x[:] = x
-        self._t[0] = t
-        self._evaluate()
-        return self.last.copy()

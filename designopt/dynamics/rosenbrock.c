@@ -1,7 +1,8 @@
 /* Adaptive Rosenbrock integration of a system whose functions CasADi generated into the text before this one.
 
    The method comes as data (see tableau.py, which also states its equations). The text before defines the sizes NX
-   (states), NY (outputs), NG (guards), NC (constants of a run), casadi_int and the functions
+   (states), NY (outputs), NG (guards), NC (constants of a run), NS (unknowns of a residual form, 0 for an explicit one),
+   casadi_int and the functions
 
        system_constants(u, p, q) -> c         what depends on the constants of a run alone
        system_f(x, c, t) -> xdot
@@ -9,7 +10,20 @@
        system_output(x, c, t) -> y            when NY > 0
        system_guard(x, c, t) -> g             when NG > 0
 
+   With NS > 0 the rates xdot = f(x, s, t) hold unknowns s that make 0 = R(x, s, t) = M(x, t) s + b(x, t):
+
+       system_linear(x, c, t) -> M, b         M with a sparsity; its lower triangle alone with SYMMETRIC (definite)
+       system_f(x, c, t, s) -> xdot
+       system_fj(x, c, t, s) -> R_x, R_t, f_x, f_s, f_t, each with the sparsity that system_fj_sparsity_out tells
+       system_output(x, c, t, s) -> y         when NY > 0; UNKNOWNS_IN_OUTPUT: it depends on s
+
+   M is factored with numbers; J = f_x - f_s M^-1 R_x and df/dt = f_t - f_s M^-1 R_t.
+
    Nothing here is static or global: any number of threads may integrate at once. */
+
+#ifdef LARGE
+#pragma GCC optimize("O2") /* the text before is too large for it (see compile.py), these loops gain by it */
+#endif
 
 #include <float.h>
 #include <math.h>
@@ -46,6 +60,12 @@ typedef struct {
 
 typedef int (*model_f)(const casadi_real **, casadi_real **, casadi_int *, casadi_real *, int);
 
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline)) /* sizes become constants */
+#else
+#define INLINE static inline
+#endif
+
 /* Work space of the generated functions. Their first arguments and results are set anew for each call. */
 typedef struct {
     const casadi_real **arg;
@@ -53,12 +73,20 @@ typedef struct {
     casadi_int *iw;
     casadi_real *w;
     const double *constants;
+#if NS > 0
+    double *M, *s, *dR; /* factors of M by columns, the unknowns, (R_x, R_t) by columns */
+    double *part[5];    /* nonzeros of the results of system_fj */
+    int *pivot;
+#endif
 } space_t;
 
 static void call(model_f f, space_t *s, const double *x, double t, double *r0, double *r1, double *r2) {
     s->arg[0] = x;
     s->arg[1] = s->constants;
     s->arg[2] = &t;
+#if NS > 0
+    s->arg[3] = s->s;
+#endif
     s->res[0] = r0;
     s->res[1] = r1;
     s->res[2] = r2;
@@ -84,42 +112,114 @@ static int broken_guard(space_t *s, const double *x, double t) {
     return -1;
 }
 
-/* LU factors of E (NX x NX by columns) with partial pivoting; 0 when E is singular or not finite. */
-static int factor(double *E, int *pivot) {
-    for (int k = 0; k < NX; k++) {
-        double *column = E + k * NX;
+/* LU factors of E (n x n by columns) with partial pivoting; 0 when E is singular or not finite. */
+INLINE int factor(const int n, double *E, int *pivot) {
+    for (int k = 0; k < n; k++) {
+        double *column = E + k * n;
         int best = k;
-        for (int i = k + 1; i < NX; i++)
+        for (int i = k + 1; i < n; i++)
             if (fabs(column[i]) > fabs(column[best])) best = i;
         pivot[k] = best;
         double d = column[best];
         if (d == 0.0 || !isfinite(d)) return 0;
         column[best] = column[k];
         column[k] = 1.0 / d;
-        for (int i = k + 1; i < NX; i++) column[i] *= column[k];
-        for (int j = k + 1; j < NX; j++) {
-            double *other = E + j * NX;
+        for (int i = k + 1; i < n; i++) column[i] *= column[k];
+        for (int j = k + 1; j < n; j++) {
+            double *other = E + j * n;
             double f = other[best];
             other[best] = other[k];
             other[k] = f;
             if (f != 0.0)
-                for (int i = k + 1; i < NX; i++) other[i] -= column[i] * f;
+                for (int i = k + 1; i < n; i++) other[i] -= column[i] * f;
         }
     }
     return 1;
 }
 
-static void solve(const double *E, const int *pivot, double *b) {
-    for (int k = 0; k < NX; k++) {
+INLINE void solve(const int n, const double *E, const int *pivot, double *b) {
+    for (int k = 0; k < n; k++) {
         double f = b[pivot[k]];
         b[pivot[k]] = b[k];
         b[k] = f;
-        for (int i = k + 1; i < NX; i++) b[i] -= E[k * NX + i] * f;
+        for (int i = k + 1; i < n; i++) b[i] -= E[k * n + i] * f;
     }
-    for (int k = NX - 1; k >= 0; k--) {
-        b[k] *= E[k * NX + k];
-        for (int i = 0; i < k; i++) b[i] -= E[k * NX + i] * b[k];
+    for (int k = n - 1; k >= 0; k--) {
+        b[k] *= E[k * n + k];
+        for (int i = 0; i < k; i++) b[i] -= E[k * n + i] * b[k];
     }
+}
+
+#if NS > 0
+/* A dense matrix by columns from its nonzeros, as a sparsity of CasADi says: rows, columns, where each column begins,
+   rows of the nonzeros; or rows, columns, 1 for a dense one. */
+static void spread(const casadi_int *sparsity, const double *nonzeros, double *dense) {
+    const casadi_int rows = sparsity[0], columns = sparsity[1], *begin = sparsity + 2, *row = begin + columns + 1;
+    if (begin[0] == 1) {
+        memcpy(dense, nonzeros, (size_t)(rows * columns) * sizeof(double));
+        return;
+    }
+    memset(dense, 0, (size_t)(rows * columns) * sizeof(double));
+    for (casadi_int j = 0; j < columns; j++)
+        for (casadi_int e = begin[j]; e < begin[j + 1]; e++) dense[j * rows + row[e]] = nonzeros[e];
+}
+
+/* Factors of M; a symmetric definite one has its lower triangle alone and becomes L D L'. 0 when it is singular. */
+INLINE int factor_mass(double *M, int *pivot) {
+#if SYMMETRIC
+    (void)pivot;
+    for (int k = 0; k < NS; k++) {
+        double *column = M + k * NS, d = column[k];
+        if (d == 0.0 || !isfinite(d)) return 0;
+        d = 1.0 / d;
+        for (int j = k + 1; j < NS; j++) {
+            double *other = M + j * NS, f = column[j] * d;
+            for (int i = j; i < NS; i++) other[i] -= f * column[i];
+        }
+        for (int i = k + 1; i < NS; i++) column[i] *= d;
+        column[k] = d;
+    }
+    return 1;
+#else
+    return factor(NS, M, pivot);
+#endif
+}
+
+INLINE void solve_mass(const double *M, const int *pivot, double *b) {
+#if SYMMETRIC
+    (void)pivot;
+    for (int k = 0; k < NS; k++)
+        for (int i = k + 1; i < NS; i++) b[i] -= M[k * NS + i] * b[k];
+    for (int k = NS - 1; k >= 0; k--) {
+        double sum = b[k] * M[k * NS + k];
+        for (int i = k + 1; i < NS; i++) sum -= M[k * NS + i] * b[i];
+        b[k] = sum;
+    }
+#else
+    solve(NS, M, pivot, b);
+#endif
+}
+
+/* The unknowns at (x, t), and M factored; 0 when M is singular or not finite. */
+static int find_unknowns(space_t *s, const double *x, double t) {
+    call(system_linear, s, x, t, s->part[0], s->s, NULL);
+    spread(system_linear_sparsity_out(0), s->part[0], s->M);
+    if (!factor_mass(s->M, s->pivot)) return 0;
+    for (int i = 0; i < NS; i++) s->s[i] = -s->s[i];
+    solve_mass(s->M, s->pivot, s->s);
+    return 1;
+}
+#endif
+
+/* f = xdot; not finite where there is none. */
+static void rates(space_t *s, const double *x, double t, double *f) {
+#if NS > 0
+    if (!find_unknowns(s, x, t)) {
+        for (int i = 0; i < NX; i++) f[i] = NAN;
+        return;
+    }
+#endif
+    call(system_f, s, x, t, f, NULL, NULL);
 }
 
 static double clip(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
@@ -134,6 +234,10 @@ static void put(result_t *r, space_t *s, double t, const double *x) {
     r->t[r->rows] = t;
     memcpy(r->x + r->rows * NX, x, NX * sizeof(double));
 #if NY > 0
+#if UNKNOWNS_IN_OUTPUT
+    if (!find_unknowns(s, x, t))
+        for (int i = 0; i < NS; i++) s->s[i] = NAN;
+#endif
     call(system_output, s, x, t, r->y + r->rows * NY, NULL, NULL);
 #else
     (void)s;
@@ -176,7 +280,7 @@ static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, d
     const double per_h = 1.0 / h, diagonal = per_h / me->gamma;
     for (int i = 0; i < NX * NX; i++) r->E[i] = -r->J[i];
     for (int i = 0; i < NX; i++) r->E[i * NX + i] += diagonal;
-    if (!factor(r->E, pivot)) return BROKEN;
+    if (!factor(NX, r->E, pivot)) return BROKEN;
     const double *f = r->f;
     for (casadi_int k = 0; k < me->stages; k++) {
         const double *a = me->a + k * me->stages, *c = me->c + k * me->stages;
@@ -188,7 +292,7 @@ static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, d
                     for (int i = 0; i < NX; i++) r->stage[i] += a[j] * r->U[j * NX + i];
             double ts = t + me->alpha[k] * h;
             if ((*guard = broken_guard(s, r->stage, ts)) >= 0) return OUTSIDE;
-            call(system_f, s, r->stage, ts, r->fs, NULL, NULL);
+            rates(s, r->stage, ts, r->fs);
             ++*evaluations;
             f = r->fs;
         }
@@ -199,7 +303,7 @@ static int step(const problem_t *pb, const method_t *me, run_t *r, space_t *s, d
             if (q != 0.0)
                 for (int i = 0; i < NX; i++) U[i] += q * r->U[j * NX + i];
         }
-        solve(r->E, pivot, U);
+        solve(NX, r->E, pivot, U);
         if (!all_finite(U, NX)) return BROKEN;
     }
     double sum = 0.0;
@@ -227,8 +331,30 @@ static void dense(const method_t *me, run_t *r) {
     }
 }
 
+/* f, J = df/dx and df/dt; 0 where they are not finite. */
 static int derivatives(space_t *s, const double *x, double t, double *f, double *J, double *ft) {
+#if NS > 0
+    const casadi_int *f_s = system_fj_sparsity_out(3), *begin = f_s + 2, *row = begin + NS + 1;
+    const int is_dense = begin[0] == 1;
+    if (!find_unknowns(s, x, t)) return 0;
+    call(system_f, s, x, t, f, NULL, NULL);
+    s->res[3] = s->part[3];
+    s->res[4] = s->part[4];
+    call(system_fj, s, x, t, s->part[0], s->part[1], s->part[2]);
+    spread(system_fj_sparsity_out(0), s->part[0], s->dR);
+    spread(system_fj_sparsity_out(1), s->part[1], s->dR + NX * NS);
+    spread(system_fj_sparsity_out(2), s->part[2], J);
+    spread(system_fj_sparsity_out(4), s->part[4], ft);
+    for (int j = 0; j <= NX; j++) {
+        double *ds = s->dR + j * NS, *column = j < NX ? J + j * NX : ft;
+        solve_mass(s->M, s->pivot, ds);
+        for (casadi_int k = 0, e = 0; k < NS; k++)
+            for (casadi_int end = is_dense ? e + NX : begin[k + 1]; e < end; e++)
+                column[is_dense ? e - k * NX : row[e]] -= s->part[3][e] * ds[k];
+    }
+#else
     call(system_fj, s, x, t, f, J, ft);
+#endif
     return all_finite(f, NX) && all_finite(J, NX * NX) && all_finite(ft, NX);
 }
 
@@ -376,9 +502,12 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
 
 /* Integrate over problem->times; returns how it ended. */
 EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t *out) {
-    casadi_int n_arg = 3, n_res = 3, n_iw = 0, n_w = 0, a, b, c, d;
+    casadi_int n_arg = 4, n_res = 5, n_iw = 0, n_w = 0, a, b, c, d;
     int (*const works[])(casadi_int *, casadi_int *, casadi_int *, casadi_int *) = {
         system_constants_work, system_f_work, system_fj_work,
+#if NS > 0
+        system_linear_work,
+#endif
 #if NY > 0
         system_output_work,
 #endif
@@ -394,15 +523,18 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         if (d > n_w) n_w = d;
     }
     const size_t vectors = 10 + (size_t)me->stages, matrices = 3;
-    const size_t reals = vectors * NX + matrices * NX * NX + NC + (size_t)n_w + 1;
+    const size_t partial[] = {(size_t)NS * (NX > NS ? NX : NS), NS, NX * NX, NX * NS, NX}; /* results of system_fj */
+    const size_t residual = NS > 0 ? NS * NS + NS + NS * (NX + 1) + partial[0] + NS + NX * NX + NX * NS + NX : 0;
+    const size_t reals = vectors * NX + matrices * NX * NX + NC + residual + (size_t)n_w + 1;
     double *memory = malloc(reals * sizeof(double));
     const casadi_real **arg = malloc((size_t)n_arg * sizeof *arg);
     casadi_real **res = malloc((size_t)n_res * sizeof *res);
     casadi_int *iw = malloc((size_t)(n_iw + 1) * sizeof *iw);
+    int *pivot = malloc((NS + 1) * sizeof *pivot);
     int status = NO_MEMORY;
     out->rows = out->steps = out->rejected = out->evaluations = 0;
     out->guard = -1;
-    if (memory && arg && res && iw) {
+    if (memory && arg && res && iw && pivot) {
         run_t r;
         double *free_part = memory;
         double **const parts[] = {&r.y, &r.y_new, &r.stage, &r.fs, &r.f, &r.f_new, &r.ft, &r.ft_new, &r.k2, &r.k3};
@@ -412,7 +544,15 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         r.J_new = free_part, free_part += NX * NX;
         r.E = free_part, free_part += NX * NX;
         r.constants = free_part, free_part += NC;
-        space_t s = {arg, res, iw, free_part, r.constants};
+        space_t s = {.arg = arg, .res = res, .iw = iw, .constants = r.constants};
+#if NS > 0
+        s.M = free_part, free_part += NS * NS;
+        s.s = free_part, free_part += NS;
+        s.dR = free_part, free_part += NS * (NX + 1);
+        for (int i = 0; i < 5; i++) s.part[i] = free_part, free_part += partial[i];
+        s.pivot = pivot;
+#endif
+        s.w = free_part;
         arg[0] = pb->u, arg[1] = pb->p, arg[2] = pb->q;
         res[0] = r.constants;
         system_constants(arg, res, iw, s.w, 0);
@@ -422,5 +562,6 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
     free(arg);
     free(res);
     free(iw);
+    free(pivot);
     return status;
 }

@@ -62,7 +62,7 @@ class CompiledRosenbrock:
     def __init__(self, system: System, method: RosenbrockMethod, rtol: Vector, atol: Vector, max_steps: int) -> None:
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
-        self._simulate = load_library(c_source(system)).designopt_simulate
+        self._simulate = load_library(c_source(system), system.name).designopt_simulate
         self._simulate.argtypes = (POINTER(_Problem), POINTER(_Method), POINTER(_Result))
         self._simulate.restype = c_int
         self._tableau = {

@@ -53,7 +53,7 @@ class Rows:
         self.compiled = False
         if compiled is not False:
             try:
-                self._evaluate = _Compiled(flat)
+                self._evaluate = _Compiled(flat, self._name)
                 self.compiled = True
             except CompilerError as error:
                 if compiled is True:
@@ -125,7 +125,7 @@ class _Evaluate(Protocol):
 class _Compiled:
     """The loop in C (interface: see ``rows.c``); raises `CompilerError` when there is none."""
 
-    def __init__(self, flat: ca.Function) -> None:
+    def __init__(self, flat: ca.Function, name: str) -> None:
         import casadi as ca
 
         generator = ca.CodeGenerator("rows", {"with_header": False})
@@ -136,7 +136,7 @@ class _Compiled:
             raise CompilerError(f"the function cannot be written in C: {error}") from error
         sizes = f"#define N_IN {flat.n_in()}\n#define N_OUT {flat.n_out()}\n"
         loop = files("designopt.dynamics").joinpath("rows.c").read_text(encoding="utf-8")
-        self._loop = load_library(f"{generated}\n{sizes}\n{loop}").designopt_rows
+        self._loop = load_library(f"{generated}\n{sizes}\n{loop}", name).designopt_rows
         self._loop.argtypes = (c_longlong, *(2 * (POINTER(c_void_p), POINTER(c_longlong))))
         self._loop.restype = ctypes.c_int
 

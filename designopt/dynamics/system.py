@@ -1,11 +1,10 @@
-"""One symbolic statement of a dynamic system: its right-hand side and what its variables are called.
+"""One symbolic statement of a dynamic system: its equations of motion and what its variables are called.
 
 Simulation, linearisation and collocation all start from a `System`; nothing else states the physics a second time.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -13,46 +12,40 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.dynamics.expressions import Expressions
+from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm, explicit, linear_in_unknowns
+from designopt.dynamics.variable import Variable
+
 if TYPE_CHECKING:
     import casadi as ca
 
+__all__ = ["ARGUMENTS", "RESIDUAL_ARGUMENTS", "ResidualForm", "System", "Variable"]
+
 #: Arguments of every function of a system, in this order.
 ARGUMENTS = ("x", "u", "z", "p", "q", "t")
-#: Arguments of the functions of a residual form: s are the rates that it leaves unknown.
-RESIDUAL_ARGUMENTS = ("x", "s", "u", "z", "p", "q", "t")
 
 
-@dataclass(frozen=True)
-class Variable:
-    """One scalar of a system: its name, unit, range (in that unit) and meaning.
+class _Explicit:
+    """A function of a system as it was given, or derived from its residual form when it is first read."""
 
-    The range bounds what an optimisation may choose; a simulation goes where the equations lead.
-    """
+    def __init__(self, of_form: str) -> None:
+        self._of_form = of_form
 
-    name: str
-    unit: str
-    low: float = -math.inf
-    high: float = math.inf
-    description: str = ""
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    def __post_init__(self) -> None:
-        if not self.name.isidentifier():
-            raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
-        if not self.low <= self.high:
-            raise ValueError(f"variable '{self.name}': low {self.low!r} is not below high {self.high!r}")
+    def __get__(self, system: System | None, owner: type) -> ca.Function | None:
+        if system is None:
+            return None  # what the constructor takes for a function that is not given
+        known: ca.Function | None = system.__dict__[self._name]
+        if known is None and system.residual_form is not None:
+            function = getattr(system.residual_form, self._of_form)
+            if function is not None:
+                known = system.__dict__[self._name] = explicit(system.residual_form, function)
+        return known
 
-
-@dataclass(frozen=True, eq=False)
-class ResidualForm:
-    """``0 = residual(x, s, u, z, p, q, t)`` and ``xdot = rates(x, s, u, z, p, q, t)`` with `unknowns` s.
-
-    The unknowns are the rates that are not given at once, as accelerations are; the residual has as many rows. Nothing
-    is inverted: derivatives are many times smaller than those of the right-hand side of a mechanism.
-    """
-
-    unknowns: tuple[Variable, ...]
-    residual: ca.Function
-    rates: ca.Function
+    def __set__(self, system: System, value: ca.Function | None) -> None:
+        system.__dict__[self._name] = value
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +56,8 @@ class System:
     (what a design may change), `data` q (numbers fixed by measurement), time t. `rhs`, `output` (gives y, named by
     `outputs`), `guard` (gives g, named by `guards`; a simulation ends where any g <= 0) and `algebraic_residual` are
     CasADi functions of exactly these six arguments, named so, each a column (t a scalar; unused ones are empty).
-    `residual_form` is the same dynamics without an inverted mass matrix, if the system has one.
+    `residual_form` is the same dynamics without an inverted mass matrix, if the system has one: simulation and
+    linearisation then start from it, and `rhs` and `output` need not be given; they are derived when they are read.
 
     Raises `ValueError` when tables and functions do not fit.
     """
@@ -71,12 +65,12 @@ class System:
     name: str
     states: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
-    rhs: ca.Function
+    rhs: ca.Function = _Explicit("rates")  # type: ignore[assignment]
     controls: tuple[Variable, ...] = ()
     algebraic: tuple[Variable, ...] = ()
     data: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
-    output: ca.Function | None = None
+    output: ca.Function | None = _Explicit("output")  # type: ignore[assignment]
     guards: tuple[str, ...] = ()
     guard: ca.Function | None = None
     algebraic_residual: ca.Function | None = None
@@ -90,12 +84,15 @@ class System:
         for table in ("states", "controls", "algebraic", "parameters", "data", "outputs"):
             self._check_unique(table, [v.name for v in getattr(self, table)])
         self._check_unique("guards", list(self.guards))
-        self._check_function("rhs", self.rhs, "states")
-        self._check_function("output", self.output, "outputs")
-        self._check_function("guard", self.guard, "guards")
-        self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
         if self.residual_form is not None:
             self._check_residual_form(self.residual_form)
+        given = {"states": self.__dict__["rhs"], "outputs": self.__dict__["output"]}
+        for label, table in (("rhs", "states"), ("output", "outputs")):
+            derived = self.residual_form is not None and (label == "rhs" or self.residual_form.output is not None)
+            if given[table] is not None or not derived:
+                self._check_function(label, given[table], table)
+        self._check_function("guard", self.guard, "guards")
+        self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
 
     @classmethod
     def from_expressions(
@@ -124,36 +121,44 @@ class System:
         """
         import casadi as ca
 
-        def column(entries: Sequence[Any]) -> Any:
-            return ca.vertcat(*(ca.SX(e) for e in entries)) if entries else ca.SX(0, 1)
+        made = Expressions(name)
+        tables = (
+            [made.symbol("state", v, s) for v, s, _ in states],
+            [made.symbol("control", v, s) for v, s in controls],
+            [made.symbol("algebraic variable", v, s) for v, s, _ in algebraic],
+            [made.symbol("parameter", v, s) for v, s in parameters],
+            [made.symbol("number of the data", v, s) for v, s in data],
+        )
+        t = ca.SX.sym("t") if time is None else made.symbol("time", Variable("time", "s"), time)
+        x, u, z, p, q = (ca.vertcat(*symbols) if symbols else ca.SX(0, 1) for symbols in tables)
+        known = made.only_known
+        equations = [known(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
+        guarded = [known(f"guard '{label}'", e) for label, e in (guards or {}).items()]
+        s = ca.vertcat(*(made.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
+        rates = [known(f"the rate of '{v.name}'", rate) for v, _, rate in states]
+        results = [known(f"output '{v.name}'", e) for v, e in outputs]
+        residuals = [known(f"the equation of '{v.name}'", e) for v, _, e in unknowns]
 
-        arguments = [
-            column([s for _, s, _ in states]),
-            column([s for _, s in controls]),
-            column([s for _, s, _ in algebraic]),
-            column([s for _, s in parameters]),
-            column([s for _, s in data]),
-            ca.SX.sym("t") if time is None else time,
-        ]
-        rates = column([rate for _, _, rate in states])
-        s, residual = column([s for _, s, _ in unknowns]), column([e for _, _, e in unknowns])
-        form = None
+        def function(label: str, entries: Sequence[Any], result: str, *, full: bool = False) -> Any:
+            if not entries:
+                return None
+            arguments, names = ([x, s, u, z, p, q, t], RESIDUAL_ARGUMENTS) if full else ([x, u, z, p, q, t], ARGUMENTS)
+            return ca.Function(label, arguments, [ca.vertcat(*entries)], list(names), [result])
+
+        form, stated = None, {}
         if unknowns:
-            full = [arguments[0], s, *arguments[1:]]
+            try:
+                linear_in_unknowns(ca.vertcat(*residuals), s)
+            except ValueError as error:
+                raise ValueError(f"system '{name}': {error}") from None
             form = ResidualForm(
                 tuple(v for v, _, _ in unknowns),
-                ca.Function("residual", full, [residual], list(RESIDUAL_ARGUMENTS), ["F"]),
-                ca.Function("rates", full, [rates], list(RESIDUAL_ARGUMENTS), ["xdot"]),
+                function("residual", residuals, "F", full=True),
+                function("rhs", rates, "xdot", full=True),
+                function("output", results, "y", full=True),
             )
-            solved = _solved(name, residual, s)
-
-        def function(label: str, entries: Sequence[Any], result: str) -> Any:
-            made = column(entries)
-            if unknowns:
-                made = ca.cse(ca.substitute(made, s, solved))
-            return ca.Function(label, arguments, [made], list(ARGUMENTS), [result])
-
-        guards = guards or {}
+        else:
+            stated = {"rhs": function("rhs", rates, "xdot"), "output": function("output", results, "y")}
         return cls(
             name=name,
             states=tuple(v for v, _, _ in states),
@@ -161,13 +166,12 @@ class System:
             controls=tuple(v for v, _ in controls),
             algebraic=tuple(v for v, _, _ in algebraic),
             data=tuple(v for v, _ in data),
-            rhs=function("rhs", [rate for _, _, rate in states], "xdot"),
-            algebraic_residual=function("algebraic_residual", [e for _, _, e in algebraic], "a") if algebraic else None,
+            algebraic_residual=function("algebraic_residual", equations, "a"),
             residual_form=form,
             outputs=tuple(v for v, _ in outputs),
-            output=function("output", [e for _, e in outputs], "y") if outputs else None,
-            guards=tuple(guards),
-            guard=function("guard", list(guards.values()), "g") if guards else None,
+            guards=tuple(guards or ()),
+            guard=function("guard", guarded, "g"),
+            **stated,
         )
 
     def values(self, table: str, given: ArrayLike | Mapping[str, float]) -> NDArray[np.float64]:
@@ -199,7 +203,10 @@ class System:
     def _check_residual_form(self, form: ResidualForm) -> None:
         self._check_unique("unknowns", [v.name for v in form.unknowns])
         tables = (self.states, form.unknowns, self.controls, self.algebraic, self.parameters, self.data, (0,))
-        for label, function, rows in (("residual", form.residual, form.unknowns), ("rates", form.rates, self.states)):
+        functions = [("residual", form.residual, form.unknowns), ("rates", form.rates, self.states)]
+        if form.output is not None:
+            functions.append(("output", form.output, self.outputs))
+        for label, function, rows in functions:
             where = f"system '{self.name}', function '{label}'"
             if tuple(function.name_in()) != RESIDUAL_ARGUMENTS:
                 raise ValueError(f"{where}: arguments must be {RESIDUAL_ARGUMENTS}, not {tuple(function.name_in())}")
@@ -234,39 +241,3 @@ class System:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if names else "(none)"
-
-
-def _solved(name: str, residual: Any, s: Any) -> Any:
-    """The unknowns `s` that make a `residual` zero, which is linear in them."""
-    import casadi as ca
-
-    matrix = ca.jacobian(residual, s)
-    if matrix.size1() != matrix.size2():
-        raise ValueError(f"system '{name}': {residual.numel()} residuals for {s.numel()} unknowns")
-    if ca.depends_on(matrix, s):
-        raise ValueError(f"system '{name}': the residuals are not linear in the unknowns")
-    right = -ca.substitute(residual, s, ca.SX.zeros(s.numel()))
-    if _is_definite(matrix):
-        D, LT, order = ca.ldl(ca.densify(matrix), False)
-        return ca.ldl_solve(right, D, LT, order)
-    return ca.solve(matrix, right)
-
-
-def _is_definite(matrix: Any) -> bool:
-    """Whether a `matrix` of expressions is symmetric and definite, as a mass matrix is.
-
-    Definite at one point it is so wherever it is regular, for an eigenvalue changes its sign through zero. L D L' needs
-    no pivots then, and derivatives of the solution are two to five times smaller than with CasADi's general QR from
-    three unknowns on. Symmetry is looked at with numbers: expressions that are equal may be written differently.
-    """
-    import casadi as ca
-
-    symbols = ca.symvar(matrix)
-    entries = ca.Function("entries", symbols, [ca.densify(matrix)])
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        numbers = np.asarray(entries.call(rng.uniform(0.5, 1.5, len(symbols)).tolist())[0], float)  # as masses are
-        if not np.isfinite(numbers).all() or np.abs(numbers - numbers.T).max() > 1e-13 * np.abs(numbers).max():
-            return False
-    eigenvalues = np.linalg.eigvalsh(numbers)
-    return bool((eigenvalues > 0.0).all() or (eigenvalues < 0.0).all())

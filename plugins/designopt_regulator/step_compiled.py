@@ -72,7 +72,7 @@ def compiled(loops: Loops, states: int) -> CompiledLoops | None:
 @lru_cache(maxsize=8)
 def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
     try:
-        library = load_library(c_source(pattern, states))
+        library = load_library(c_source(pattern, states), "the closed loops")
     except CompilerError as error:
         logger.warning("the closed loops are computed with numpy, which is slower: %s", error)
         return None

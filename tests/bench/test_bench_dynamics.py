@@ -4,8 +4,12 @@ Each solver gets the loosest of its tolerances that brings the error below the o
 solvers are given the plain-array right-hand side and the exact Jacobian, as a user would write them.
 """
 
+import dataclasses
+import os
 import statistics
+import sys
 import time
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -13,6 +17,10 @@ import pytest
 
 from designopt.dynamics import Simulator, System, Variable
 from designopt.dynamics.compile import find_compiler
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "dynamics"))
+
+from rod_chains import rod_chain, start
 
 pytestmark = [
     pytest.mark.bench,
@@ -101,3 +109,35 @@ def test_generating_and_loading_from_the_cache_takes_less_than_a_tenth_of_a_seco
     with capsys.disabled():
         print(f"\nfirst {1e3 * taken[0]:.0f} ms (compiled), then {1e3 * statistics.median(taken[1:]):.1f} ms (cached)")
     assert statistics.median(taken[1:]) < 0.1
+
+
+def built_and_run(system, x0, monkeypatch, folder):
+    """Processor seconds (children included) to build a simulator, and the least of seven runs over 2 s."""
+    monkeypatch.setenv("DESIGNOPT_CACHE_DIR", str(folder))
+    began = os.times()
+    simulator = Simulator(system, compiled=True)
+    ended = os.times()
+    taken = []
+    for _ in range(7):
+        start = time.process_time()
+        assert simulator.run(x0, [0.0, 2.0], p=[4000.0]).t[-1] == 2.0
+        taken.append(time.process_time() - start)
+    return sum(ended[:4]) - sum(began[:4]), min(taken)
+
+
+def test_a_chain_of_eleven_elastic_rods_builds_in_four_times_the_time_of_five(capsys, tmp_path, monkeypatch):
+    """And in residual form small chains run no slower than from right-hand sides that were inverted symbolically."""
+    rows = {n: built_and_run(rod_chain(n), start(n), monkeypatch, tmp_path / f"r{n}") for n in (2, 3, 5, 11)}
+    inverted = {}
+    for n in (2, 3):
+        system = rod_chain(n)
+        rhs, output = system.rhs, system.output
+        explicit = dataclasses.replace(system, residual_form=None, rhs=rhs, output=output)
+        inverted[n] = built_and_run(explicit, start(n), monkeypatch, tmp_path / f"e{n}")
+    with capsys.disabled():
+        print("\nrods: processor seconds to build, milliseconds for 2 s of motion (inverted symbolically: ...):")
+        for n, (build, run) in rows.items():
+            other = f"   ({inverted[n][0]:6.2f} s {1e3 * inverted[n][1]:8.2f} ms)" if n in inverted else ""
+            print(f"  {n:3d} {build:6.2f} s {1e3 * run:8.2f} ms{other}")
+    assert rows[11][0] <= 4.0 * rows[5][0]
+    assert all(rows[n][1] <= 1.05 * inverted[n][1] for n in inverted)

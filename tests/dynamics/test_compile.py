@@ -2,10 +2,12 @@
 
 import logging
 import os
+import re
 import stat
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -29,14 +31,13 @@ def folder(tmp_path, monkeypatch):
 def compilations(monkeypatch):
     """Names of the compilers that were called to make a library, one entry for each call."""
     calls = []
-    run = subprocess.run
+    run = compiling._run
 
-    def counted(command, **options):
-        if "-o" in command:
-            calls.append(command[0])
-        return run(command, **options)
+    def counted(command, work):
+        calls.append(command[0])
+        return run(command, work)
 
-    monkeypatch.setattr(compiling.subprocess, "run", counted)
+    monkeypatch.setattr(compiling, "_run", counted)
     return calls
 
 
@@ -144,6 +145,53 @@ def test_a_compiler_that_fails_is_reported_and_done_without(smooth, folder, monk
     assert "cannot do this" in caplog.text
     with pytest.raises(CompilerError, match="ended with 3: cannot do this"):
         Simulator(smooth, compiled=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a compiler in the shell's language")
+def test_what_a_compiler_started_ends_with_it_at_the_time_limit(tmp_path, folder, monkeypatch):
+    slow = tmp_path / "slow-cc"
+    slow.write_text(f"#!/bin/sh\nsleep 300 & echo $! > {tmp_path}/child\nwait\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("CC", str(slow))
+    monkeypatch.setattr(compiling, "_version", lambda *_: "")
+    monkeypatch.setattr(compiling, "_TIMEOUT", 1.0)
+    with pytest.raises(CompilerError, match="slow-cc was ended after 1 s"):
+        load_library("int x;")
+    child = int((tmp_path / "child").read_text())
+    for _ in range(100):  # the system may take a moment to bury it
+        if not alive(child):
+            break
+        time.sleep(0.05)
+    assert not alive(child)
+    monkeypatch.setattr(compiling, "_run", lambda *_: pytest.fail("tried again"))
+    with pytest.raises(CompilerError, match=r"slow-cc was ended after 1 s; remove .*given-up to try again"):
+        load_library("int x;")
+
+
+def alive(pid):
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+
+def test_large_code_is_optimised_less_and_said_so_before(compiler, smooth, folder, monkeypatch, caplog):
+    commands, run = [], compiling._run
+    monkeypatch.setattr(compiling, "_run", lambda command, work: commands.append(command) or run(command, work))
+    small = end_state(smooth)
+    assert "-O2" in commands[0]
+    assert caplog.text == ""
+    monkeypatch.setattr(compiling, "LARGE", 10)
+    folder.rename(folder.with_name("other"))
+    assert end_state(smooth).tolist() == small.tolist()
+    assert {"-O1", "-DLARGE"} < set(commands[1])
+    assert re.search(r"compiling smooth \(some \d+ operations, \d+ s or longer\) once", caplog.text)
+
+
+def test_code_that_is_too_large_is_not_given_to_the_compiler(compiler, smooth, folder, compilations, monkeypatch):
+    monkeypatch.setattr(compiling, "LARGEST", 10)
+    with pytest.raises(CompilerError, match=r"smooth has some \d+ operations, more than the 10 that are compiled"):
+        Simulator(smooth, compiled=True)
+    assert compilations == []
+    assert Simulator(smooth).method == "lsoda"
 
 
 def test_a_compiler_that_is_named_but_absent_is_said_so(smooth, monkeypatch):

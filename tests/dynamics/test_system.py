@@ -105,3 +105,54 @@ def test_unknown_rates_solve_their_equations(matrix, residuals):
         expected = np.linalg.solve(np.array(numbers(at, 1.3), float), [0.4 - at, 0.4 * at])
         found = np.array(system.rhs([at, 0.4], [], [], [1.3], [], 0.0), float).ravel()
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+def stated(rate=None, **tables):
+    x, k = ca.SX.sym("x"), ca.SX.sym("k")
+    rate = -k * x if rate is None else rate(x, k)
+    base = {"states": [(Variable("x", "m"), x, rate)], "parameters": [(Variable("k", "1/s"), k)]}
+    return System.from_expressions("decay", **{**base, **{n: make(x, k) for n, make in tables.items()}})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"rate": lambda x, k: -k * x + ca.SX.sym("wind") * ca.SX.sym("area")},
+            "system 'decay': the rate of 'x' holds 'wind', 'area', declared as no state, control, parameter",
+        ),
+        ({"outputs": lambda x, _: [(Variable("y", ""), ca.SX.sym("c") * x)]}, "output 'y' holds 'c', declared as no"),
+        ({"guards": lambda *_: {"open": ca.SX.sym("c")}}, "guard 'open' holds 'c'"),
+        ({"rate": lambda *_: ca.MX.sym("w") * 2}, "the rate of 'x' is made of the MX symbols 'w'; make them with"),
+        ({"rate": lambda *_: None}, "the rate of 'x' is None, no expression"),
+        ({"rate": lambda *_: ca.SX.sym("v", 3)}, "the rate of 'x' is 3 x 1, not one scalar"),
+        (
+            {"parameters": lambda _, k: [(Variable("k", ""), 2 * k)]},
+            r"parameter 'k' is given '\(2.?\*k\)', which is no",
+        ),
+        ({"parameters": lambda *_: [(Variable("k", ""), 2.0)]}, "parameter 'k' is given '2', which is no symbol"),
+        ({"parameters": lambda *_: [(Variable("k", ""), ca.MX.sym("k"))]}, "parameter 'k' is made of the MX symbols"),
+        (
+            {"controls": lambda x, _: [(Variable("u", ""), x)]},
+            "control 'u' has the symbol 'x' of state 'x': one symbol each",
+        ),
+        (
+            {"unknowns": lambda x, k: [(Variable("a", ""), (a := ca.SX.sym("a")), a**2 - k * x)]},
+            "system 'decay': the residuals are not linear in the unknowns",
+        ),
+        (
+            {
+                "unknowns": lambda x, k: [(Variable("a", ""), ca.SX.sym("a"), x + k)],
+                "guards": lambda *_: {"g": ca.SX.sym("a")},
+            },
+            "guard 'g' holds 'a'",
+        ),
+    ],
+)
+def test_symbols_that_are_not_declared_and_things_that_are_no_expressions_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        stated(**options)
+
+
+def test_numbers_are_expressions():
+    assert np.array(stated(rate=lambda *_: 2.5).rhs(1, [], [], 3, [], 0)).item() == 2.5

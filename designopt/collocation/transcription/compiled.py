@@ -46,6 +46,6 @@ def _compiled(functions: PointFunctions) -> PointFunctions:
         source = generator.dump()
     except RuntimeError as error:
         raise CompilerError(f"a function cannot be written in C: {error}") from error
-    path = load_library(source)._name
+    path = load_library(source, "the trajectory problem")._name
     made: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
     return replace(functions, **made)

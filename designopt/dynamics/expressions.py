@@ -1,0 +1,57 @@
+"""The symbols and expressions that a system is stated with, checked before CasADi sees a function of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from designopt.dynamics.variable import Variable
+
+
+class Expressions:
+    """What has been declared of the system `name` so far; its methods raise `ValueError` with a sentence."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._declared: dict[int, str] = {}
+
+    def symbol(self, kind: str, variable: Variable, given: Any) -> Any:
+        """`given` as the scalar SX symbol of a `variable`, declared from now on."""
+        what = f"{kind} '{variable.name}'"
+        symbol = self._scalar(what, given)
+        if not symbol.is_symbolic():
+            raise ValueError(f"system '{self._name}': {what} is given '{symbol}', which is no symbol (casadi.SX.sym)")
+        other = self._declared.setdefault(symbol.element_hash(), what)
+        if other != what:
+            raise ValueError(f"system '{self._name}': {what} has the symbol '{symbol}' of {other}: one symbol each")
+        return symbol
+
+    def only_known(self, what: str, given: Any) -> Any:
+        """`given` as a scalar expression of declared symbols."""
+        import casadi as ca
+
+        expression = self._scalar(what, given)
+        unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]
+        if unknown:
+            named = ", ".join(f"'{s}'" for s in unknown)
+            raise ValueError(
+                f"system '{self._name}': {what} holds {named}, declared as no state, control, parameter or any other "
+                "variable that it may depend on: add it to a table, or give a number for it"
+            )
+        return expression
+
+    def _scalar(self, what: str, given: Any) -> Any:
+        import casadi as ca
+
+        if isinstance(given, ca.MX):
+            symbols = ", ".join(f"'{s.name()}'" for s in ca.symvar(given)) or f"'{given}'"
+            raise ValueError(
+                f"system '{self._name}': {what} is made of the MX symbols {symbols}; make them with casadi.SX.sym"
+            )
+        try:
+            expression = ca.SX(given)
+        except (NotImplementedError, TypeError):
+            raise ValueError(f"system '{self._name}': {what} is {given!r}, no expression") from None
+        if expression.numel() != 1:
+            shape = " x ".join(map(str, expression.shape))
+            raise ValueError(f"system '{self._name}': {what} is {shape}, not one scalar")
+        return expression

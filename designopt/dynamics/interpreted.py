@@ -1,0 +1,119 @@
+"""The functions of a run evaluated by CasADi's interpreter, for fixed parameters, data and controls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics.functions import RunFunctions, Unknowns
+
+Array = NDArray[np.float64]
+
+
+class Interpreted:
+    """`made` with the constants of one run: rates, their Jacobian, outputs and guards at (x, t).
+
+    `evaluations` counts the rates; `finite` says whether the rates and the Jacobian asked for last were finite.
+    """
+
+    def __init__(self, made: RunFunctions, u: Array, p: Array, q: Array) -> None:
+        c = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
+        self._unknowns = None if made.unknowns is None else _Solved(made.unknowns, c)
+        self._f, self._fj = _Buffered(made.f, c), _Buffered(made.fj, c)
+        self._output, self._guard = _Buffered(made.output, c), _Buffered(made.guard, c)
+        self._in_output = made.unknowns is not None and made.unknowns.in_output
+        self._last: dict[str, Array] = {}
+        self.evaluations = 0
+
+    @property
+    def finite(self) -> bool:
+        return all(bool(np.isfinite(array).all()) for array in self._last.values())
+
+    def rates(self, x: Array, t: float) -> Array:
+        """dx/dt (nx,)."""
+        self.evaluations += 1
+        s = None if self._unknowns is None else self._unknowns.at(x, t)
+        self._last["rates"] = self._f(x, t, s)[0].ravel()
+        return self._last["rates"].copy()
+
+    def jacobian(self, x: Array, t: float) -> Array:
+        """df/dx (nx, nx)."""
+        if self._unknowns is None:
+            self._last["jacobian"] = self._fj(x, t)[1]
+        else:
+            s = self._unknowns.at(x, t)
+            R_x, _, f_x, f_s, _ = self._fj(x, t, s)
+            self._last["jacobian"] = f_x - f_s @ self._unknowns.solve(R_x)
+        return self._last["jacobian"].copy()
+
+    def output(self, x: Array, t: float) -> Array:
+        """y (ny,)."""
+        s = self._unknowns.at(x, t) if self._unknowns is not None and self._in_output else None
+        return self._output(x, t, s)[0].ravel().copy()
+
+    def guard(self, x: Array, t: float) -> Array:
+        """g (ng,)."""
+        return self._guard(x, t)[0].ravel().copy()
+
+
+class _Solved:
+    """The unknowns of a residual form, by factors of numbers; NaN where M is singular or not finite."""
+
+    def __init__(self, unknowns: Unknowns, c: Array) -> None:
+        self._linear, self._symmetric = _Buffered(unknowns.linear, c), unknowns.symmetric
+        self._matrix: Array = np.zeros((unknowns.size, unknowns.size))
+
+    def at(self, x: Array, t: float) -> Array:
+        """s (ns,) at (x, t), from where on `solve` has the matrix of there."""
+        matrix, rest = self._linear(x, t)
+        self._matrix = matrix + np.tril(matrix, -1).T if self._symmetric else matrix.copy()
+        return self.solve(-rest)[:, 0]
+
+    def solve(self, right: Array) -> Array:
+        """M^-1 right (ns, k)."""
+        try:
+            solved: Array = np.linalg.solve(self._matrix, right).astype(np.float64, copy=False)
+            return solved
+        except np.linalg.LinAlgError:
+            return np.full(right.shape, np.nan)
+
+
+class _Buffered:
+    """A CasADi function of (x, c, t) or (x, c, t, s) at fixed c, called without conversions; None gives an empty array.
+
+    The arrays it gives, one dense matrix for each result, are filled anew by the next call.
+    """
+
+    def __init__(self, function: Any, c: Array) -> None:
+        self._function = function
+        self._results: list[Array] = [np.zeros((0, 1))]
+        if function is None:
+            return
+        import casadi as ca
+
+        dense = function
+        if not all(function.sparsity_out(i).is_dense() for i in range(function.n_out())):
+            symbols = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]
+            dense = ca.Function("dense", symbols, [ca.densify(r) for r in function.call(symbols)])
+        stored = [np.zeros(dense.size_out(i)[::-1]) for i in range(dense.n_out())]  # CasADi stores by columns
+        self._results = [array.T for array in stored]
+        self._x, self._c, self._t = np.zeros(dense.numel_in(0)), c, np.zeros(1)
+        self._s = np.zeros(dense.numel_in(3) if dense.n_in() > 3 else 0)
+        self._buffer, self._evaluate = dense.buffer()
+        for i, argument in enumerate((self._x, self._c, self._t, self._s)):
+            if argument.size:
+                self._buffer.set_arg(i, argument.data)
+        for i, array in enumerate(stored):
+            if array.size:
+                self._buffer.set_res(i, array.data)
+
+    def __call__(self, x: Array, t: float, s: Array | None = None) -> list[Array]:
+        if self._function is not None:
+            self._x[:] = x
+            self._t[0] = t
+            if s is not None and self._s.size:
+                self._s[:] = s
+            self._evaluate()
+        return self._results
