@@ -1,7 +1,7 @@
 """Design studies of mechanical and biomechanical models.
 
 ``designopt.load("study.yaml").run()`` runs a study file; `designopt.define` builds the same study from Python values.
-Plugins are declared with `model`, `objective`, `solver`, `aggregation` and `report_part`.
+Plugins are declared with `model`, `objective`, `solver`, `aggregation`, `report_part` and `exporter`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from designopt.plugin import (
     InvalidSetting,
     Quantity,
     aggregation,
+    exporter,
     model,
     objective,
     solver,
@@ -39,6 +40,7 @@ __all__ = [
     "compare",
     "define",
     "export",
+    "exporter",
     "load",
     "model",
     "objective",

@@ -18,7 +18,7 @@ def canonical_json(data: Any) -> str:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
-def canonical_use(use: Use) -> dict[str, Any]:
+def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
     """A plugin with all its settings: one that is left at its default counts like the same value written out."""
     plugin: Plugin = use.plugin
     defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}

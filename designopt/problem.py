@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.canonical import canonical_json, canonical_use, plain, tagged
-from designopt.plugin import Use, wants_gradient
+from designopt.plugin import ModelPlugin, ObjectivePlugin, SolverPlugin, Use
 from designopt.space import Matrix, Space, in_model_unit, shown_value
 from designopt.study.language.derivative import derivatives
 from designopt.study.language.expression import Expression
@@ -166,12 +166,12 @@ class Problem:
     model's units. `seed` is the study's, for a model that uses random numbers; None for any other.
     """
 
-    model: Use
+    model: Use[ModelPlugin]
     space: Space
     scenarios: tuple[Scenario, ...]
     objectives: tuple[Objective, ...]
     constraints: tuple[Constraint, ...] = ()
-    figures: Mapping[str, Use] = field(default_factory=dict)
+    figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
     gradients: bool = False
     seed: int | None = None
 
@@ -185,7 +185,8 @@ class Problem:
             objectives=study.objectives,
             constraints=study.constraints,
             figures=dict(study.figures),
-            gradients=study.model.plugin.has_gradient and any(wants_gradient(s.solver) for s in study.stages),
+            gradients=study.model.plugin.has_gradient
+            and any(s.solver.plugin.wants_gradient(s.solver.settings) for s in study.stages),
             seed=study.seed if study.model.plugin.takes_rng else None,
         )
 
@@ -291,7 +292,9 @@ class Problem:
             rows.append(row)
         return rows
 
-    def program_keys(self, solver: Use, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> list[bytes]:
+    def program_keys(
+        self, solver: Use[SolverPlugin], X: Matrix, chains: Sequence[int], seeds: Sequence[int]
+    ) -> list[bytes]:
         """Keys of programs (see `Evaluate.programs`): of the whole problem, the solver with its settings, and all rows
         of the chain up to this one, as its answer may depend on those before it."""
         started = hashlib.blake2b(

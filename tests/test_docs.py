@@ -236,7 +236,7 @@ def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
     source = (kerb / "kerb.py").read_text()
     targets = [place.removeprefix("kerbs:") for group in points.values() for place in group.values()]
     assert len(targets) == len(
-        re.findall(r"^@(?:model|objective|solver|aggregation|report_part)\(", source, re.MULTILINE)
+        re.findall(r"^@(?:model|objective|solver|aggregation|report_part|exporter)\(", source, re.MULTILINE)
     )
     for group in points.values():
         for name, place in group.items():

@@ -7,15 +7,14 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 import pytest
 
-from designopt import plugin
 from designopt.plugin import (
     Array,
     InputFile,
-    Plugin,
     PluginError,
     Quantity,
     Use,
     aggregation,
+    discovery,
     find,
     installed,
     load_file,
@@ -24,7 +23,6 @@ from designopt.plugin import (
     objective,
     report,
     solver,
-    wants_gradient,
 )
 
 Q = Quantity
@@ -33,7 +31,7 @@ Q = Quantity
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(plugin, "_declared", dict(plugin._declared))
+    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
 
 
 class Inputs(TypedDict, total=False):
@@ -214,18 +212,37 @@ def test_a_solver_wants_derivatives_always_never_or_by_its_settings():
         def wants_gradient(self):
             return self.slopes
 
-    uses = [Use(find("solver", "blind")), Use(find("solver", "steep")), Use(find("solver", "either"))]
-    assert [wants_gradient(use) for use in [*uses, Use(find("solver", "either"), {"slopes": True})]] == [
-        False,
-        True,
-        False,
-        True,
-    ]
+    wants = {name: find("solver", name).wants_gradient for name in ("blind", "steep", "either")}
+    assert not wants["blind"]({})
+    assert wants["steep"]({})
+    assert not wants["either"]({})
+    assert wants["either"]({"slopes": True})
 
 
-def test_what_a_store_remembers_of_an_absent_solver_counts():
-    absent = Plugin("solver", "gone", 1, lambda: None, {}, "", wants_gradient=True)
-    assert wants_gradient(Use(absent))
+def test_the_former_name_of_later_settings_is_taken_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="'added' is called 'later_settings' now"):
+
+        @solver("older", version=1)
+        class Older:
+            slopes: bool = False
+            added = ("slopes",)
+
+            def solve(self, problem, evaluate, rng, start):
+                return None
+
+    assert find("solver", "older").later_settings == ("slopes",)
+
+
+def test_later_settings_have_defaults():
+    with pytest.raises(PluginError, match="later_settings names 'slope', which is no setting with a default"):
+
+        @solver("misspelled", version=1)
+        class Misspelled:
+            slopes: bool = False
+            later_settings = ("slope",)
+
+            def solve(self, problem, evaluate, rng, start):
+                return None
 
 
 DerivativeNames = TypedDict("DerivativeNames", {"d(f)/d(x)": float})

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from designopt import plugin
-from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Use, model, solver
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Use, discovery, model, solver
 from designopt.problem import StageEnded
 from designopt.study.study import Parameter, Scenario
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
@@ -17,7 +16,7 @@ from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(plugin, "_declared", dict(plugin._declared))
+    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
 
 
 # ------------------------------------------------------------------------------------------------- in-process evaluate

@@ -6,15 +6,14 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import pytest
 
-from designopt import plugin
-from designopt.plugin import Array, Diverged, InvalidDesign, model
+from designopt.plugin import Array, Diverged, InvalidDesign, discovery, model
 from designopt.testing import check_model
 
 
 @pytest.fixture(autouse=True)
 def _own_registry(monkeypatch):
     """Declarations of a test end with it."""
-    monkeypatch.setattr(plugin, "_declared", dict(plugin._declared))
+    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
 
 
 # -------------------------------------------------------------------------------------------------------------- models

@@ -12,11 +12,10 @@ import click
 from designopt import plugin
 from designopt.cli.ending import STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, plugin_option
+from designopt.plugin import ExportPlugin, Use
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
-
-FORMATS = ("parquet", "csv", "netcdf")
 
 
 @click.command()
@@ -32,8 +31,9 @@ FORMATS = ("parquet", "csv", "netcdf")
     "--export",
     "formats",
     multiple=True,
-    type=click.Choice(FORMATS),
-    help="Also write all designs as a table (parquet, csv) or the kept arrays (netcdf), beside the page (repeatable).",
+    metavar="FORMAT",
+    help="Also write all designs as a table (parquet, csv), the kept arrays (netcdf) or another format of `designopt "
+    "list exports`, beside the page (repeatable).",
 )
 @click.option(
     "--set",
@@ -69,7 +69,7 @@ def report(
         page = write_page(result, Path(output) if output else _default_page(result, changes))
         click.echo(page)
         if formats:
-            write_exports(result, page, formats)
+            write_exports(result, page, list(dict.fromkeys(formats)))
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:
@@ -121,7 +121,7 @@ def write_page(result: Result, file: Path | None = None, refresh: float | None =
 
 
 def write_exports(
-    result: Result, page: Path, formats: Sequence[str], *, required: bool = True, label: str = ""
+    result: Result, page: Path, formats: Sequence[str | Use[ExportPlugin]], *, required: bool = True, label: str = ""
 ) -> None:
     """Tables and arrays beside `page`, under its name when it is not the store's own report; prints their names.
 
@@ -131,7 +131,8 @@ def write_exports(
     from designopt.store.errors import StoreError
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
-    for form in dict.fromkeys(formats):
+    for form in formats:
+        name = form if isinstance(form, str) else form.plugin.name
         try:
             for file in export(result, page.parent, [form], prefix=prefix):
                 click.echo(f"{label}{file}")
@@ -144,7 +145,7 @@ def write_exports(
                 fail(str(error), STORE)
             click.echo(f"not exported: {error}", err=True)
         except OSError as error:
-            text = f"{page.parent}: the {form} export cannot be written ({error.strerror or error})"
+            text = f"{page.parent}: the {name} export cannot be written ({error.strerror or error})"
             if required:
                 fail(text, STORE)
             click.echo(text, err=True)

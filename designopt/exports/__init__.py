@@ -9,33 +9,38 @@ taken gets an underscore. No value is an empty cell, null in Parquet: an inactiv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from designopt.exports.files import ExportError, write_csv, write_netcdf, write_parquet
+from designopt.exports.files import ExportError
+from designopt.plugin import ExportPlugin, PluginError, Use, find
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-__all__ = ["FORMATS", "ExportError", "export"]
-
-#: What can be written, by the name of the format.
-FORMATS: Mapping[str, Callable[[Result, Path, str], list[Path]]] = {
-    "parquet": write_parquet,
-    "csv": write_csv,
-    "netcdf": write_netcdf,
-}
+__all__ = ["ExportError", "export"]
 
 
-def export(result: Result, folder: str | Path, formats: Sequence[str], *, prefix: str = "") -> list[Path]:
+def export(
+    result: Result, folder: str | Path, formats: Sequence[str | Use[ExportPlugin]], *, prefix: str = ""
+) -> list[Path]:
     """Write `result` into `folder` and return the files: ``designs.parquet``, ``designs.csv`` with its description in
-    ``designs.csv-metadata.json`` (CSV on the Web), ``arrays.nc``; `prefix` goes before these names.
+    ``designs.csv-metadata.json`` (CSV on the Web), ``arrays.nc``, and what other exporters write; `prefix` goes before
+    these names.
 
     Files are replaced as a whole. Raises `ExportError` for an unknown format, a library that is not installed, or
     arrays when none are kept; `OSError` when a file cannot be written.
     """
+    uses: list[Use[ExportPlugin]] = []
     for form in formats:
-        if form not in FORMATS:
-            raise ExportError(f"no export format '{form}' (there are {', '.join(FORMATS)})")
-    return [file for form in dict.fromkeys(formats) for file in FORMATS[form](result, Path(folder), prefix)]
+        try:
+            use = Use(find("export", form)) if isinstance(form, str) else form
+        except PluginError as error:
+            raise ExportError(f"export format '{form}': {error}") from None
+        if required := [f.name for f in use.plugin.settings.values() if f.required and f.name not in use.settings]:
+            raise ExportError(
+                f"export format '{use.plugin.name}' needs '{required[0]}': name it in the study, report: export"
+            )
+        uses += [] if use in uses else [use]
+    return [file for use in uses for file in use.build()(result, Path(folder), prefix)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from designopt.plugin import exporter
 from designopt.store.table import Column
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ def _missing(what: str, error: ImportError) -> ExportError:
     return ExportError(f"{what} needs {error.name or 'h5py'}; install it with: pip install 'designopt[export]'")
 
 
+@exporter("csv", version=1)
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
-    """RFC 4180 in UTF-8; numbers in their shortest exact form."""
+    """All designs as a table: RFC 4180 in UTF-8, numbers in their shortest exact form."""
     table = result.columns()
     file = folder / f"{prefix}designs.csv"
     with _replacing(file) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
@@ -102,7 +104,9 @@ def _csvw(column: Column) -> dict[str, str]:
     return described
 
 
+@exporter("parquet", version=1, packages=("pyarrow",), extra="export")
 def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """All designs as a table in Apache Parquet."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -124,7 +128,9 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
     return [file]
 
 
+@exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """The kept arrays with named axes in NetCDF 4."""
     from designopt.exports.arrays import kept_arrays, write_arrays
 
     kept = kept_arrays(result)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from designopt.plugin import InputFile, Use
+from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.overview import limit_text, range_text, value_text
 from designopt.study.study import Constraint, Objective, Parameter, Study
@@ -26,7 +26,7 @@ def differences(a: Study, b: Study) -> list[str]:
     return found[:MOST] + ([f"and {len(found) - MOST} differences more"] if len(found) > MOST else [])
 
 
-def _use(what: str, a: Use, b: Use) -> Iterator[str]:
+def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     """Plugin, version and settings; a setting left at its default counts as written out."""
     if a.plugin.name != b.plugin.name:
         yield f"{what} {b.plugin.name} instead of {a.plugin.name}"
@@ -49,7 +49,7 @@ def _comparable(value: Any) -> Any:
     return value.digest if isinstance(value, InputFile) else value
 
 
-def _settings(use: Use) -> dict[str, Any]:
+def _settings(use: Use[Plugin]) -> dict[str, Any]:
     return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from designopt.plugin import InputFile, Quantity, Use, solver
+from designopt.plugin import InputFile, Quantity, SolverPlugin, Use, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix, Space
 
@@ -43,7 +43,7 @@ class EvaluateGiven:
         return space.impute(np.array(rows, float).reshape(len(rows), len(space.free)))
 
 
-def given_names(use: Use) -> tuple[str, ...]:
+def given_names(use: Use[SolverPlugin]) -> tuple[str, ...]:
     """The names of the designs that the solver `use` is given, in their order, "" for one without; of others none."""
     if use.plugin.name != "evaluate":
         return ()

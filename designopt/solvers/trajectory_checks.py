@@ -20,7 +20,7 @@ OVER = ("nominal", "mean", "worst")
 def check_symbolic(problem: Problem) -> None:
     """Raises `InvalidSetting` for a model that has no equations to be taken in."""
     plugin = problem.model.plugin
-    if not callable(getattr(plugin.target, "trajectory_problem", None)):
+    if not plugin.has_trajectory_problem:
         raise InvalidSetting(
             "use",
             f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"

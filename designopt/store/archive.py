@@ -15,7 +15,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from designopt.plugin import Array, Field, InputFile, Kind, Plugin, PluginError, Quantity, Use, find, wants_gradient
+from designopt.plugin import (
+    AggregationPlugin,
+    Array,
+    ExportPlugin,
+    Field,
+    InputFile,
+    Kind,
+    ModelPlugin,
+    ObjectivePlugin,
+    Plugin,
+    PluginError,
+    Quantity,
+    ReportPlugin,
+    SolverPlugin,
+    Use,
+    find,
+)
 from designopt.study.language.expression import Expression
 from designopt.study.study import Constraint, Objective, Study
 
@@ -88,7 +104,9 @@ def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
         return tuple(_decoded(arguments[0], i, file) for i in item)
     if origin is Mapping:
         return {k: _decoded(arguments[1], v, file) for k, v in item.items()}
-    if hint is Expression or hint is Use or not dataclasses.is_dataclass(hint):
+    if origin is Use and isinstance(item, str):  # an export format of the stores of format 1
+        return Use(find("export", item))
+    if hint is Expression or origin is Use or not dataclasses.is_dataclass(hint):
         return _setting(item, file)
     hints = typing.get_type_hints(hint)
     names = [f.name for f in dataclasses.fields(hint) if f.name in item]
@@ -124,10 +142,10 @@ def encoded(item: Any) -> Any:
             "name": p.name,
             "version": p.version,
             "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
-            "outputs": {name: _field(f) for name, f in p.outputs.items()},
-            "arrays": {name: dataclasses.asdict(a) for name, a in p.arrays.items()},
-            "needs": list(p.needs),
-            "unit": p.unit,
+            "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
+            "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
+            "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
+            "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
             **_abilities(item),
         }
     if isinstance(item, (Objective, Constraint)):
@@ -141,12 +159,14 @@ def encoded(item: Any) -> Any:
     return item
 
 
-def _abilities(use: Use) -> dict[str, bool]:
+def _abilities(use: Use[Plugin]) -> dict[str, bool]:
     """What keys and canonical form depend on besides names and settings; only what is there."""
     p = use.plugin
-    told = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient}
-    told["wants_gradient"] = p.kind == "solver" and wants_gradient(use)
-    return {name: value for name, value in told.items() if value}
+    if isinstance(p, ModelPlugin):
+        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient}
+    else:
+        has = {"wants_gradient": isinstance(p, SolverPlugin) and p.wants_gradient(use.settings)}
+    return {name: value for name, value in has.items() if value}
 
 
 def _record(hint: Any, value: Any) -> Any:
@@ -198,21 +218,24 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
     def refuse(*_: Any, **__: Any) -> Any:
         raise PluginError(reason)
 
-    return Plugin(
-        kind=item["$plugin"],
-        name=item["name"],
-        version=item["version"],
-        target=refuse,
-        settings={},
-        description=f"not available: {reason}",
-        outputs={
+    about: dict[str, Any] = {
+        "name": item["name"],
+        "version": item["version"],
+        "target": refuse,
+        "settings": {},
+        "description": f"not available: {reason}",
+    }
+    if item["$plugin"] == "model":
+        outputs = {
             name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
             for name, f in item["outputs"].items()
-        },
-        arrays={n: Array(**{**a, "axes": tuple(a["axes"])}) for n, a in item["arrays"].items()},
-        needs=tuple(item["needs"]),
-        unit=item["unit"],
-        takes_rng=item.get("takes_rng", False),
-        has_gradient=item.get("has_gradient", False),
-        wants_gradient=item.get("wants_gradient", False),
-    )
+        }
+        arrays = {n: Array(**{**a, "axes": tuple(a["axes"])}) for n, a in item["arrays"].items()}
+        has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
+        return ModelPlugin(**about, outputs=outputs, arrays=arrays, **has)
+    if item["$plugin"] == "objective":
+        return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
+    if item["$plugin"] == "solver":
+        return SolverPlugin(**about, gradient=item.get("wants_gradient", False))
+    other: dict[str, type[Plugin]] = {"aggregation": AggregationPlugin, "report": ReportPlugin, "export": ExportPlugin}
+    return other[item["$plugin"]](**about)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from designopt.plugin import Use
+from designopt.plugin.kinds import P
 from designopt.problem import Problem
 from designopt.store import archive
 from designopt.store.errors import StoreError
@@ -67,7 +68,7 @@ def changed_study(
     return dataclasses.replace(study, **fields, validate=validate, text=text)
 
 
-def _as_run(use: Use, before: Use | None) -> Use:
+def _as_run(use: Use[P], before: Use[P] | None) -> Use[P]:
     """`use` with the settings that its plugin had when the study ran: one that it has got since is at its default."""
     if before is None or (before.plugin.name, before.plugin.version) != (use.plugin.name, use.plugin.version):
         return use

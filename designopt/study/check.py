@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from designopt.plugin import Plugin, Use, closest
+from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest
 from designopt.study.language.findings import Finding, Path, nearest_key
 from designopt.study.language.part import Part
 from designopt.study.language.refusals import shown
@@ -129,21 +129,21 @@ def _designs(
     given: _Given,
     names: Mapping[str, Any],
     known: Mapping[str, Any],
-    plugin: Plugin | None,
+    plugin: ModelPlugin | None,
     solvers: stages_.Placements,
 ) -> tuple[list[Parameter], list[stages_.Placed]]:
     """The parameters, of `space` or of the designs that solvers are given, and the stages with these designs."""
     found = {
         i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
         for i, item in enumerate(solvers.placed)
-        if designs_.takes_designs(item.stage.solver.plugin)
+        if item.stage.solver.plugin.takes_designs
     }
-    uses: list[Use] = []
+    uses: list[Use[SolverPlugin]] = []
     if "space" in given.present:
         parameters = space_.parameters(ctx, names, known, plugin) if "space" in given.values else []
         if ctx.sound(("space",)) and parameters:
             uses = [designs_.in_space(ctx, item, parameters) for item in found.values()]
-    elif plugin is None or solvers.need("parameters") or len(solvers.placed) < len(solvers.solvers):
+    elif plugin is None or solvers.need_parameters or len(solvers.placed) < len(solvers.solvers):
         parameters = []
     else:
         parameters, uses = designs_.space_of(ctx, list(found.values()), plugin)
@@ -157,7 +157,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     """The study as far as it is sound, and its sound stages; None when it poses no problem."""
     values = given.values
     part: Part | None = values.get("model")
-    plugin = None if part is None else ctx.plugin("model", part, ("model",))
+    plugin = None if part is None else ctx.plugin(ModelPlugin, part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     names = given.mapping("space")
     known = space_.with_meant(names, plugin)
@@ -175,7 +175,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     constraints = figures_.constraints(ctx, given.members("constraints"), space, len(scenarios))
     goals = Goals.of(values.get("objectives"), objectives, given="objectives" in given.present)
     solvers = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
-    needed = {"space": solvers.need("parameters"), "objectives": solvers.need("objectives")}
+    needed = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
     missing = [name for name, is_needed in needed.items() if is_needed and name not in given.present]
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
@@ -196,7 +196,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
             given_there = report["validate"]["scenarios"]
             model_checks.scenarios(ctx, model, validation.scenarios, given_there, ("report", "validate", "scenarios"))
     reference = report_.reference(ctx, report, goals)
-    export = report_.export(ctx, report)
+    export = report_.exports(ctx, report)
     varies = any(p.kind != "fixed" for p in parameters)
     if parameters and not varies and needed["space"] and ctx.sound(("space",)):
         ctx.add(("space",), "nothing varies: every parameter is fixed")

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from designopt.plugin import Use
+from designopt.plugin import (
+    AggregationPlugin,
+    ExportPlugin,
+    ModelPlugin,
+    ObjectivePlugin,
+    ReportPlugin,
+    SolverPlugin,
+    Use,
+)
 from designopt.study.language.expression import Expression
 
 
@@ -47,7 +55,7 @@ class Objective:
     name: str
     expression: Expression
     direction: Literal["minimize", "maximize"]
-    over: Use
+    over: Use[AggregationPlugin]
     unit: str = ""
 
     @property
@@ -62,7 +70,7 @@ class Constraint:
 
     name: str
     expression: Expression
-    over: Use
+    over: Use[AggregationPlugin]
     minimum: float | None = None
     maximum: float | None = None
     equals: float | None = None
@@ -104,7 +112,7 @@ class Stage:
     """One solver with its budget."""
 
     name: str
-    solver: Use
+    solver: Use[SolverPlugin]
     budget: Budget = Budget()
     start_from: StartFrom | None = None
 
@@ -195,7 +203,7 @@ class Study:
     """
 
     name: str
-    model: Use
+    model: Use[ModelPlugin]
     space: tuple[Parameter, ...]
     objectives: tuple[Objective, ...]
     stages: tuple[Stage, ...]
@@ -204,14 +212,14 @@ class Study:
     seed: int = 0
     scenarios: tuple[Scenario, ...] = (Scenario("nominal"),)
     relations: tuple[Expression, ...] = ()
-    figures: Mapping[str, Use] = field(default_factory=dict)
+    figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
     execution: Execution = Execution()
-    plots: tuple[Use, ...] = ()
+    plots: tuple[Use[ReportPlugin], ...] = ()
     choose: tuple[Choice, ...] = ()
     validate: Validation | None = None
     reference: Mapping[str, float] = field(default_factory=dict)
-    export: tuple[str, ...] = ()
+    export: tuple[Use[ExportPlugin], ...] = ()
     text: str = ""
     path: Path | None = None
     plugin_files: tuple[tuple[str, bytes], ...] = ()

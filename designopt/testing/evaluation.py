@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InvalidDesign, Plugin, Use, find
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use, find
 from designopt.problem import (
     Outcomes,
     Problem,
@@ -40,7 +40,7 @@ def problem_from(
 
     `minimize` are expressions of the function's outputs; `limits` gives expressions their largest value.
     """
-    plugin = Plugin("model", "function", 1, function, {}, "")
+    plugin = ModelPlugin("function", 1, function, {}, "")
     worst = Use(find("aggregation", "worst"))
     return Problem(
         model=Use(plugin),
@@ -206,16 +206,16 @@ class _Figures(dict[str, Matrix]):
         return self.missing
 
 
-def prepared(use: Use) -> Any:
+def prepared(use: Use[ModelPlugin]) -> Any:
     """A model with its settings, its costly set-up done."""
     model = use.build()
-    if hasattr(model, "prepare"):
+    if use.plugin.has_prepare:
         model.prepare()
     return model
 
 
 def outputs_of(
-    model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
+    model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
 ) -> Mapping[str, Any]:
     """The outputs of a model, whatever else it takes and gives."""
     arrays: tuple[frozenset[str], ...] = (frozenset(),) if plugin.takes_arrays else ()

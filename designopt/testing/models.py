@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, Plugin, Use
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use
 from designopt.testing.evaluation import chance, prepared
 
 
@@ -33,8 +33,8 @@ def check_model(
     noisy or have a kink). A ``batch`` answers as `evaluate` does, however the designs are divided. Raises
     `AssertionError`.
     """
-    plugin = target if isinstance(target, Plugin) else getattr(target, "__designopt__", None)
-    if not isinstance(plugin, Plugin) or plugin.kind != "model":
+    plugin = target if isinstance(target, ModelPlugin) else getattr(target, "__designopt__", None)
+    if not isinstance(plugin, ModelPlugin):
         raise AssertionError(f"{target!r} is not a model plugin; decorate it with @designopt.plugin.model")
     unknown = sorted(set(settings or {}) - set(plugin.settings))
     if unknown:
@@ -59,7 +59,7 @@ def check_model(
         _check_same(plugin, case, kept[i], _answer(model, plugin, *case), "after a design that it refused")
 
 
-def _answer(model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
+def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
     given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     if plugin.takes_arrays:
         outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays), **_chance(plugin))
@@ -76,10 +76,10 @@ def _answer(model: Any, plugin: Plugin, design: Mapping[str, Any], scenario: Map
 
 
 def _check_batch(
-    plugin: Plugin, model: Any, cases: Sequence[tuple[Any, Any]], kept: Sequence[Any], refused: Sequence[Any]
+    plugin: ModelPlugin, model: Any, cases: Sequence[tuple[Any, Any]], kept: Sequence[Any], refused: Sequence[Any]
 ) -> None:
     """Several designs in one call, refused ones between them, against the answers to each alone."""
-    if not callable(getattr(model, "batch", None)):
+    if not plugin.has_batch:
         return
     wanted = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
     asked = [*zip(cases, kept, strict=True), *(((bad, cases[0][1]), None) for bad in refused)]
@@ -100,13 +100,13 @@ def _check_batch(
                     _check_same(plugin, case, expected, found, f"in a batch of {len(part)}")
 
 
-def _chance(plugin: Plugin) -> dict[str, Any]:
+def _chance(plugin: ModelPlugin) -> dict[str, Any]:
     """A new generator of the one seed with which a model that takes one is tried."""
     return chance(1 if plugin.takes_rng else None)
 
 
 def _check_gradient(
-    plugin: Plugin, model: Any, case: tuple[Any, Any], outputs: Mapping[str, Any], tolerance: float
+    plugin: ModelPlugin, model: Any, case: tuple[Any, Any], outputs: Mapping[str, Any], tolerance: float
 ) -> None:
     """The derivatives that the model gives, against differences of its outputs."""
     if not plugin.has_gradient:
@@ -137,7 +137,7 @@ def _check_gradient(
 
 
 def _differences(
-    plugin: Plugin, model: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], output: str, name: str
+    plugin: ModelPlugin, model: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], output: str, name: str
 ) -> tuple[float, float] | None:
     """The derivative by central differences with one step and its half, extrapolated, and its error.
 
@@ -160,7 +160,7 @@ def _differences(
     return extrapolated, abs(extrapolated - slopes[1]) / 10.0 + rounding
 
 
-def _check_answer(plugin: Plugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     where = f"for design {dict(case[0])} in scenario {dict(case[1])}"
     needed = {name for name, item in plugin.outputs.items() if item.required}
     for odd in sorted(needed - set(outputs)):
@@ -181,7 +181,7 @@ def _check_answer(plugin: Plugin, case: Any, outputs: Mapping[str, Any], arrays:
             raise AssertionError(f"{plugin.name}: array {name} has {np.ndim(value)} axes, declared are {axes}")
 
 
-def _check_same(plugin: Plugin, case: Any, expected: Any, found: Any, when: str) -> None:
+def _check_same(plugin: ModelPlugin, case: Any, expected: Any, found: Any, when: str) -> None:
     for known, now in zip(expected, found, strict=True):
         for name in known.keys() | now.keys():
             if name not in known or name not in now or not _identical(known[name], now[name]):
@@ -194,7 +194,7 @@ def _identical(a: Any, b: Any) -> bool:
     return np.shape(a) == np.shape(b) and np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
-def _check_raises(plugin: Plugin, model: Any, design: Any, scenario: Any, expected: type[Exception]) -> None:
+def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, expected: type[Exception]) -> None:
     try:
         _answer(model, plugin, design, scenario)
     except expected:

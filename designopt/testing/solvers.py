@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Plugin, Use
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, SolverPlugin, Use
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.space import Matrix, Space
 from designopt.testing.evaluation import InProcess, no_outcomes
@@ -37,7 +37,7 @@ def check_solver(
     """
     name = getattr(solver_class, "__name__", str(solver_class))
     plugin = getattr(solver_class, "__designopt__", None)
-    if not isinstance(plugin, Plugin) or plugin.kind != "solver":
+    if not isinstance(plugin, SolverPlugin):
         raise AssertionError(f"{name} is not a solver plugin; decorate it with @designopt.plugin.solver")
     use = Use(plugin, settings or {})
     chosen = list(problems) if problems is not None else _accepted(use, name)
@@ -46,20 +46,21 @@ def check_solver(
         for problem in chosen:
             _check_endings(name, use, problem)
             _check_asks(name, use, problem, budget)
-            if getattr(solver_class, "uses_start", True):
+            if plugin.uses_start:
                 _check_start(name, use, problem, budget)
     finally:
         np.random.set_state(states[0])
         random.setstate(states[1])
 
 
-def _accepted(use: Use, name: str) -> list[Problem]:
+def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
     """The conformance problems that the solver does not refuse."""
-    counts = {"one": (1,), "several": (2,)}.get(getattr(use.plugin.target, "objectives", "any"), (2, 1))
+    counts = {"one": (1,), "several": (2,)}.get(use.plugin.objectives, (2, 1))
     found, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
         try:
-            getattr(use.build(), "check", lambda problem: None)(problem)
+            if use.plugin.has_check:
+                use.build().check(problem)
         except InvalidSetting as error:
             reasons.append(str(error))
         else:
@@ -69,9 +70,9 @@ def _accepted(use: Use, name: str) -> list[Problem]:
     return found
 
 
-def _check_asks(name: str, use: Use, problem: Problem, budget: int) -> None:
+def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     solver = use.build()
-    if hasattr(solver, "minimum_budget"):
+    if use.plugin.has_minimum_budget:
         least = solver.minimum_budget(problem)
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it has to be a whole number from 1 on")
@@ -95,7 +96,7 @@ def _global_states() -> str:
     return repr((name, np.asarray(keys).tobytes(), rest, random.getstate()))
 
 
-def _check_start(name: str, use: Use, problem: Problem, budget: int) -> None:
+def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
     """Designs of an earlier stage, failed ones among them, are taken and decide nothing but what follows."""
     space = problem.space
     U = np.random.default_rng(2).random((12, len(space.free)))
@@ -125,7 +126,7 @@ class _Stopped(Exception):
     """Anything but `StageEnded` that `evaluate` may raise."""
 
 
-def _check_endings(name: str, use: Use, problem: Problem) -> None:
+def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
     for ending, batches in itertools.product((StageEnded, _Stopped), (0, 2)):
         solver = use.build()
         evaluate = _Watched(name, InProcess(problem, solver=solver), 10_000, ending=ending, batches=batches)

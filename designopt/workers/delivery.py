@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from designopt.plugin import Kind, Plugin, PluginError, Use, find, installed, load_file
+from designopt.plugin import ModelPlugin, ObjectivePlugin, Plugin, PluginError, Use, find, installed, load_file
+from designopt.plugin.kinds import P
 from designopt.problem import Problem
 from designopt.space import Space
 from designopt.store import archive
@@ -81,7 +82,7 @@ class Delivery:
         space = Space(self.parameters)
         return Evaluator.build(model, figures, space, scenarios, gradients=self.gradients, programs=solve)
 
-    def plugins(self) -> tuple[Use, dict[str, Use]]:
+    def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:
         """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.
 
         Quick: the model's set-up is not done here.
@@ -93,8 +94,8 @@ class Delivery:
                 load_file(name, content)
         finally:
             _loading = False
-        model = self._use("model", *self.model)
-        figures = {n: self._use("objective", use, version, settings) for n, use, version, settings in self.figures}
+        model = _same(find("model", self.model[0]), *self.model[1:])
+        figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             here = versions([model.plugin, *(use.plugin for use in figures.values())])
             other = [f"{k} {here.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if here.get(k) != v]
@@ -105,12 +106,12 @@ class Delivery:
                 )
         return model, figures
 
-    @staticmethod
-    def _use(kind: Kind, name: str, version: int, settings: Mapping[str, Any]) -> Use:
-        plugin = find(kind, name)
-        if plugin.version != version:
-            raise PluginError(f"the worker has version {plugin.version} of {kind} '{name}' instead of {version}")
-        return Use(plugin, settings)
+
+def _same(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
+    if plugin.version != version:
+        text = f"the worker has version {plugin.version} of {plugin.kind} '{plugin.name}' instead of {version}"
+        raise PluginError(text)
+    return Use(plugin, settings)
 
 
 def _whole(study: Study) -> tuple[str, tuple[tuple[str, bytes], ...]]:

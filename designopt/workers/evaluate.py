@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InvalidDesign, Plugin, PluginError, Use, find
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, ObjectivePlugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
 from designopt.store.journal import PROGRAMS
@@ -54,7 +54,7 @@ class Evaluator:
     """A model with its set-up done, the figures computed from it, and the arrays to keep of each evaluation."""
 
     model: Any
-    figures: tuple[tuple[str, Plugin, Any], ...]
+    figures: tuple[tuple[str, ObjectivePlugin, Any], ...]
     outputs: Mapping[str, bool]
     takes_arrays: bool
     takes_rng: bool
@@ -67,8 +67,8 @@ class Evaluator:
     @classmethod
     def build(
         cls,
-        model: Use,
-        figures: Mapping[str, Use],
+        model: Use[ModelPlugin],
+        figures: Mapping[str, Use[ObjectivePlugin]],
         space: Space,
         scenarios: tuple[Scenario, ...],
         *,
@@ -83,7 +83,7 @@ class Evaluator:
         """
         try:
             built = model.build()
-            if hasattr(built, "prepare"):
+            if model.plugin.has_prepare:
                 built.prepare()
         except Exception as error:
             where = place_of(error)

@@ -62,4 +62,4 @@ class ProgramWorker:
 
 def has_programs(study: Study) -> bool:
     """Whether a solver of the study solves programs."""
-    return any(callable(getattr(stage.solver.plugin.target, "program", None)) for stage in study.stages)
+    return any(stage.solver.plugin.has_program for stage in study.stages)

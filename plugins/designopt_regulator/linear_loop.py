@@ -47,7 +47,7 @@ class LinearLoop:
     """
 
     batch_size: ClassVar[int] = 64
-    added: ClassVar[tuple[str, ...]] = ("kind",)
+    later_settings: ClassVar[tuple[str, ...]] = ("kind",)
 
     plant: LinearPlant
     kind: Annotated[

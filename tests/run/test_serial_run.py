@@ -376,7 +376,7 @@ def test_arrays_of_the_front_are_made_at_the_end_and_follow_it(tmp_path):
 
 def test_a_model_that_answers_differently_is_noticed(tmp_path):
     wave = use("model", "wave").plugin
-    drifting = dataclasses.replace(wave, target=_Drifting)
+    drifting = dataclasses.replace(wave, target=_Drifting, has_prepare=False)
     study = make_study(
         "wave", minimize=("square",), names=("a",), stages=(listed([1.0]),),
         execution={"executor": "serial", "arrays": {"signal": "front"}},
@@ -400,7 +400,7 @@ class _Drifting:
 def test_opening_a_store_needs_no_plugin(tmp_path, monkeypatch):
     study = make_study(stages=(listed([1.0, 0.5]),), names=("a",))
     run_study(study, tmp_path / "s")
-    monkeypatch.setattr("designopt.plugin._declared", {})
+    monkeypatch.setattr("designopt.plugin.discovery._declared", {})
     result = Result.open(tmp_path / "s")
     assert result.outcomes.figures["height"][:, 0].tolist() == [1.0, 0.25]
     assert "not available" in result.study.model.plugin.description

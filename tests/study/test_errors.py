@@ -35,9 +35,9 @@ budget: {evaluations: 100}
 @pytest.fixture
 def three_solvers(monkeypatch) -> None:
     """The installed solvers of the example."""
-    monkeypatch.setattr("designopt.plugin.installed", lambda kind=None: iter(()))
-    known = designopt.plugin._declared
-    monkeypatch.setattr("designopt.plugin._declared", {k: v for k, v in known.items() if k[0] != "solver"})
+    monkeypatch.setattr("designopt.plugin.discovery.installed", lambda kind=None: iter(()))
+    known = designopt.plugin.discovery._declared
+    monkeypatch.setattr("designopt.plugin.discovery._declared", {k: v for k, v in known.items() if k[0] != "solver"})
     for name in ("sobol", "nsga2", "nsga3"):
 
         @solver(name, version=1)

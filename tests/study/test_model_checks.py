@@ -70,7 +70,7 @@ class Asked:
 class Grown:
     """A model that had `mass` alone at first."""
 
-    added: ClassVar[tuple[str, ...]] = ("air", "kind")
+    later_settings: ClassVar[tuple[str, ...]] = ("air", "kind")
 
     mass: float = 3.0
     kind: str | None = None

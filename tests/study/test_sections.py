@@ -41,7 +41,7 @@ def test_everything_in_the_file_is_in_the_study(load, full_text) -> None:
     assert [s.name for s in study.validate.scenarios] == ["sampled_0001", "sampled_0002", "sampled_0003"]
     assert study.validate.quantiles == (0.1, 0.9)
     assert study.reference == {"mismatch": 2.0, "peak": 60.0, "gap": 0.0}
-    assert study.export == ("csv", "parquet", "netcdf")
+    assert [use.plugin.name for use in study.export] == ["csv", "parquet", "netcdf"]
 
 
 def test_what_a_small_study_leaves_out(load, base_text) -> None:

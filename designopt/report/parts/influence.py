@@ -90,7 +90,7 @@ def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]
 def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
     """Sensitivity stages that have begun, their indices and the rows that they asked for."""
     for stage in result.study.stages:
-        if not hasattr(stage.solver.plugin.target, "indices"):
+        if not stage.solver.plugin.has_indices:
             continue
         outcomes, rows = in_ask_order(result, stage.name)
         if len(rows):

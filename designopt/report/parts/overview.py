@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.plugin import InputFile, Use, report
+from designopt.plugin import InputFile, Plugin, Use, report
 from designopt.report.labels import count, figure_meaning, figure_unit, listed, number, plural, with_unit
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section, Table
@@ -183,7 +183,7 @@ def limit_text(c: Constraint) -> str:
     return f"{low}{c.expression.text}{high}"
 
 
-def _use(use: Use) -> str:
+def _use(use: Use[Plugin]) -> str:
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items())
     return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
 

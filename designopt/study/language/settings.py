@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from designopt.plugin import Field, Plugin, PluginError, Quantity, Use
+from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, PluginError, Quantity, Use
+from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.annotations import type_words
 from designopt.study.language.findings import Finding
@@ -64,7 +65,7 @@ def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
     )
 
 
-def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use | None, list[Finding]]:
+def validate(plugin: P, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use[P] | None, list[Finding]]:
     """`plugin` with the settings `data`, defaults filled in; or None and what is wrong (paths within `data`).
 
     Defaults are written out so that a study means the same whether it repeats a default or not.
@@ -79,15 +80,13 @@ def validate(plugin: Plugin, data: Mapping[str, Any], read: Reader = no_files) -
     return _without_added(plugin, _complete(plugin, against, data, values, read)), []
 
 
-def _without_added(plugin: Plugin, settings: dict[str, Any]) -> Use:
-    """The plugin as it was before it got the settings that it names in `added`, where these are at their defaults.
+def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
+    """The plugin as it was before it got the settings that are its `later_settings`, where these are at their defaults.
 
     So a study that does not use them has the keys that it had before.
     """
     left_out = {
-        name
-        for name in getattr(plugin.target, "added", ())
-        if name in settings and not plugin.settings[name].required and settings[name] == plugin.settings[name].default
+        name for name in plugin.later_settings if name in settings and settings[name] == plugin.settings[name].default
     }
     if not left_out:
         return Use(plugin, settings)
@@ -188,7 +187,7 @@ def describe(plugin: Plugin) -> str:
     """All that a user needs to know of `plugin` to write its section, as text: ``designopt show NAME``."""
     parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
     parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
-    if plugin.kind == "model":
+    if isinstance(plugin, ModelPlugin):
         parts.append(_table("design inputs", _named(plugin.inputs)) or "design inputs: any")
         parts.append(_table("scenario conditions", _named(plugin.conditions)) or "scenario conditions: any")
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]
@@ -198,7 +197,7 @@ def describe(plugin: Plugin) -> str:
             for name, array in plugin.arrays.items()
         ]
         parts.append(_table("arrays", arrays))
-    if plugin.kind == "objective":
+    if isinstance(plugin, ObjectivePlugin):
         parts.append(f"needs {', '.join(plugin.needs)}; gives a number in {units.named(plugin.unit)}")
     return "\n\n".join(part for part in parts if part)
 

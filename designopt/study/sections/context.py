@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import pathlib
 from collections.abc import Callable, Mapping
@@ -10,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from designopt.plugin import Field, InvalidSetting, Kind, Plugin, PluginError, Use, find, names
+from designopt.plugin import Field, InvalidSetting, Kind, ModelPlugin, Plugin, PluginError, Use, find, names
+from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.expression import Expression
 from designopt.study.language.findings import MOST, Finding, Path
@@ -64,22 +64,23 @@ class Context:
         """Whether a key at `path` is unknown: it may have been meant for what seems to be missing there."""
         return any(finding.path == path and finding.key for finding in self.findings)
 
-    def plugin(self, kind: Kind, part: Part, path: Path) -> Plugin | None:
-        """The plugin that the section at `path` names."""
+    def plugin(self, kind: type[P], part: Part, path: Path) -> P | None:
+        """The plugin of that kind that the section at `path` names."""
         if isinstance(part.use, Plugin):
-            if part.use.kind == kind:
+            if isinstance(part.use, kind):
                 return part.use
-            self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind}")
+            self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind.kind}")
             return None
-        found = self.known.get((kind, part.use))
+        found = self.known.get((kind.kind, part.use))
         if found is None:
             try:
-                found = find(kind, part.use)
+                found = find(kind.kind, part.use)
             except PluginError as error:
                 found = " ".join(str(error).split())
-            self.known[kind, part.use] = found
-        if isinstance(found, Plugin):
+            self.known[kind.kind, part.use] = found
+        if isinstance(found, kind):
             return found
+        assert isinstance(found, str)
         self.add(path, found, at=None if part.bare else "use")
         return None
 
@@ -88,21 +89,19 @@ class Context:
         """All known objective plugins."""
         return names("objective")
 
-    def use(self, kind: Kind, part: Part | None, path: Path) -> Use | None:
+    def use(self, kind: type[P], part: Part | None, path: Path) -> Use[P] | None:
         """The plugin of the section at `path` with checked settings, its own `check()` included."""
         plugin = None if part is None else self.plugin(kind, part, path)
         return None if plugin is None or part is None else self.settings(plugin, part, path)
 
-    def settings(self, plugin: Plugin, part: Part, path: Path) -> Use | None:
+    def settings(self, plugin: P, part: Part, path: Path) -> Use[P] | None:
         """`plugin` with the settings of the section at `path`."""
         use, findings = validate(plugin, part.settings, self.read)
         self.findings.extend(finding.below(path) for finding in findings)
-        if use is None or plugin.kind != "model" or not inspect.isclass(plugin.target):
+        if use is None or not isinstance(plugin, ModelPlugin) or not plugin.has_check:
             return use
         try:
-            built = use.build()
-            if callable(getattr(built, "check", None)):
-                built.check()
+            use.build().check()
         except InvalidSetting as error:
             steps = error.name.split(".")  # 'plant.delay' leads into the setting 'plant'
             known = steps[0] in plugin.settings

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designopt.plugin import Field, Plugin, Use
+from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use
 from designopt.study.language import units
 from designopt.study.language.annotations import type_words
 from designopt.study.language.findings import Path, nearest_or_all
@@ -30,21 +30,16 @@ Scalar = str | float | int | bool
 class Given:
     """The designs of one solver, whose section is at `path`."""
 
-    use: Use
+    use: Use[SolverPlugin]
     path: Path
     rows: tuple[Row, ...]
 
-    def resolved(self, designs: Sequence[Mapping[str, Any]]) -> Use:
+    def resolved(self, designs: Sequence[Mapping[str, Any]]) -> Use[SolverPlugin]:
         """The solver with `designs` in the study's units, wherever they came from."""
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
 
-def takes_designs(plugin: Plugin) -> bool:
-    """Whether a solver evaluates designs that its settings `designs` and `table` give."""
-    return bool(getattr(plugin.target, "takes_designs", False))
-
-
-def given(ctx: Context, use: Use, path: Path) -> Given:
+def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> Given:
     """The designs of the solver at `path`, their names checked."""
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
@@ -81,7 +76,7 @@ def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
 # ---------------------------------------------------------------------------------------------- with a space
 
 
-def in_space(ctx: Context, found: Given, parameters: Sequence[Parameter]) -> Use:
+def in_space(ctx: Context, found: Given, parameters: Sequence[Parameter]) -> Use[SolverPlugin]:
     """The solver with its designs as values of `parameters`."""
     of = {p.name: p for p in parameters}
     free = [p.name for p in parameters if p.kind != "fixed"]
@@ -135,11 +130,13 @@ def _real(ctx: Context, value: Any, p: Parameter, path: Path) -> float | None:
 # ------------------------------------------------------------------------------------------- without a space
 
 
-def space_of(ctx: Context, found: Sequence[Given], model: Plugin) -> tuple[list[Parameter], list[Use]]:
+def space_of(
+    ctx: Context, found: Sequence[Given], model: ModelPlugin
+) -> tuple[list[Parameter], list[Use[SolverPlugin]]]:
     """The parameters that designs of the model's own inputs make, in its units, and the solvers with these designs."""
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
-    uses = []
+    uses: list[Use[SolverPlugin]] = []
     for item in found:
         designs = [_of_model(ctx, row, model, inputs) for row in item.rows if not ctx.full]
         uses.append(item.resolved(designs))
@@ -161,7 +158,7 @@ def space_of(ctx: Context, found: Sequence[Given], model: Plugin) -> tuple[list[
     return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
 
 
-def _of_model(ctx: Context, row: Row, model: Plugin, inputs: Mapping[str, Field] | None) -> dict[str, Any]:
+def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, Field] | None) -> dict[str, Any]:
     design: dict[str, Any] = {}
     with row.findings(ctx):
         for name, value in row.values.items():
@@ -188,7 +185,7 @@ def _of_model(ctx: Context, row: Row, model: Plugin, inputs: Mapping[str, Field]
     return design
 
 
-def _undeclared(ctx: Context, value: Any, model: Plugin, path: Path) -> Any:
+def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any:
     """A value for a model that declares no inputs: without a unit, which could not be converted."""
     if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and value != value):
         ctx.add(path, f"expected a word or a number, not {shown(value)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from designopt.plugin import Plugin
+from designopt.plugin import ModelPlugin
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.sections.cluster import cluster
 from designopt.study.sections.context import Context
@@ -15,7 +15,7 @@ _SHARES = ("stop_if_share_above", "after")
 
 
 def execution(
-    ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, *, analysis: bool = False
+    ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, *, analysis: bool = False
 ) -> Execution:
     """How the study is run; an `analysis` has no objectives, hence no front whose arrays could be kept."""
     given = {key: value for key, value in (section or {}).items() if value is not None}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from designopt.plugin import Plugin, Use
+from designopt.plugin import AggregationPlugin, ModelPlugin, ObjectivePlugin, Use
 from designopt.study.language import units
 from designopt.study.language.expression import Expression
 from designopt.study.language.findings import Path, nearest_or_all
@@ -26,9 +26,9 @@ class Namespace:
     when there are others, of which not even the names are known.
     """
 
-    model: Plugin | None
+    model: ModelPlugin | None
     units: dict[str, str | None] = field(default_factory=dict)
-    figures: dict[str, Use] = field(default_factory=dict)
+    figures: dict[str, Use[ObjectivePlugin]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     parameters: frozenset[str] = frozenset()
     open: bool = False
@@ -36,7 +36,7 @@ class Namespace:
 
 
 def namespace(
-    ctx: Context, sections: Mapping[str, Part | None] | None, model: Plugin | None, known: Iterable[str]
+    ctx: Context, sections: Mapping[str, Part | None] | None, model: ModelPlugin | None, known: Iterable[str]
 ) -> Namespace:
     """The names of the model's outputs and of the study's `figures` (None: they are wrong); `known` are in `space`."""
     complete = sections is not None
@@ -51,7 +51,7 @@ def namespace(
         elif model and name in model.outputs:
             ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
             continue
-        use = ctx.use("objective", part, path)
+        use = ctx.use(ObjectivePlugin, part, path)
         if use is None or not _fed(ctx, use.plugin, model, path, None):
             space.broken.add(name)
             continue
@@ -60,7 +60,9 @@ def namespace(
     return space
 
 
-def _fed(ctx: Context, plugin: Plugin, model: Plugin | None, path: Path, part: tuple[int, int] | None) -> bool:
+def _fed(
+    ctx: Context, plugin: ObjectivePlugin, model: ModelPlugin | None, path: Path, part: tuple[int, int] | None
+) -> bool:
     """Whether the model gives what the objective `plugin` needs."""
     if model is None or (not model.outputs and not model.arrays):
         return True
@@ -104,7 +106,7 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
 
 def _adopt(ctx: Context, space: Namespace, name: str, path: Path, part: tuple[int, int]) -> bool:
     before = len(ctx.findings)
-    use = ctx.use("objective", Part(name, {}, bare=True), path)
+    use = ctx.use(ObjectivePlugin, Part(name, {}, bare=True), path)
     for finding in ctx.findings[before:]:
         ctx.findings.remove(finding)
         ctx.add(path, f"objective '{name}': {finding.message}", part=part)
@@ -165,10 +167,10 @@ def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
     return unit
 
 
-def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use | None:
+def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use[AggregationPlugin] | None:
     if "over" not in section:
-        return ctx.use("aggregation", Part("worst" if scenarios > 1 else "nominal", {}, bare=True), path)
-    return ctx.use("aggregation", section["over"], (*path, "over"))
+        return ctx.use(AggregationPlugin, Part("worst" if scenarios > 1 else "nominal", {}, bare=True), path)
+    return ctx.use(AggregationPlugin, section["over"], (*path, "over"))
 
 
 def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:

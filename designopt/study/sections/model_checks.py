@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from designopt.plugin import InvalidSetting, Use
+from designopt.plugin import InvalidSetting, ModelPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.study import Parameter, Scenario
 
 
-def space(ctx: Context, model: Use, parameters: Sequence[Parameter]) -> None:
+def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[Parameter]) -> None:
     """Ask the model whether it can do with these parameters, once they are sound by themselves."""
-    check = getattr(model.build(), "check_space", None)
-    if not callable(check) or not parameters or not ctx.sound(("space",)):
+    if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
         return
     given = {p.name: p for p in parameters}
-    for error in _said(ctx, model, check, given):
+    for error in _said(ctx, model, model.build().check_space, given):
         if error.name in given:
             ctx.add(("space", error.name), error.message, key="")
         else:
             ctx.add(("space",), str(error))
 
 
-def scenarios(ctx: Context, model: Use, made: Sequence[Scenario], given: Any, path: Path) -> None:
+def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], given: Any, path: Path) -> None:
     """Ask the model about each scenario `made` of the section `given` at `path`.
 
     Of a sample the first mistake is told: it has one place in the file.
     """
-    check = getattr(model.build(), "check_scenario", None)
-    if not callable(check) or given is None:
+    if not model.plugin.has_check_scenario or given is None:
         return
+    check = model.build().check_scenario
     told: set[Path] = set()
     for scenario in made:
         here, section = _place(scenario.name, given, path)
@@ -45,7 +44,7 @@ def scenarios(ctx: Context, model: Use, made: Sequence[Scenario], given: Any, pa
                 ctx.add(here, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name")
 
 
-def _said(ctx: Context, model: Use, check: Any, about: Any) -> Iterable[InvalidSetting]:
+def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
     """The mistakes that the model finds, told or raised; code of it that fails is one."""
     found: list[InvalidSetting] = []
     try:

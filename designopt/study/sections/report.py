@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from designopt.plugin import Plugin, Use
+from designopt.plugin import ExportPlugin, ModelPlugin, ReportPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.language.part import Part
 from designopt.study.sections.choose import choices
@@ -15,16 +15,13 @@ from designopt.study.sections.goals import Goals
 from designopt.study.sections.scenarios import scenarios
 from designopt.study.study import Choice, Validation
 
-#: Packages that an export needs, all of them in the extra ``export``.
-_NEEDED = {"csv": (), "parquet": ("pandas", "pyarrow"), "netcdf": ("xarray", "h5netcdf")}
 
-
-def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use]:
+def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ReportPlugin]]:
     """The parts of the report."""
     made = []
     parts: list[Part | None] = (section or {}).get("plots") or []
     for position, part in enumerate(parts):
-        use = ctx.use("report", part, ("report", "plots", position))
+        use = ctx.use(ReportPlugin, part, ("report", "plots", position))
         if use is not None:
             made.append(use)
     return made
@@ -36,7 +33,7 @@ def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> lis
 
 
 def validation(
-    ctx: Context, section: Mapping[str, Any] | None, model: Plugin | None, seed: int, goals: Goals
+    ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, goals: Goals
 ) -> Validation | None:
     """The scenarios in which the chosen designs are tried out, and the quantiles shown of them."""
     given = (section or {}).get("validate")
@@ -70,16 +67,23 @@ def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> 
     return goals.amounts(ctx, given, path, every=True)
 
 
-def export(ctx: Context, section: Mapping[str, Any] | None) -> list[str]:
+def exports(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ExportPlugin]]:
     """The formats written beside the report."""
-    formats: list[str | None] = (section or {}).get("export") or []
-    for position, name in enumerate(formats):
+    made: list[Use[ExportPlugin]] = []
+    parts: list[Part | None] = (section or {}).get("export") or []
+    for position, part in enumerate(parts):
         here: Path = ("report", "export", position)
-        if name is None:
+        use = ctx.use(ExportPlugin, part, here)
+        if use is None:
             continue
-        lacking = [package for package in _NEEDED[name] if importlib.util.find_spec(package) is None]
-        if name in formats[:position]:
-            ctx.add(here, f"'{name}' is given twice")
-        elif lacking:
-            ctx.add(here, f"export to {name} needs {', '.join(lacking)}: pip install 'designopt[export]'")
-    return [name for name in formats if name is not None]
+        if use in made:
+            ctx.add(here, f"'{use.plugin.name}' is given twice")
+        elif lacking := [name for name in use.plugin.packages if importlib.util.find_spec(name) is None]:
+            ctx.add(here, f"export to {use.plugin.name} needs {', '.join(lacking)}: {install_command(use.plugin)}")
+        made.append(use)
+    return made
+
+
+def install_command(plugin: ExportPlugin) -> str:
+    """The command that installs what an exporter imports."""
+    return "pip install " + (f"'designopt[{plugin.extra}]'" if plugin.extra else " ".join(plugin.packages))

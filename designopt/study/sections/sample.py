@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, WrapValidator
 
-from designopt.plugin import Field, InvalidSetting, Plugin, PluginError, Quantity, Use
+from designopt.plugin import Field, InvalidSetting, ModelPlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
 from designopt.study.language import settings
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part, as_part
@@ -70,7 +70,7 @@ JSON_SCHEMA = {
 
 
 def sampled(
-    ctx: Context, section: Mapping[str, Any], model: Plugin | None, seed: int, path: Path, most: int
+    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, most: int
 ) -> list[Scenario]:
     """The scenarios of the sample at `path`, at most `most`; none when something about it is wrong."""
     before = len(ctx.findings)
@@ -105,7 +105,7 @@ def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
 
 def _checked(
     ctx: Context, section: Mapping[str, Any], path: Path, most: int
-) -> tuple[dict[str, Any] | None, Use | None]:
+) -> tuple[dict[str, Any] | None, Use[SolverPlugin] | None]:
     """The valid keys of the sample itself, and its sampler with the settings that are given among them."""
     word = section["use"]
     declared_part = as_part(word)
@@ -114,10 +114,10 @@ def _checked(
         section = {**{n: v for n, v in declared_part.settings.items() if n != "samples"}, **section}
     plugin = None
     if isinstance(word, (str, Plugin)):
-        plugin = ctx.plugin("solver", Part(word, {}), path)
+        plugin = ctx.plugin(SolverPlugin, Part(word, {}), path)
     else:
         ctx.add(path, f"'use' must be the name of a sampler, is {shown(word)}", at="use")
-    if plugin is not None and (not hasattr(plugin.target, "unit_sample") or "samples" not in plugin.settings):
+    if plugin is not None and (not plugin.has_unit_sample or "samples" not in plugin.settings):
         message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
         ctx.add(path, message, at="use")
         plugin = None
@@ -150,7 +150,7 @@ def _renamed(finding: Finding) -> Finding:
     return replace(finding, path=("count", *finding.path[1:]))
 
 
-def _spreads(ctx: Context, given: Mapping[str, Any], model: Plugin | None, path: Path) -> dict[str, Spread | None]:
+def _spreads(ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> dict[str, Spread | None]:
     """How each varied condition varies; None for one that is wrong."""
     if model is None:
         return {}
@@ -183,7 +183,7 @@ def _spreads(ctx: Context, given: Mapping[str, Any], model: Plugin | None, path:
 
 
 def _common(
-    ctx: Context, given: Mapping[str, Any], varied: Mapping[str, Spread | None], model: Plugin | None, path: Path
+    ctx: Context, given: Mapping[str, Any], varied: Mapping[str, Spread | None], model: ModelPlugin | None, path: Path
 ) -> dict[str, Any]:
     """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
     vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
@@ -204,7 +204,7 @@ def _common(
 
 
 def _unit_sample(
-    ctx: Context, use: Use, count: int, dimension: int, rng: np.random.Generator, path: Path
+    ctx: Context, use: Use[SolverPlugin], count: int, dimension: int, rng: np.random.Generator, path: Path
 ) -> Numbers | None:
     """`count` points in the unit cube."""
     try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Required, TypedDict
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.plugin import Field, Plugin, PluginError, closest
+from designopt.plugin import Field, ModelPlugin, PluginError, closest
 from designopt.study.language.findings import Path
 from designopt.study.language.refusals import wrong_kind
 from designopt.study.language.settings import fields_type
@@ -70,7 +70,7 @@ class _Made:
 
 
 def scenarios(
-    ctx: Context, given: Sequence[Any] | Mapping[str, Any] | None, model: Plugin | None, seed: int, path: Path
+    ctx: Context, given: Sequence[Any] | Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, path: Path
 ) -> list[Scenario]:
     """The scenarios of the section at `path`; a single one named 'nominal' when there is no such section.
 
@@ -128,7 +128,7 @@ def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -
 
 
 def _sampled(
-    ctx: Context, made: _Made, section: Mapping[str, Any], model: Plugin | None, seed: int, path: Path
+    ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
     drawn = sample.sampled(ctx, section, model, seed, path, MOST_SCENARIOS - len(made.scenarios))
     for scenario in drawn:

@@ -214,9 +214,7 @@ class ReportSection(TypedDict, total=False):
     choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
     validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are tried out")]
     reference: Annotated[dict[str, Amount], Quantity("", "reference point of the hypervolume, by objective")]
-    export: Annotated[
-        list[Literal["parquet", "csv", "netcdf"]], Quantity("", "formats written beside the page; default none")
-    ]
+    export: Annotated[list[NamedPart], Quantity("", "formats written beside the page; default none")]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from designopt.plugin import Field, Plugin, Quantity, closest
+from designopt.plugin import Field, ModelPlugin, Quantity, closest
 from designopt.study.language import units
 from designopt.study.language.annotations import number_type, type_words
 from designopt.study.language.expression import Expression
@@ -33,7 +33,7 @@ MOST_PARAMETERS = 1000
 LARGEST_INTEGER = 2**53
 
 
-def with_meant(sections: Mapping[str, Any], model: Plugin | None) -> dict[str, Any]:
+def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[str, Any]:
     """The `sections`, and None for each input of the model that an unknown name may have been meant to be."""
     inputs = (model.inputs if model else None) or {}
     unknown = [name for name in sections if name not in inputs][:MOST]
@@ -43,7 +43,7 @@ def with_meant(sections: Mapping[str, Any], model: Plugin | None) -> dict[str, A
 
 
 def parameters(
-    ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: Plugin | None
+    ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: ModelPlugin | None
 ) -> list[Parameter]:
     """The parameters that can be made of the `sections` (None for a wrong one); `known` is what `with_meant` gives."""
     inputs = model.inputs if model else None
@@ -79,7 +79,7 @@ def parameters(
     return conditional(ctx, known, made, model)
 
 
-def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: Plugin, path: Path) -> None:
+def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPlugin, path: Path) -> None:
     """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
     what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
     places: list[tuple[Path, Any]] = [((*path, key), section.get(key)) for key in ("low", "high", "value")]
@@ -251,7 +251,7 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
 
 
 def relations(
-    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any], model: Plugin | None
+    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any], model: ModelPlugin | None
 ) -> list[Expression]:
     """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
     of = {p.name: p for p in made}

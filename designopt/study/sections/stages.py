@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from designopt.plugin import InvalidSetting, Plugin, Use
+from designopt.plugin import InvalidSetting, SolverPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
@@ -31,12 +31,17 @@ class Placements:
     """The sound stages, and the solvers of all stages: None for one that is not known."""
 
     placed: list[Placed]
-    solvers: list[Plugin | None]
+    solvers: list[SolverPlugin | None]
 
-    def need(self, what: str) -> bool:
-        """Whether the solvers need `what`, "objectives" or "parameters"; a study without solvers is taken to."""
-        known = [plugin for plugin in self.solvers if plugin is not None]
-        return not self.solvers or any(getattr(plugin.target, f"needs_{what}", True) for plugin in known)
+    @property
+    def need_objectives(self) -> bool:
+        """Whether the solvers need objectives; a study without solvers is taken to."""
+        return not self.solvers or any(plugin.needs_objectives for plugin in self.solvers if plugin is not None)
+
+    @property
+    def need_parameters(self) -> bool:
+        """Whether the solvers need parameters; a study without solvers is taken to."""
+        return not self.solvers or any(plugin.needs_parameters for plugin in self.solvers if plugin is not None)
 
 
 def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
@@ -58,7 +63,7 @@ def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
 
 def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
     made: list[Placed] = []
-    solvers: list[Plugin | None] = []
+    solvers: list[SolverPlugin | None] = []
     all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
         path: Path = ("stages", position)
@@ -71,7 +76,7 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
         start = start_from(ctx, section.get("start_from"), all_names, position)
         plugin, use, budget = _search(ctx, section, goals, path)
         solvers.append(plugin)
-        if plugin and "start_from" in section and not getattr(plugin.target, "uses_start", True):
+        if plugin and "start_from" in section and not plugin.uses_start:
             message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         if use is not None:
@@ -81,10 +86,10 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
 
 def _search(
     ctx: Context, section: Mapping[str, Any], goals: Goals, path: Path
-) -> tuple[Plugin | None, Use | None, Budget]:
+) -> tuple[SolverPlugin | None, Use[SolverPlugin] | None, Budget]:
     """The solver of the section at `path`, also with its settings if they are sound, and its budget."""
     part = section["solver"]
-    plugin = None if part is None else ctx.plugin("solver", part, (*path, "solver"))
+    plugin = None if part is None else ctx.plugin(SolverPlugin, part, (*path, "solver"))
     use = None if plugin is None else ctx.settings(plugin, part, (*path, "solver"))
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
     if plugin is not None:
@@ -126,10 +131,10 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
     return HypervolumeGain(reference, section["gain_below"], section["over_generations"])
 
 
-def _budget_needed(ctx: Context, plugin: Plugin, section: Mapping[str, Any], path: Path) -> None:
+def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any], path: Path) -> None:
     """A search that never ends by itself needs a limit that is reached whatever it finds."""
     given = section.get("budget", {})
-    if not getattr(plugin.target, "needs_budget", False) or given is None or "evaluations" in given or "wall" in given:
+    if not plugin.needs_budget or given is None or "evaluations" in given or "wall" in given:
         return
     if ctx.unknown_key((*path, "budget")) or (path and ctx.unknown_key(path)):
         return
@@ -164,9 +169,9 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
             ctx.add((*item.path, "budget", "evaluations"), message)
 
 
-def _least_budget(solver: Use, problem: Any) -> int:
+def _least_budget(solver: Use[SolverPlugin], problem: Any) -> int:
     """The evaluations below which the solver cannot work on `problem`; raises what its `check` raises."""
     built = solver.build()
-    if callable(getattr(built, "check", None)):
+    if solver.plugin.has_check:
         built.check(problem)
-    return built.minimum_budget(problem) if hasattr(built, "minimum_budget") else 0
+    return built.minimum_budget(problem) if solver.plugin.has_minimum_budget else 0

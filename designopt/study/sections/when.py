@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from designopt.plugin import Plugin
+from designopt.plugin import ModelPlugin
 from designopt.study.language import units
 from designopt.study.language.findings import Path, nearest, nearest_or_all
 from designopt.study.language.units import UnitError
@@ -17,7 +17,7 @@ Admitted = tuple[str | float | int | bool, ...]
 
 
 def conditional(
-    ctx: Context, sections: Mapping[str, Any], made: Sequence[Parameter], model: Plugin | None
+    ctx: Context, sections: Mapping[str, Any], made: Sequence[Parameter], model: ModelPlugin | None
 ) -> list[Parameter]:
     """The parameters `made` with their conditions; `sections` are those of all parameters, None for a wrong one."""
     of = {p.name: p for p in made}

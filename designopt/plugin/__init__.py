@@ -1,0 +1,63 @@
+"""Plugins: how models, objectives, solvers, aggregations, report parts and export formats are declared and found.
+
+A plugin is one decorated function or one small decorated class. Its keyword-only arguments (or annotated class
+fields) are its settings; ``typing.Annotated`` with a `Quantity` gives each its unit, meaning and range. From these
+annotations come the checks of the study file, the settings table and the JSON Schema.
+"""
+
+from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver
+from designopt.plugin.discovery import GROUPS, Listed, closest, find, installed, load_file, names
+from designopt.plugin.kinds import (
+    AggregationPlugin,
+    ExportPlugin,
+    Kind,
+    ModelPlugin,
+    ObjectivePlugin,
+    Plugin,
+    ReportPlugin,
+    SolverPlugin,
+    Use,
+)
+from designopt.plugin.values import (
+    Array,
+    Diverged,
+    Field,
+    InputFile,
+    InvalidDesign,
+    InvalidSetting,
+    PluginError,
+    Quantity,
+)
+
+__all__ = [
+    "GROUPS",
+    "AggregationPlugin",
+    "Array",
+    "Diverged",
+    "ExportPlugin",
+    "Field",
+    "InputFile",
+    "InvalidDesign",
+    "InvalidSetting",
+    "Kind",
+    "Listed",
+    "ModelPlugin",
+    "ObjectivePlugin",
+    "Plugin",
+    "PluginError",
+    "Quantity",
+    "ReportPlugin",
+    "SolverPlugin",
+    "Use",
+    "aggregation",
+    "closest",
+    "exporter",
+    "find",
+    "installed",
+    "load_file",
+    "model",
+    "names",
+    "objective",
+    "report",
+    "solver",
+]

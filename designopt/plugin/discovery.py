@@ -1,0 +1,157 @@
+"""Plugins found: installed ones through entry points, without importing any, and those declared in this process.
+
+The name of an entry point *is* the plugin's name, so listing plugins imports nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from designopt.plugin.kinds import (
+    AggregationPlugin,
+    ExportPlugin,
+    Kind,
+    ModelPlugin,
+    ObjectivePlugin,
+    Plugin,
+    ReportPlugin,
+    SolverPlugin,
+)
+from designopt.plugin.values import PluginError
+
+if TYPE_CHECKING:
+    import importlib.metadata
+
+GROUPS: dict[Kind, str] = {
+    "model": "designopt.models",
+    "objective": "designopt.objectives",
+    "solver": "designopt.solvers",
+    "aggregation": "designopt.aggregations",
+    "report": "designopt.reports",
+    "export": "designopt.exports",
+}
+
+_declared: dict[tuple[Kind, str], Plugin] = {}
+
+
+def register(target: Any, plugin: Plugin) -> None:
+    if not plugin.name.isidentifier():
+        raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name is letters, digits and underscores")
+    target.__designopt__ = plugin
+    _declared[plugin.kind, plugin.name] = plugin
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An installed plugin as its entry point tells it, nothing imported."""
+
+    kind: Kind
+    name: str
+    distribution: str
+    version: str
+    entry: importlib.metadata.EntryPoint = field(repr=False)
+
+
+def installed(kind: Kind | None = None) -> Iterator[Listed]:
+    """Installed plugins of `kind` (all kinds for None), without importing any."""
+    return (listed for listed in _installed(tuple(sys.path)) if kind in (None, listed.kind))
+
+
+@functools.lru_cache(maxsize=2)
+def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
+    """The plugins found on the import path `path`: reading what is installed takes longer than checking a study."""
+    import importlib.metadata  # costs as much as all else that is imported at start
+
+    entries = importlib.metadata.entry_points()
+    about: dict[int, tuple[str, str]] = {}
+    found = []
+    for kind in GROUPS:
+        for entry in sorted(entries.select(group=GROUPS[kind]), key=lambda e: e.name):
+            dist = entry.dist
+            if id(dist) not in about:
+                about[id(dist)] = (dist.name, dist.version) if dist else ("?", "?")
+            found.append(Listed(kind, entry.name, *about[id(dist)], entry))
+    return tuple(found)
+
+
+def names(kind: Kind) -> list[str]:
+    """All known plugin names of `kind`: installed, and declared in this process."""
+    return sorted({listed.name for listed in installed(kind)} | {name for k, name in _declared if k == kind})
+
+
+@overload
+def find(kind: Literal["model"], name: str) -> ModelPlugin: ...
+@overload
+def find(kind: Literal["objective"], name: str) -> ObjectivePlugin: ...
+@overload
+def find(kind: Literal["solver"], name: str) -> SolverPlugin: ...
+@overload
+def find(kind: Literal["aggregation"], name: str) -> AggregationPlugin: ...
+@overload
+def find(kind: Literal["report"], name: str) -> ReportPlugin: ...
+@overload
+def find(kind: Literal["export"], name: str) -> ExportPlugin: ...
+@overload
+def find(kind: Kind, name: str) -> Plugin: ...
+def find(kind: Kind, name: str) -> Plugin:
+    """The plugin `name` (or ``distribution:name``); imports its package if need be.
+
+    Raises `PluginError` with one line for the user when it is unknown (nearest names offered), ambiguous, broken, or
+    declares another name than its entry point.
+    """
+    distribution, _, bare = name.rpartition(":")
+    entries = [e for e in installed(kind) if e.name == bare and distribution in ("", e.distribution)]
+    if len({e.distribution for e in entries}) > 1:
+        owners = " and ".join(sorted({e.distribution for e in entries}))
+        raise PluginError(f"{kind} '{bare}' is offered by {owners}; write 'distribution:{bare}' to choose")
+    declared = _declared.get((kind, bare))
+    if declared and not distribution:
+        return declared
+    if not entries:
+        known = names(kind)
+        near = closest(bare, known)
+        hint = f"; did you mean '{near}'?" if near else ""
+        raise PluginError(f"no plugin named '{name}'{hint} (installed: {', '.join(known) or 'none'})")
+    found = entries[0]
+    try:
+        plugin = getattr(found.entry.load(), "__designopt__", None)
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{found.name} ({found.distribution} {found.version}): {_one_line(error)}") from error
+    if not isinstance(plugin, Plugin) or plugin.kind != kind:
+        raise PluginError(f"{found.name} ({found.distribution}): entry point does not lead to a {kind} plugin")
+    if plugin.name != found.name:
+        raise PluginError(f"{found.name} ({found.distribution}): the plugin calls itself '{plugin.name}'")
+    return plugin
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that `word` was most likely meant to be, the alphabetically first of equals; None for no idea."""
+    near = difflib.get_close_matches(word, sorted(known), n=9)
+    return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
+
+
+def load_file(name: str, content: bytes) -> None:
+    """Run the Python file `content`, typed by the user as ``--plugin FILE``, so that its plugins are declared."""
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    module_name = f"designopt_plugin_{digest}"
+    if module_name in sys.modules:
+        return
+    module = types.ModuleType(module_name)
+    module.__file__ = name
+    sys.modules[module_name] = module
+    try:
+        exec(compile(content, name, "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[module_name]
+        raise PluginError(f"{name}: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,167 @@
+"""The kinds of plugins as types: what each declares, and what it can do besides what every plugin of its kind does.
+
+A capability is a field here. It is read once, when the plugin is declared (see `designopt.plugin.declaration`), and
+nothing else looks at the plugin's class for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from designopt.plugin.values import Array, Field
+
+Kind = Literal["model", "objective", "solver", "aggregation", "report", "export"]
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """What every declared plugin has.
+
+    `target` is the function or class; `settings` are its keyword-only arguments or its annotated fields. A study that
+    leaves the settings `later_settings` at their defaults has the keys that it had before the plugin had them. `source`
+    is the file that declares it, if any.
+    """
+
+    kind: ClassVar[Kind]
+    name: str
+    version: int
+    target: Callable[..., Any]
+    settings: Mapping[str, Field]
+    description: str
+    source: Path | None = field(default=None, kw_only=True)
+    later_settings: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is a class: its settings are fields, and it may keep what it prepares."""
+        return inspect.isclass(self.target)
+
+    def build(self, settings: Mapping[str, Any]) -> Any:
+        """The plugin ready for use with `settings`: an instance of its class, or its function with settings bound."""
+        if self.is_class:
+            return self.target(**settings)
+        return lambda *args, **kwargs: self.target(*args, **settings, **kwargs)
+
+
+@dataclass(frozen=True)
+class ModelPlugin(Plugin):
+    """A model (see `designopt.plugin.protocols.Model`).
+
+    `inputs` and `conditions` (design and scenario values that it understands) are ``None`` when it accepts any name.
+    `batch_size` is how many evaluations it takes in one call. `has_batch`, `has_gradient`, `has_prepare`, `has_check`,
+    `has_check_space`, `has_check_scenario` and `has_trajectory_problem` tell which optional methods its class has.
+    """
+
+    kind = "model"
+    inputs: Mapping[str, Field] | None = None
+    conditions: Mapping[str, Field] | None = None
+    outputs: Mapping[str, Field] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    takes_arrays: bool = False
+    takes_rng: bool = False
+    has_batch: bool = False
+    batch_size: int = 1
+    has_gradient: bool = False
+    has_prepare: bool = False
+    has_check: bool = False
+    has_check_space: bool = False
+    has_check_scenario: bool = False
+    has_trajectory_problem: bool = False
+
+    def build(self, settings: Mapping[str, Any]) -> Any:
+        """An object with ``evaluate(design, scenario[, arrays][, rng])``; its ``prepare()`` has *not* been called."""
+        return self.target(**settings) if self.is_class else _FunctionModel(self.target, dict(settings))
+
+
+@dataclass(frozen=True)
+class _FunctionModel:
+    function: Callable[..., Any]
+    settings: Mapping[str, Any]
+
+    def evaluate(self, *args: Any, **given: Any) -> Any:
+        return self.function(*args, **given, **self.settings)
+
+
+@dataclass(frozen=True)
+class ObjectivePlugin(Plugin):
+    """An objective: a number with `unit` from the outputs and arrays that it `needs`."""
+
+    kind = "objective"
+    needs: tuple[str, ...] = ()
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class SolverPlugin(Plugin):
+    """A solver (see `designopt.plugin.protocols.Solver`).
+
+    `needs_budget`: it never ends by itself. `uses_start`: it makes use of designs of an earlier stage. `needs_objectives`
+    and `needs_parameters`: a study with no other solver states some. `takes_designs`: it evaluates designs that its
+    settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses the model's
+    derivatives, ``None`` when its settings decide. `has_check`, `has_minimum_budget`, `has_program` (it solves
+    trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and `has_indices`
+    (sensitivity indices) tell which optional methods its class has.
+    """
+
+    kind = "solver"
+    needs_budget: bool = False
+    uses_start: bool = True
+    needs_objectives: bool = True
+    needs_parameters: bool = True
+    takes_designs: bool = False
+    objectives: Literal["one", "several", "any"] = "any"
+    gradient: bool | None = False
+    has_check: bool = False
+    has_minimum_budget: bool = False
+    has_program: bool = False
+    has_unit_sample: bool = False
+    has_indices: bool = False
+
+    def wants_gradient(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it makes use of the model's derivatives with these settings."""
+        return bool(self.build(settings).wants_gradient()) if self.gradient is None else self.gradient
+
+
+@dataclass(frozen=True)
+class AggregationPlugin(Plugin):
+    """An aggregation over scenarios; `weights` gives its derivative by each of the values, if it is known."""
+
+    kind = "aggregation"
+    weights: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class ReportPlugin(Plugin):
+    """A part of the report."""
+
+    kind = "report"
+
+
+@dataclass(frozen=True)
+class ExportPlugin(Plugin):
+    """A format of files that a result is exported to. `packages` are what its writer imports beyond the requirements of
+    designopt, by import name; `extra` is the extra of designopt that installs them."""
+
+    kind = "export"
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+
+
+P_co = TypeVar("P_co", bound=Plugin, covariant=True)
+P = TypeVar("P", bound=Plugin)
+
+
+@dataclass(frozen=True)
+class Use(Generic[P_co]):
+    """A plugin with checked settings: what ``{use: name, ...}`` in a study file becomes."""
+
+    plugin: P_co
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self) -> Any:
+        """`Plugin.build` with these settings."""
+        return self.plugin.build(self.settings)

@@ -1,0 +1,82 @@
+"""What a declaration says by its signature and annotations: settings, quantities, names of inputs and outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from designopt.plugin.values import Field, Quantity
+
+
+def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Field]]:
+    """The callable that does the work, and the settings, of a function or a class (made a frozen dataclass)."""
+    if not inspect.isclass(target):
+        return target, keyword_settings(target)
+    if "__dataclass_fields__" not in vars(target):  # a base class that is one does not make this class one
+        dataclass(kw_only=True)(target)
+    hints = typing.get_type_hints(target, include_extras=True)
+    settings = {}
+    for item in dataclasses.fields(cast(Any, target)):
+        if not item.init:
+            continue
+        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        default = item.default if item.default is not dataclasses.MISSING else None
+        if item.default_factory is not dataclasses.MISSING:
+            default = item.default_factory()
+        settings[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), required, default)
+    return getattr(target, "evaluate", target), settings
+
+
+def keyword_settings(function: Callable[..., Any]) -> dict[str, Field]:
+    """The keyword-only arguments of a function; the annotations of its other arguments need not be importable."""
+    keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    annotations = {p.name: p.annotation for p in keywords if p.annotation is not p.empty}
+    place = types.SimpleNamespace(__annotations__=annotations)
+    hints = typing.get_type_hints(place, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True)
+    settings = {}
+    for p in keywords:
+        required, hint = p.default is p.empty, hints.get(p.name, Any)
+        settings[p.name] = Field(p.name, hint, quantity(hint), required, None if required else p.default)
+    return settings
+
+
+def typed_dict(hint: Any) -> dict[str, Field] | None:
+    """Fields of a TypedDict annotation, or None for any other annotation."""
+    if not typing.is_typeddict(hint):
+        return None
+    hints = typing.get_type_hints(hint, include_extras=True)
+    fields = {}
+    for name, h in hints.items():
+        required = name in hint.__required_keys__
+        if typing.get_origin(h) in (typing.Required, typing.NotRequired):
+            # `__required_keys__` does not know them where annotations are kept as text (PEP 563).
+            required = typing.get_origin(h) is typing.Required
+            h = typing.get_args(h)[0]
+        fields[name] = Field(name, h, quantity(h), required)
+    return fields
+
+
+def quantity(hint: Any) -> Quantity | None:
+    """The `Quantity` of an annotation; that of ``Annotated[...] | None`` counts too."""
+    if typing.get_origin(hint) is Annotated:
+        return next((m for m in typing.get_args(hint)[1:] if isinstance(m, Quantity)), None)
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next((q for q in map(quantity, typing.get_args(hint)) if q), None)
+    return None
+
+
+def doc(target: Any) -> str:
+    return inspect.cleandoc(target.__doc__ or "")
+
+
+def source(target: Any) -> Path | None:
+    try:
+        return Path(inspect.getfile(target)).resolve()
+    except (TypeError, OSError):
+        return None

@@ -1,0 +1,86 @@
+"""What plugins say about values, and what they raise: quantities, arrays, files of the user, refusals."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Unit, meaning and admissible range of a number; put it into ``Annotated[float, Quantity("N/m", "...")]``.
+
+    `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is the
+    range over which a sampled scenario varies a condition where the study does not say.
+    """
+
+    unit: str = ""
+    description: str = ""
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+    sampled: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Array:
+    """What a model's array is: its axes by name, its unit and its meaning."""
+
+    axes: tuple[str, ...]
+    unit: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of the user's, taken by content: workers receive the bytes, keys use the digest, never the path."""
+
+    name: str
+    content: bytes = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-128 of the content, hexadecimal."""
+        return hashlib.blake2b(self.content, digest_size=16).hexdigest()
+
+    def text(self) -> str:
+        """The content as UTF-8 text; raises `UnicodeDecodeError` for anything else."""
+        return self.content.decode("utf-8-sig")
+
+
+class Diverged(Exception):
+    """Raised by a model: the physics has no answer for this design. `reason` is a short identifier for grouping."""
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class InvalidDesign(Exception):
+    """Raised by a model: this design is refused before anything is computed; the message names the value."""
+
+
+class InvalidSetting(ValueError):
+    """Raised by a model's `check()`: the setting `name` cannot be used, and why."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+class PluginError(Exception):
+    """A plugin is missing, ambiguous, broken or declared wrongly; the message is one line for the user."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One named value of a plugin: a setting, a design input, a scenario condition or an output."""
+
+    name: str
+    annotation: Any
+    quantity: Quantity | None
+    required: bool
+    default: Any = None
