@@ -100,11 +100,11 @@ class SolverPlugin(Plugin):
     """A solver (see `designopt.plugin.protocols.Solver`).
 
     `needs_budget`: it never ends by itself. `uses_start`: it makes use of designs of an earlier stage.
-    `needs_objectives` and `needs_parameters`: a study with no other solver states some. `takes_designs`: it evaluates designs that its
-    settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses the model's
-    derivatives, ``None`` when its settings decide. `has_check`, `has_minimum_budget`, `has_program` (it solves
-    trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and `has_indices`
-    (sensitivity indices) tell which optional methods its class has.
+    `needs_objectives` and `needs_parameters`: a study with no other solver states some. `takes_designs`: it evaluates
+    designs that its settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses
+    the model's derivatives, ``None`` when its settings decide. `has_check`, `has_minimum_budget`, `has_program` (it
+    solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and
+    `has_indices` (sensitivity indices) tell which optional methods its class has.
     """
 
     kind = "solver"
