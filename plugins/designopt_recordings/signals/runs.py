@@ -26,11 +26,12 @@ def finite_runs(columns: Array) -> Iterator[tuple[slice, Integers]]:
     Columns with the same gaps come together, so that a function is called once for all of them.
     """
     finite = np.isfinite(columns)
-    patterns, member = np.unique(finite, axis=1, return_inverse=True)
-    for pattern in range(patterns.shape[1]):
-        of_pattern = np.flatnonzero(np.asarray(member).ravel() == pattern)
-        for first, end in runs(patterns[:, pattern]):
-            yield slice(first, end), of_pattern
+    patterns: dict[bytes, list[int]] = {}
+    for column, bits in enumerate(np.packbits(finite, axis=0).T):
+        patterns.setdefault(bits.tobytes(), []).append(column)
+    for of_pattern in patterns.values():
+        for first, end in runs(finite[:, of_pattern[0]]):
+            yield slice(first, end), np.array(of_pattern)
 
 
 def run_by_run(values: ArrayLike, function: Callable[[Array], Array], least: int = 1) -> Array:
