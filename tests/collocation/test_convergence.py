@@ -6,7 +6,7 @@ import benchmark_problems as problems
 import numpy as np
 import pytest
 
-from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem
+from designopt.collocation import Guess, Integral, Options, Phase, Program, TrajectoryProblem
 
 #: Well below the errors that are measured.
 EXACT = {"tolerance": 1e-11}
@@ -37,7 +37,7 @@ CART_POLE = {
 
 @pytest.mark.parametrize(("options", "meshes", "least", "most"), CART_POLE.values(), ids=CART_POLE)
 def test_the_error_of_the_cart_pole_falls_with_the_order_of_the_scheme(finest, options, meshes, least, most):
-    guess = finest.to_guess()
+    guess = Guess.of(finest)
     errors = [
         abs(Program(problems.cart_pole(), Options(intervals=n, **options, **EXACT)).solve(guess=guess).objective
             - finest.objective)

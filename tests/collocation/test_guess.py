@@ -25,7 +25,7 @@ from designopt.collocation import (
     sampled,
     solve,
 )
-from designopt.collocation.solve.guess import default_course, initial_point
+from designopt.collocation.solve.initial_point import default_trajectory, initial_point
 from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.system import System, Variable
@@ -143,7 +143,7 @@ def test_a_result_is_a_guess_on_any_mesh_and_in_any_form() -> None:
     problem = benchmark_problems.cart_pole()
     found = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
     for options in (Options(intervals=60), Options(scheme="radau", intervals=33, form="explicit")):
-        again = solve(problem, replace(options, check=False), found.to_guess())
+        again = solve(problem, replace(options, check=False), Guess.of(found))
         assert again.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
         assert again.objective == pytest.approx(found.objective, rel=1e-4)
 
@@ -201,7 +201,9 @@ def test_arrays_that_make_no_sense_are_refused(times: list[float], values: list[
 
 
 def test_the_lines_of_a_phase_come_before_those_between_its_ends() -> None:
-    course = default_course(replace(block(), guess={"v": (1.0, 3.0), "u": (30.0, -1.0)})).at(np.array([0.0, 0.5, 1.0]))
+    course = default_trajectory(replace(block(), guess={"v": (1.0, 3.0), "u": (30.0, -1.0)})).at(
+        np.array([0.0, 0.5, 1.0])
+    )
     assert course["v"] == pytest.approx([1.0, 2.0, 3.0])
     assert course["u"] == pytest.approx([20.0, 9.5, -1.0])  # clipped to the range first
     assert course["x"] == pytest.approx([0.0, 0.5, 1.0])

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase, Signal
 from designopt.dynamics.system import System
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.solution import PhaseSolution
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]

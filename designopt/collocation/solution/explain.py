@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.constraints import Constraints
+from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.solution import PhaseSolution, Solution
 
 Vector = NDArray[np.float64]
 
@@ -30,37 +27,6 @@ WORDS = {
     "integral": "integral",
     "ends": "constraint",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Constraints:
-    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
-
-    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
-    """
-
-    blocks: tuple[Block, ...]
-    units: tuple[str, ...]
-    values: Vector
-    low: Vector
-    high: Vector
-    scale: Vector
-
-    @cached_property
-    def relative(self) -> Vector:
-        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
-        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
-
-    @cached_property
-    def missed(self) -> Vector:
-        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
-        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
-        return np.asarray(below + above)
-
-    @property
-    def violation(self) -> float:
-        """The largest violation relative to the scales, not a number where one is not."""
-        return float(np.abs(self.missed / self.scale).max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -129,7 +95,7 @@ class Explanation:
         return "\n".join([self.message, "Violated, the worst first:", *(f"- {group}" for group in self.groups)])
 
 
-def explained(solution: Solution) -> Explanation:
+def explain(solution: Solution) -> Explanation:
     """The violations at the last iterate of `solution`, grouped by constraint."""
     found = solution.constraints
     return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.deferred import Deferred
-from designopt.collocation.solution.explain import Constraints
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.prices import Prices, path_blocks
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.dormand_prince import stage_places, step_functions
 from designopt.collocation.solution.equations import Equations, Indices, explicit_rates
 from designopt.collocation.solution.integrate import integrate
-from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.statement.problem import Phase
+from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -52,6 +52,11 @@ class Resimulation:
     states: Mapping[str, Vector]
     error: float
     segment_errors: Vector
+
+
+def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+    """The motions of `problem`, by phase, that the controls of a `solution` cause, and how far they are from it."""
+    return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
 
 
 def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:

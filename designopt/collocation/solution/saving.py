@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.explain import Constraints
+from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh import Mesh
@@ -60,13 +60,13 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
     return found
 
 
-def save(solution: Solution, path: Path | str) -> None:
+def save_solution(solution: Solution, path: Path | str) -> None:
     """Write `solution` to the file `path` (npz)."""
     with Path(path).open("wb") as file:
         np.savez(file, **to_arrays(solution))  # type: ignore[arg-type]
 
 
-def load(path: Path | str) -> Solution:
+def load_solution(path: Path | str) -> Solution:
     """The solution in the file `path`. Raises `ValueError`, in a sentence, for a file that is damaged or another."""
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as given:

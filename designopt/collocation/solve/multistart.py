@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Solution, StartRecord
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.solve.initial_point import default_trajectory, middle
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.scaling import WIDEST
 
@@ -77,7 +78,7 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
 
 
 def _perturbed_course(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
-    default = default_course(phase, given, before)
+    default = default_trajectory(phase, given, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
     values: dict[str, Vector] = dict(given.at(fractions)) if given else {}
     courses: Mapping[str, Vector] = {**default.at(fractions), **values}

@@ -18,12 +18,13 @@ from designopt.collocation.solution.solution import Iterate, PhaseSolution, Solu
 from designopt.collocation.solution.status import OF_SOLVER, Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
-from designopt.collocation.solve.guess import Guess, initial_point
+from designopt.collocation.solve.initial_point import initial_point
 from designopt.collocation.solve.interrupt import Stopping
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ipopt
 from designopt.collocation.solve.outcomes import told
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
+from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import Boxes, boxes
@@ -149,7 +150,7 @@ class Program:
         if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
-            start = guess or (previous.to_guess() if previous else Guess())
+            start = guess or (Guess.of(previous) if previous else Guess())
             x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
         # the result of a solve is known to be more than stationary
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
@@ -162,7 +163,7 @@ class Program:
         if given != of_program:
             text = (
                 f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
-                " it is of another program; give it as a guess (to_guess)"
+                " it is of another program; give it as a guess (Guess.of)"
             )
             raise ProblemError("bad_guess", "previous", text)
 

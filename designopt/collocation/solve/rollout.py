@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.equations import data_at, explicit_rates
 from designopt.collocation.solution.integrate import integrate
-from designopt.collocation.solve.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.solve.initial_point import default_trajectory, middle
+from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.dynamics.system import Variable
 
@@ -40,7 +41,7 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     before = 0.0
     for phase in problem.phases:
         course = guess.phases.get(phase.name)
-        default = default_course(phase, course, before)
+        default = default_trajectory(phase, course, before)
         before = default.tf
         fractions = np.linspace(0.0, 1.0, POINTS)
         given = dict(course.at(fractions)) if course else {}

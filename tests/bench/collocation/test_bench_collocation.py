@@ -25,7 +25,7 @@ from peer_runs import peer_run
 from stagewise import FORCE, Stagewise
 from unrolled import UnrolledCartPole
 
-from designopt.collocation import Options, Program, Solution, solve
+from designopt.collocation import Guess, Options, Program, Solution, solve
 from designopt.collocation.solve.warm import solve_chain
 
 pytestmark = pytest.mark.bench
@@ -123,7 +123,7 @@ def test_the_residual_form_pays_for_chains():
     iteration, derivatives = {}, {}
     for form in ("residual", "explicit"):
         program = Program(problem, Options(scheme="radau", intervals=40, form=form))
-        guess = found.to_guess()
+        guess = Guess.of(found)
         once = program.solve(guess=guess)
         iteration[form] = processor_seconds(lambda p=program, g=guess: p.solve(guess=g), 3) / once.iterations
         derivatives[form] = processor_seconds(lambda p=program, s=once: twenty_derivatives(p, s), 3) / 20
