@@ -25,8 +25,8 @@ from designopt.collocation.statement.problem import (
     TrajectoryProblem,
     periodic,
 )
+from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
 
 __all__ = [
     "Constraint",

@@ -10,11 +10,11 @@ import pytest
 from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
+from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
 from designopt.collocation.transcription.functions import state
 from designopt.collocation.transcription.layout import layout
-from designopt.collocation.transcription.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 

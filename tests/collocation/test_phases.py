@@ -20,7 +20,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     periodic,
 )
-from designopt.collocation.transcription.scheme import hermite_simpson, radau
+from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 EFFORT = {"effort": Integral(lambda v: v["u"] ** 2)}

@@ -26,7 +26,7 @@ from designopt.collocation import (
 )
 from designopt.collocation.solution.resimulate import Resimulation, resimulate
 from designopt.collocation.solution.violation import violation_between_points
-from designopt.collocation.transcription.scheme import hermite_simpson, radau
+from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 

@@ -17,6 +17,7 @@ from designopt.collocation import (
     Mesh,
     Options,
     Program,
+    Solution,
     Status,
     TrajectoryProblem,
     explain,
@@ -26,8 +27,8 @@ from designopt.collocation import (
 )
 from designopt.collocation.solution.saving import from_arrays, to_arrays
 from designopt.collocation.solution.solution import Round, StartRecord
+from designopt.collocation.statement.scheme import radau
 from designopt.collocation.transcription.mesh import refined
-from designopt.collocation.transcription.scheme import radau
 
 
 def assert_equal(a, b, where="solution"):
@@ -246,3 +247,17 @@ def test_pickled_arrays_are_not_unpickled(tmp_path):
 def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
         load_solution(tmp_path / "none.npz")
+
+
+def test_the_methods_of_former_versions_work_with_a_message(tmp_path):
+    found = SOLUTIONS["trapezoidal"]()
+    with pytest.warns(DeprecationWarning, match=r"Solution\.save is designopt\.collocation\.save_solution now"):
+        found.save(tmp_path / "result.npz")
+    with pytest.warns(DeprecationWarning, match="load_solution"):
+        assert_equal(found, Solution.load(tmp_path / "result.npz"))
+    with pytest.warns(DeprecationWarning, match="Guess.of"):
+        assert found.to_guess().parameters == found.parameters
+    with pytest.warns(DeprecationWarning, match="explain"):
+        assert str(found.explain()) == str(explain(found))
+    with pytest.raises(AttributeError, match="a Solution has no 'sketch'"):
+        found.sketch()

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
-from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -21,8 +21,8 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.scheme import Scheme, radau
 from designopt.collocation.transcription.mesh import Mesh, refined
-from designopt.collocation.transcription.scheme import Scheme, radau
 
 Vector = NDArray[np.float64]
 

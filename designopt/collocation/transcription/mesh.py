@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.transcription.scheme import Scheme
+from designopt.collocation.statement.scheme import Scheme
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
