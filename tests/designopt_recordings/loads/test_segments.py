@@ -8,7 +8,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.frames import load_at
-from designopt_recordings.loads.segments import bearing_segment
+from designopt_recordings.loads.segments import Bearing, bearing_segment
 from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
@@ -30,7 +30,7 @@ def standing(right: np.ndarray, left: np.ndarray, point: np.ndarray) -> tuple[Re
     return Recording(100.0, TIME, NAMES, np.concatenate(feet, axis=1)), plate
 
 
-def bearing(recording: Recording, plate: ForcePlate, **given: float):  # type: ignore[no-untyped-def]
+def bearing(recording: Recording, plate: ForcePlate, **given: float) -> Bearing:
     return bearing_segment(recording, plate, load_at(plate, recording.time), SEGMENTS, **given)
 
 
