@@ -99,8 +99,9 @@ class Prices:
         return prices
 
     def _per_second(self, i: int) -> Vector:
-        """Seconds (slots,) that each point stands for in the quadrature."""
-        return np.asarray(self.made.layout.phases[i].mesh.weights * self.values[i].duration)
+        """Seconds (slots,) that each point stands for in the quadrature; infinite where it has no weight."""
+        weights = self.made.layout.phases[i].mesh.weights
+        return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
 
 
 def path_blocks(made: Transcription, i: int) -> list[Block]:

@@ -60,7 +60,7 @@ class Reader:
         given: list[Any] = []
         for place, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
             constants = values.constants[: len(point.constant_names)]
-            given += [x[place.states[0]], x[place.states[-1]], values.t0, values.tf, values.integrals, constants]
+            given += [*place.at_ends(x), values.t0, values.tf, values.integrals, constants]
         return [*given, x[list(self.places.parameters.values())]]
 
     def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
@@ -137,7 +137,7 @@ def _phase(
         ("algebraic", system.algebraic),
     ]
     at_points = x[place.point]
-    first = _extrapolation(mesh.schemes[0].points, mesh.first)
+    first = mesh.left[None, :] if mesh.first else np.empty((0, 1))
     all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
     all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
     rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
@@ -210,11 +210,6 @@ def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float
         )
     found.update({name: float(made.scale[k]) for name, k in made.layout.parameters.items()})
     return found
-
-
-def _extrapolation(points: Vector, first: int) -> Vector:
-    """Weights (first, k) of the first points for the polynomial through them at the left end, if there is no point."""
-    return lagrange(points[1:], np.zeros(1)) if first else np.empty((0, len(points)))
 
 
 def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:

@@ -100,6 +100,7 @@ def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
             "nodes": _encoded(value.nodes, f"{where}.nodes", arrays),
             "distinct": [_scheme_header(scheme) for scheme, _ in value.groups],
             "which": _encoded(_which(value), f"{where}.schemes", arrays),
+            "left_point": value.left_point,
         }}  # fmt: skip
     if isinstance(value, Status):
         return {"Status": value.name}
@@ -134,7 +135,7 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if kind == "Mesh":
         distinct = [_scheme(header) for header in given["distinct"]]
         which = _decoded(given["which"], arrays)
-        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which))
+        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which), given.get("left_point", False))
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in given))
     return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in given.items()})

@@ -41,7 +41,9 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
     if phase.system.residual_form is not None:
         others += phase.system.residual_form.unknowns
     for v in others:
-        level = np.array(phase.guess.get(v.name, (0.0, 0.0)), float)
+        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
+        known = [value for value in (start, end) if value is not None] or [0.0]
+        level = np.array(phase.guess.get(v.name, (known[0], known[-1])), float)
         values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
     if unknown := sorted(set(phase.guess) - set(values)):
         text = f"there is no such variable; there are {', '.join(values)}"

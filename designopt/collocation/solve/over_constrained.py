@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import TrajectoryProblem, ends
+from designopt.collocation.statement.problem import TrajectoryProblem, ends, is_added
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -41,7 +41,7 @@ def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
         equal = [name for name, c in phase.path.items() if c.low == c.high]
         if equal:
             suspects.append(f"path constraints {', '.join(equal)} of {phase.name}")
-    equal = [name for name, c in problem.constraints.items() if c.low == c.high]
+    equal = [name for name, c in problem.constraints.items() if c.low == c.high and not is_added(c)]
     if equal:
         suspects.append(f"constraints {', '.join(equal)}")
     text = f"{rows} equations for {free} free variables, {rows - free} too many."

@@ -76,7 +76,7 @@ class Program:
         compiled = time.perf_counter()
         if meshes is None:
             meshes = [Mesh.uniform(options.scheme_for(problem), options.intervals) for _ in problem.phases]
-        self.meshes = tuple(meshes)
+        self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
         guess = guess or Guess()
         given = boxes(self.statement, problem, places, ())
