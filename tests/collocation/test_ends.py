@@ -9,6 +9,7 @@ import pytest
 
 from designopt.collocation import (
     Constraint,
+    Guess,
     Integral,
     Options,
     Phase,
@@ -16,10 +17,11 @@ from designopt.collocation import (
     Program,
     Refinement,
     TrajectoryProblem,
+    load_solution,
     periodic,
+    save_solution,
     solve,
 )
-from designopt.collocation.solution.saving import load, save
 from designopt.dynamics.system import System, Variable
 
 SCHEMES = {
@@ -208,11 +210,11 @@ def test_refined_meshes_keep_the_point_at_the_left_end_and_results_are_checked_s
     assert found.phase.values["e"][0] == pytest.approx(found.phase.values["a"][0], abs=1e-8)
     assert found.phase.resimulation_error < 1e-3
     assert all(np.isfinite(v).all() for v in found.phase.bound_multipliers.values())
-    save(found, tmp_path / "found.npz")
-    again = load(tmp_path / "found.npz")
+    save_solution(found, tmp_path / "found.npz")
+    again = load_solution(tmp_path / "found.npz")
     assert again.phase.mesh.left_point
     assert again.phase.mesh.first == 0
-    assert solve(problem, options, guess=again.to_guess()).objective == pytest.approx(found.objective, rel=1e-3)
+    assert solve(problem, options, guess=Guess.of(again)).objective == pytest.approx(found.objective, rel=1e-3)
 
 
 def test_a_scheme_gets_a_point_at_the_left_end_where_the_ends_ask_for_it_and_only_there():

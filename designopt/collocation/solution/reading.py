@@ -16,7 +16,6 @@ from designopt.collocation.solution.prices import Prices, path_blocks
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.statement.scheme import lagrange
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
