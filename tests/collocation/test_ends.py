@@ -22,6 +22,7 @@ from designopt.collocation import (
     save_solution,
     solve,
 )
+from designopt.collocation.solve.initial_point import default_trajectory
 from designopt.dynamics.system import System, Variable
 
 SCHEMES = {
@@ -191,11 +192,9 @@ def test_more_held_controls_than_there_is_freedom_for_are_named():
 
 
 def test_the_search_begins_on_a_line_between_the_held_ends_of_a_control():
-    from designopt.collocation.solve.guess import default_course
-
     problem = moved()
     phase = replace(problem.phases[0], initial={"e": 0.2}, final={"e": 0.6})
-    assert default_course(phase).at(np.array([0.0, 0.5, 1.0]))["e"] == pytest.approx([0.2, 0.4, 0.6])
+    assert default_trajectory(phase).at(np.array([0.0, 0.5, 1.0]))["e"] == pytest.approx([0.2, 0.4, 0.6])
 
 
 @pytest.mark.parametrize("method", ["split", "hp"])
