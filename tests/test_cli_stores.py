@@ -423,7 +423,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: tuple[str, 
 
 
 def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("designopt.api.open_store", interrupted)

@@ -7,14 +7,17 @@ import contextlib
 import dataclasses
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 from distributed import NannyPlugin, SchedulerPlugin, Status, WorkerPlugin
 
+from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.delivery import Delivery
 from designopt.workers.evaluate import Evaluator
 from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.inbox import Inbox
 from designopt.workers.watch import Watch, ignore_interrupts, read_death, write_exit_code
 
 #: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
@@ -42,6 +45,9 @@ class DeliveredProblem(WorkerPlugin):
         self.worker_name = str(worker.name)
         self.evaluator: Evaluator | None = None
         self.retiring: asyncio.Task[None] | None = None
+        self.inbox = Inbox(lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}))
+        self.digests = frozenset(self.delivery.input_files())
+        provide(_fetched)
         if self.local:
             ignore_interrupts()
         death = read_death(self.run, identity)
@@ -94,6 +100,7 @@ class DeliveredProblem(WorkerPlugin):
         if worker.status == Status.closing and (leaving := self.watch.leaving()) is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
         self.watch.close()
+        self.inbox.close()
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here."""
@@ -184,6 +191,19 @@ def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
         return problem.worker_name, problem.run_chunk(chunk)
     except PluginError as error:
         return problem.worker_name, str(error)
+
+
+def _fetched(digest: str) -> Path:
+    """A file of one of the runs that this worker works for."""
+    for problem in list(_problems.values()):
+        if digest in problem.digests:
+            return problem.inbox.fetch(digest)
+    raise InputFileError("a file is not known to this worker")
+
+
+def receive(run: str, digest: str, content: bytes | None, error: str) -> None:
+    """The coordinator sends a file that was asked for, or why it cannot."""
+    _problems[run].inbox.receive(digest, content, error)
 
 
 def check(run: str) -> str:
