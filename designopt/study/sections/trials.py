@@ -194,7 +194,7 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
 
 
 def _common(
-    ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path, others: Any
+    ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path, others: Collection[str]
 ) -> dict[str, Any] | None:
     """The conditions that all scenarios share; None when they are wrong. Those of `others` come from elsewhere."""
     values = dict(given.get("with") or {})
