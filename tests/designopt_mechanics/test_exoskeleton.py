@@ -88,32 +88,31 @@ def test_with_stiff_links_the_moments_go_to_those_of_the_rigid_model_with_the_fi
 
 
 def test_half_the_tolerance_changes_no_figure() -> None:
-    one, two = (ExoskeletonGait(rtol=rtol).evaluate(DESIGN, {})[0] for rtol in (1e-7, 5e-8))  # type: ignore[arg-type]
+    one, two = (ExoskeletonGait(rtol=rtol).evaluate(DESIGN, {})[0] for rtol in (1e-7, 5e-8))
     for name, value in one.items():
-        assert value == pytest.approx(two[name], rel=1e-4, abs=1e-12)  # type: ignore[literal-required]
+        assert value == pytest.approx(two[name], rel=1e-4, abs=1e-12)
 
 
 def test_stiffer_links_are_compressed_less_and_slower_walking_needs_less_moment() -> None:
     model = ExoskeletonGait()
-    soft, stiff = (model.evaluate({**DESIGN, "stiffness": k}, {})[0] for k in (4e4, 1.6e5))  # type: ignore[typeddict-item]
+    soft, stiff = (model.evaluate({**DESIGN, "stiffness": k}, {})[0] for k in (4e4, 1.6e5))
     assert soft["compression"] > 2.0 * stiff["compression"]
-    slow, _ = model.evaluate(DESIGN, {"speed": 0.8})  # type: ignore[arg-type]
-    fast, _ = model.evaluate(DESIGN, {"speed": 1.2})  # type: ignore[arg-type]
+    slow, _ = model.evaluate(DESIGN, {"speed": 0.8})
+    fast, _ = model.evaluate(DESIGN, {"speed": 1.2})
     assert slow["peak_moment"] < fast["peak_moment"]
 
 
 def test_a_swaying_trunk_needs_moments_out_of_the_plane() -> None:
     model = ExoskeletonGait()
     upright, swaying = (
-        model.evaluate(DESIGN, {"sway": sway}, {"moments"})[1]["moments"][:, 5:]  # type: ignore[arg-type]
-        for sway in (0.0, np.radians(3.0))
+        model.evaluate(DESIGN, {"sway": sway}, {"moments"})[1]["moments"][:, 5:] for sway in (0.0, np.radians(3.0))
     )
     assert np.abs(upright).max() < 1e-9
     assert np.abs(swaying).max() > 5.0
 
 
 def test_eleven_rods_walk_as_well() -> None:
-    outputs, arrays = ExoskeletonGait(rods=11).evaluate(DESIGN, {"speed": 0.8}, {"scene", "stretch"})  # type: ignore[arg-type]
+    outputs, arrays = ExoskeletonGait(rods=11).evaluate(DESIGN, {"speed": 0.8}, {"scene", "stretch"})
     assert outputs["tracking_error"] < 0.05
     assert arrays["scene"].shape == (401, 32, 3)
     assert arrays["stretch"].shape == (401, 6)
@@ -121,7 +120,7 @@ def test_eleven_rods_walk_as_well() -> None:
 
 def test_links_that_collapse_under_the_weight_are_refused() -> None:
     with pytest.raises(designopt.InvalidDesign, match="stiffness: at 1500 N/m a link collapses"):
-        ExoskeletonGait().evaluate({**DESIGN, "stiffness": 1500.0}, {})  # type: ignore[typeddict-item]
+        ExoskeletonGait().evaluate({**DESIGN, "stiffness": 1500.0}, {})
 
 
 def test_the_bundled_study_searches_and_its_report_draws_it(tmp_path: Path) -> None:
@@ -142,6 +141,6 @@ def test_the_bundled_program_loads() -> None:
 @pytest.mark.slow
 def test_the_program_finds_a_motion_that_is_followed_better_than_the_recorded_one() -> None:
     model = ExoskeletonGait()
-    simulated_error = model.evaluate(DESIGN, {})[0]["tracking_error"]  # type: ignore[arg-type]
+    simulated_error = model.evaluate(DESIGN, {})[0]["tracking_error"]
     solution = solve_design(model.trajectory_problem({}), DESIGN, Options(scheme="radau", intervals=20))
     assert solution.figures["tracking_error"] < simulated_error
