@@ -179,15 +179,15 @@ def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
 
 
 def test_jumps_of_a_path_are_told_with_muscle_and_time():
-    """The path changes the side of a cylinder at the joint where its points are opposite, near -1.25 rad."""
-    q = np.linspace(-1.5, 1.0, 60)
+    """The path changes the side of a cylinder at the joint where its points are opposite, near -1.3 rad."""
+    q = np.linspace(-1.5, 1.0, 1000)
     form = surface("WrapCylinder", "<radius>0.05</radius><length>2</length>", turned="0 0 0")
     model = read_model(hinge(wraps=form, path_wraps=USED))
-    (found,) = (j for j in jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q}) if j.coordinate)
+    (found,) = jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q})
     assert (found.muscle, found.coordinate, found.engaged) == ("flexor", "flexion", False)
-    assert found.time == pytest.approx(-1.3, abs=0.05)
-    assert found.by == pytest.approx(0.1, abs=1e-6)  # from one side of the cylinder to the other
-    assert str(found) == f"flexor at {found.time:.4g} s: its moment arm about flexion jumps by 100 mm"
+    assert found.time == pytest.approx(-1.3, abs=0.01)
+    assert found.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
+    assert str(found) == f"flexor at {found.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"
     assert not jumps(muscle_geometry(read_model(hinge()), {"flexion": q}), q, {"flexion": q})
 
 

@@ -48,6 +48,11 @@ _MORE = {
     "millard": _CURVES,
     "degroote": {"ignore_passive_fiber_force", "tendon_compliance_dynamics_mode", "default_normalized_tendon_force"},
 }
+#: Curves of Millard's muscles whose strain at one normalised force is taken over: its name here, OpenSim's own value.
+_STRAINS = (
+    ("FiberForceLengthCurve", "passive_fiber_strain_at_one_norm_force", 0.7),
+    ("TendonForceLengthCurve", "tendon_strain_at_one_norm_force", 0.049),
+)
 _POINTS = {
     "PathPoint": set(),
     "ConditionalPathPoint": {"socket_coordinate", "coordinate", "range"},
@@ -136,6 +141,10 @@ def _muscle(
     if not 0.0 <= least <= greatest <= 1.0:
         raise element.error(f"controls from {least:g} to {greatest:g} are not within 0 and 1")
     shape = {name: number(name, value) for name, value in shapes.items()}
+    if model == "millard":
+        for curve, name, usual in _STRAINS:
+            holder = element.find(curve)
+            shape[name] = usual if holder is None else holder.number("strain_at_one_norm_force", usual)
     if model == "degroote":
         shape["ignore_passive_fiber_force"] = float(element.flag("ignore_passive_fiber_force", False))
     return OsimMuscle(
