@@ -265,7 +265,7 @@ def returns_derivatives(design, scenario) -> DerivativeNames:
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design, scenario, rng, arrays: {}),
-            "model 'm': evaluate takes .*, and 'rng' after them",
+            "model 'm': evaluate takes .*, and 'prepared' and 'rng' after them",
         ),
         (
             lambda: model("m", version=1)(returns_derivatives),
