@@ -27,7 +27,7 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @plugin_option
 @data_option
 def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> None:
-    """Check study files: every mistake, with its place and its mend."""
+    """Check study files: every mistake, with its place and a suggested fix."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
 

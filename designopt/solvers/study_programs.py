@@ -67,7 +67,7 @@ class StudyPrograms:
         return self._told(x, found, State(found, cold))
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
-        """Where to begin: courses perturbed with random numbers of `seed`, parameters where the design is."""
+        """Where to begin: trajectories perturbed with random numbers of `seed`, parameters where the design is."""
         from designopt.collocation import Guess
         from designopt.collocation.solve.multistart import perturbed
         from designopt.collocation.solve.rollout import rollout

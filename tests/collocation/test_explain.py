@@ -103,8 +103,8 @@ def test_an_integral_is_told_with_its_value_and_its_limit(limits, told):
 
 def test_integrals_and_equations_of_mechanisms_have_their_names():
     limited = block(integrals={"effort": Integral(lambda v: v["u"] ** 2, high=1.0, unit="N^2 s")})
-    course = sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 1.0]})
-    found = stopped(limited, Guess({"motion": course}), intervals=5)
+    trajectory = sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 1.0]})
+    found = stopped(limited, Guess({"motion": trajectory}), intervals=5)
     names = {group.name for group in explain(found).groups}
     assert names <= {"rate of 'x'", "rate of 'v'", "integral 'effort'"}
     assert "integral 'effort'" in names

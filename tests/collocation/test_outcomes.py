@@ -240,8 +240,8 @@ def test_the_unknown_rates_of_a_mechanism_are_named_by_their_equation():
 
 def test_more_equations_than_variables_are_counted_before_solving_with_suspects():
     spring = problems.damped_start()
-    held = replace(spring, phases=[replace(spring.phases[0], final={"x": 0.0, "v": 0.0})])
-    found = solve(held, intervals=50)
+    fixed = replace(spring, phases=[replace(spring.phases[0], final={"x": 0.0, "v": 0.0})])
+    found = solve(fixed, intervals=50)
 
     assert found.status is Status.OVER_CONSTRAINED
     assert not found.success
@@ -252,7 +252,7 @@ def test_more_equations_than_variables_are_counted_before_solving_with_suspects(
 
 
 def test_equations_without_free_variables_that_hold_do_not_count():
-    # the straight course of a control that is held is no equation for anything
+    # the straight trajectory of a control that is fixed is no equation for anything
     found = solve(block(bounds={"u": (2.0, 2.0)}, final={}), intervals=10, midpoint_control="linear")
 
     assert found.status is Status.SOLVED

@@ -146,8 +146,8 @@ def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path
     loaded = load_solution(tmp_path / "result.npz")
 
     times = np.linspace(0.0, 2.0, 77)
-    for name, course in found.phase.interpolate(times).items():
-        assert loaded.interpolate(times)[name] == pytest.approx(course, abs=0.0)
+    for name, trajectory in found.phase.interpolate(times).items():
+        assert loaded.interpolate(times)[name] == pytest.approx(trajectory, abs=0.0)
     assert (
         resimulate_phases(loaded, problems.cart_pole())["motion"].error
         == resimulate_phases(found, problems.cart_pole())["motion"].error

@@ -23,7 +23,7 @@ WORDS = {
     "residual": "equation of",
     "algebraic": "algebraic equation of",
     "path": "path constraint",
-    "control": "linear course of control",
+    "control": "linear control",
     "integral": "integral",
     "ends": "constraint",
 }
@@ -122,20 +122,20 @@ def violation_at(found: Constraints, phases: Mapping[str, PhaseSolution], row: i
     place, k = divmod(row - block.first, len(block.names))
     name, slot = block.names[k], int(block.slots[place])
     phase = list(phases.values())[block.phase] if block.phase >= 0 else None
-    course = phase if block.kind != "integral" else None
+    trajectory = phase if block.kind != "integral" else None
     return Violation(
         name=f"{WORDS[block.kind]} '{name}'",
         kind=block.kind,
         phase=phase.name if phase else "",
-        time=float(course.times[slot]) if course else math.nan,
-        interval=interval(course, slot) if course else (math.nan, math.nan),
+        time=float(trajectory.times[slot]) if trajectory else math.nan,
+        interval=interval(trajectory, slot) if trajectory else (math.nan, math.nan),
         value=float(found.values[row]),
         low=float(found.low[row]),
         high=float(found.high[row]),
         missed=float(found.missed[row]),
         relative=float(found.relative[row]),
         unit=found.units[number] or _unit(block, name, phase),
-        at={n: float(values[slot]) for n, values in course.values.items()} if course else {},
+        at={n: float(values[slot]) for n, values in trajectory.values.items()} if trajectory else {},
     )
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.deferred import Deferred
+from designopt.collocation.solution.named_multipliers import NamedMultipliers, path_blocks
 from designopt.collocation.solution.phase_values import PhaseValues
-from designopt.collocation.solution.prices import Prices, path_blocks
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
@@ -87,9 +87,9 @@ def read_solution(
     statement = reader.statement
     x = made.shift + made.scale * iterate.x
     values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
-    prices = Prices(problem, made, given, x, iterate, values)
+    multipliers = NamedMultipliers(problem, made, given, x, iterate, values)
     phases = {
-        phase.name: _phase(i, problem, made, given, x, of_phase, prices)
+        phase.name: _phase(i, problem, made, given, x, of_phase, multipliers)
         for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
     }
     objective, figures = reader.figures(values, x)
@@ -105,15 +105,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=Deferred(prices.of_parameters),
+        parameter_multipliers=Deferred(multipliers.of_parameters),
         violation=constraints.violation,
         iterations=int(stats.get("iter_count", 0)),
         history=_history(stats, made.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=Deferred(prices.of_limits),
-        data_sensitivity=Deferred(prices.of_data),
+        multipliers=Deferred(multipliers.of_limits),
+        data_sensitivity=Deferred(multipliers.of_data),
         scales=scales_by_name(statement, made),
     )
 
@@ -125,7 +125,7 @@ def _phase(
     given: Boxes,
     x: Vector,
     of_points: PhaseValues,
-    prices: Prices,
+    multipliers: NamedMultipliers,
 ) -> PhaseSolution:
     phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
     mesh, system = place.mesh, phase.system
@@ -165,10 +165,10 @@ def _phase(
         path=dict(zip(names, of_points.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
         integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
-        costates=Deferred(lambda: prices.of_states(i)),
-        end_multipliers=Deferred(lambda: prices.of_ends(i)),
-        bound_multipliers=Deferred(lambda: prices.of_bounds(i)),
-        path_multipliers=Deferred(lambda: prices.of_path(i)),
+        costates=Deferred(lambda: multipliers.of_states(i)),
+        end_multipliers=Deferred(lambda: multipliers.of_ends(i)),
+        bound_multipliers=Deferred(lambda: multipliers.of_bounds(i)),
+        path_multipliers=Deferred(lambda: multipliers.of_path(i)),
     )
 
 

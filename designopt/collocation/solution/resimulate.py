@@ -90,9 +90,9 @@ class _Segments:
         self.rates = explicit_rates(system)
         self.stiff: set[int] = set()
         self.step, self.many = step_functions(system, AT_ONCE)
-        self.courses = self._courses()
+        self.trajectories = self._trajectories()
 
-    def _courses(self) -> NDArray[np.float64]:
+    def _trajectories(self) -> NDArray[np.float64]:
         """Controls and algebraic variables on every interval (intervals, n, nu + nz): coefficients of Legendre
         polynomials over the interval."""
         from numpy.polynomial.legendre import legvander
@@ -112,8 +112,8 @@ class _Segments:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
-        courses = self.courses[segments]
-        found = np.matmul(legvander(2.0 * tau - 1.0, courses.shape[1] - 1), courses)
+        trajectories = self.trajectories[segments]
+        found = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
         return np.asarray(np.clip(found, self.low, self.high))
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:

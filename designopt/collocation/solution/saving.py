@@ -28,6 +28,8 @@ Arrays = dict[str, NDArray[Any]]
 FORMAT, VERSION = "designopt trajectory", 1
 
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
+#: Fields that files of former versions have under other names.
+_FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Round, StartRecord)}
 #: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
 _BROKEN = (
@@ -138,7 +140,7 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which), given.get("left_point", False))
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in given))
-    return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in given.items()})
+    return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in given.items()})
 
 
 def _which(mesh: Mesh) -> NDArray[np.int64]:

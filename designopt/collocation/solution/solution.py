@@ -97,7 +97,7 @@ class PhaseSolution:
         found = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
         # the last iterate of a failed solve may have states whose rates are not finite
-        courses = {
+        trajectories = {
             n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
         }
         for scheme, some in self.mesh.groups:
@@ -111,7 +111,7 @@ class PhaseSolution:
             h = (duration * self.mesh.widths[k])[:, None]
             for name, values in self.values.items():
                 if self.kinds[name] == "state":
-                    rates = courses[name][slots]
+                    rates = trajectories[name][slots]
                     found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
                 else:
                     found[name][rows] = (of_controls * values[slots]).sum(axis=1)
@@ -153,8 +153,8 @@ class Iterate:
     """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
 
     x: Vector
-    of_rows: Vector
-    of_bounds: Vector
+    constraint_multipliers: Vector
+    bound_multipliers: Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +162,7 @@ class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is held).
+    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is fixed).
     `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
     by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
     times, by "phase.name". All of them mean something of a solved problem only.
@@ -228,14 +228,14 @@ class Solution:
         return next(iter(self.phases.values()))
 
     @property
-    def at_bound(self) -> dict[str, Literal["", "low", "high", "held"]]:
-        """The bound at which each parameter ended, if any; a held parameter has no other choice."""
-        found: dict[str, Literal["", "low", "high", "held"]] = {}
+    def at_bound(self) -> dict[str, Literal["", "low", "high", "fixed"]]:
+        """The bound at which each parameter ended, if any; a fixed parameter has no other choice."""
+        found: dict[str, Literal["", "low", "high", "fixed"]] = {}
         for name, value in self.parameters.items():
             low, high = self.parameter_bounds[name]
             near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
             found[name] = (
-                "held" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
+                "fixed" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
             )
         return found
 

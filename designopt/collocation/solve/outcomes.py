@@ -69,8 +69,8 @@ def _residuals(solution: Solution) -> dict[str, float]:
     """Violation of constraints, gradient of the Lagrangian, complementarity: all relative to scales."""
 
     def last(name: str) -> float:
-        course = solution.history.get(name)
-        return float(course[-1]) if course is not None and len(course) else math.nan
+        trajectory = solution.history.get(name)
+        return float(trajectory[-1]) if trajectory is not None and len(trajectory) else math.nan
 
     return {
         "constraint violation": solution.violation,
@@ -119,7 +119,7 @@ def _saturated(solution: Solution) -> Iterator[str]:
 
 def _conditioning(solution: Solution) -> str:
     low, high = solution.scaling_range
-    sizes = np.abs(solution.iterate.of_rows)
+    sizes = np.abs(solution.iterate.constraint_multipliers)
     sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
     multipliers = f"{sizes.min():.2g}, the largest {sizes.max():.2g}" if len(sizes) else "not known"
     ratio = high / low if low > 0.0 else math.nan

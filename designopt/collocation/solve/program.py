@@ -159,7 +159,7 @@ class Program:
     def _check_size(self, previous: Solution) -> None:
         made = self.transcription
         of_program = len(made.scale), len(made.row_scale)
-        given = len(previous.iterate.x), len(previous.iterate.of_rows)
+        given = len(previous.iterate.x), len(previous.iterate.constraint_multipliers)
         if given != of_program:
             text = (
                 f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
@@ -233,7 +233,7 @@ class Program:
             "ubg": given.row_high / made.row_scale,
         }
         if warm is not None:
-            arguments |= {"lam_x0": warm.of_bounds, "lam_g0": warm.of_rows}
+            arguments |= {"lam_x0": warm.bound_multipliers, "lam_g0": warm.constraint_multipliers}
         begin = time.perf_counter()
         with Stopping() as stopping:
             if watch is not None:
@@ -246,12 +246,14 @@ class Program:
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
         if stopping.requested:
             status = Status.CANCELLED
-        x, of_rows, of_bounds, rows = (np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g"))
+        x, constraint_multipliers, bound_multipliers, rows = (
+            np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
+        )
         if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
             rows = self._rows(x, given)
         if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
             status = Status.STALLED
-        return _End(Iterate(x, of_rows, of_bounds), rows, status, stats, seconds)
+        return _End(Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds)
 
     def _solved_from_beside(self, given: Boxes, found: _End) -> _End:
         """What is found from beside a guess that the solver did not move from, if that is better; else the same.

@@ -153,7 +153,7 @@ class Integral:
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """A measured course of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
+    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
 
     Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
     """

@@ -139,7 +139,7 @@ def twenty_derivatives(program: Program, found: Solution) -> None:
     numbers = [2.0]  # the fixed end of the phase
     for _ in range(20):
         made.jacobian(iterate.x, numbers)
-        made.hessian(iterate.x, numbers, 1.0, iterate.of_rows)
+        made.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
 
 
 def test_fatrop_saves_less_in_a_solve_than_its_building_costs():
