@@ -86,7 +86,7 @@ def test_the_least_effort_is_below_that_of_the_quintic() -> None:
     quarter = {"travel": np.pi / 2.0, "elevation_angle": np.pi / 2.0}
     solution = solve_design(model.trajectory_problem({}), quarter, Options(scheme="radau", intervals=12))
     assert solution.figures["effort"] < outputs["effort"]
-    assert solution.phase.resimulation_error < 1e-3
+    assert solution.phase.resimulation_error < 1e-2
 
 
 def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ Vector = NDArray[np.float64]
 
 _SAMPLES = 201
 _ROTATION = math.radians(-30.0)
+#: How far the elevation may be from its ends during the motion of the trajectory problem (rad).
+_SAG = 0.2
 
 
 class Arm(TypedDict, total=False):
@@ -81,7 +83,7 @@ class ShoulderRhythm:
     its table is not reproduced.
 
     As a trajectory problem the arm makes the same travel, from rest to rest, with the least integral of squared
-    torques.
+    torques, its elevation within 0.2 rad of the ends.
     """
 
     rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-8
@@ -138,6 +140,7 @@ class ShoulderRhythm:
             name="swing",
             initial={"plane": 0.0, "rotation": _ROTATION, **still},
             final={"rotation": _ROTATION, **still},
+            path={"raised": Constraint(lambda v: v["elevation"] - v["elevation_angle"], -_SAG, _SAG, "rad")},
             integrals={"effort": Integral(lambda v: sum(v[f"{n}_torque"] ** 2 for n in COORDINATES), unit="N^2 m^2 s")},
             guess={"plane": (0.0, math.pi / 2.0), "elevation": (math.pi / 2.0, math.pi / 2.0)},
         )
