@@ -28,6 +28,8 @@ from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Ex
 LOSSES = ("timeout", "crashed", "lost_worker")
 #: A lost chunk whose culprit nobody saw is sent again in so many pieces.
 PIECES = 8
+#: Characters that a session keeps of what evaluations print.
+PRINTED = 64 * 2**20
 
 
 class Dispatcher:
@@ -48,6 +50,7 @@ class Dispatcher:
         self.execution = execution
         self.signals = signals
         self.progress = progress
+        self._printed = 0
         self.evaluations = 0
         self.failures = 0
         self.best = np.full(len(ledger.problem.objectives), np.inf)
@@ -133,7 +136,7 @@ class Dispatcher:
                 self._executor = self._start_executor(queue.left() + len(work))
             self._chunks += 1
             self._flight[self._chunks] = work
-            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays, self._seeds(work)))
+            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays, self._seeds(work), work.alone))
             self._describe()
         return True
 
@@ -276,6 +279,7 @@ class Dispatcher:
             self.journal.add_evaluations([row for row, is_new in zip(rows, fresh.tolist(), strict=True) if is_new])
             for key, reference in arrays.items():
                 self.journal.set_arrays(key, reference)
+        self._keep_prints(work, result)
         new = np.flatnonzero(fresh)
         self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
         self.evaluations += len(new)
@@ -285,6 +289,14 @@ class Dispatcher:
         ending = self._failures.note(work.X[new], result.status[new], messages)
         if ending:
             self._stop_because(ending)
+
+    def _keep_prints(self, work: Work, result: ChunkResult) -> None:
+        for i, text in result.prints.items():
+            if self._printed < PRINTED:
+                self._printed += len(text)
+                self.journal.add_printed(work.keys[i], text)
+                if self._printed >= PRINTED:
+                    self.event("prints", f"what evaluations print is kept no more: {PRINTED >> 20} MB are reached")
 
     def _made(self, key: bytes, status: str) -> int:
         """How many attempts a result took; one that might have been tried again is on record already."""
@@ -317,7 +329,11 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------------- losses
 
     def _lost(self, work: Work, loss: Loss, worker: str, queue: Queue) -> None:
-        """A chunk's worker ended. Innocent evaluations go again; the suspect goes alone until its tries are used."""
+        """A chunk's worker ended. Innocent evaluations go again; the suspect goes alone until its tries are used.
+
+        A process may die a while after what was the cause: what is recorded as a crash has been seen to end its worker
+        when it was alone there.
+        """
         if not loss.started:
             queue.put_back(work)
             return
@@ -335,9 +351,13 @@ class Dispatcher:
         if again and work.chain:
             queue.put_back(work)  # each of them begins with what the one before it gave
             return
-        queue.put_back(work.without(suspect))
-        alone = work.part(suspect, suspect + 1, whole=True)
-        if again:
+        if work.chain:
+            queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
+        else:
+            queue.put_back(work.part(suspect + 1, len(work)))
+            queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, and is found by its end
+        alone = work.suspect(suspect)
+        if again or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.put_back(alone)
         else:
             self._record(alone, _failed(loss), worker)
@@ -345,7 +365,8 @@ class Dispatcher:
 
 def _failed(loss: Loss) -> ChunkResult:
     """The record of an evaluation that ended its worker. Killed from outside again and again is a crash as well."""
-    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if loss.suspect is None else "crashed")
+    unseen = loss.cause == "lost_worker" and loss.suspect is None
+    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")
     nothing = np.zeros(1)
     reason = "" if status == "timeout" else loss.message
     return ChunkResult(

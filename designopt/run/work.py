@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +20,9 @@ LARGEST_CHUNK = 4096
 class Work:
     """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
 
-    `whole` keeps them together in one chunk (a suspect travels alone); a `chain` of programs, with their `seeds`, stays
-    together in its order.
+    `whole` keeps them together in one chunk. One that is `alone` is a suspect: it travels alone, and nothing else is at
+    work in its process shortly before and after it. A `chain` of programs, with their `seeds`, stays together in its
+    order.
     """
 
     slots: NDArray[np.int64]
@@ -31,6 +33,7 @@ class Work:
     whole: bool = False
     chain: bool = False
     seeds: tuple[int, ...] = ()
+    alone: bool = False
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -50,9 +53,9 @@ class Work:
         rows = (self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
         return Work(*rows, chain=self.chain, seeds=seeds)
 
-    def without(self, position: int) -> Work:
-        """All but one."""
-        return self.take([i for i in range(len(self)) if i != position])
+    def suspect(self, position: int) -> Work:
+        """The evaluation at `position`, to be examined alone."""
+        return dataclasses.replace(self.part(position, position + 1, whole=True), alone=True)
 
 
 class Queue:

@@ -39,6 +39,7 @@ CREATE TABLE event (id INTEGER PRIMARY KEY, time REAL, session INTEGER, kind TEX
 LATER = """
 CREATE TABLE IF NOT EXISTS ending (stage INTEGER PRIMARY KEY, told INTEGER, asked INTEGER, missing TEXT, wall REAL);
 CREATE TABLE IF NOT EXISTS tell (stage INTEGER, number INTEGER, ask INTEGER, PRIMARY KEY (stage, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS printed (key BLOB PRIMARY KEY, text TEXT) WITHOUT ROWID;
 """
 
 _EVALUATION = f"INSERT INTO evaluation VALUES ({','.join('?' * 14)}) ON CONFLICT(key) DO NOTHING"
@@ -195,6 +196,10 @@ class Journal:
         """An attempt that gave nothing, or a result that had been recorded already."""
         self._add(_ATTEMPT, [(key, number, self.session, worker, time.time(), outcome, detail)])
 
+    def add_printed(self, key: bytes, text: str) -> None:
+        """The end of what the evaluation `key` printed."""
+        self._add("INSERT INTO printed VALUES (?,?) ON CONFLICT DO NOTHING", [(key, text)])
+
     def add_event(self, kind: str, text: str) -> None:
         """Something worth telling."""
         row = (time.time(), self.session, kind, text)
@@ -282,6 +287,13 @@ class Journal:
     def evaluation(self, key: bytes, columns: str) -> tuple[Any, ...] | None:
         """One evaluation."""
         return next(self._select(f"SELECT {columns} FROM evaluation WHERE key = ?", key), None)
+
+    def printed(self, key: bytes) -> str:
+        """The end of what the evaluation `key` printed; "" for nothing, and in stores that keep none."""
+        if next(self._select("SELECT 1 FROM sqlite_master WHERE name = 'printed'"), None) is None:
+            return ""
+        row = next(self._select("SELECT text FROM printed WHERE key = ?", key), None)
+        return str(row[0]) if row else ""
 
     def count_evaluations(self) -> int:
         """How many evaluations there are, those aside that the model refused."""

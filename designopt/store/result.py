@@ -58,14 +58,13 @@ class Result:
         return f"<Result of {self.study.name} in {self.path}: {len(self.outcomes)} designs>"
 
     @classmethod
-    def open(cls, path: str | Path, study: Study | None = None, *, data: Mapping[str, Path] | None = None) -> Result:
+    def open(cls, path: str | Path, study: Study | None = None) -> Result:
         """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.
 
-        With `study` the plugins are taken from there; without, those that are installed. `data` are the folders of its
-        data roots, which only who evaluates designs again needs.
+        With `study` the plugins are taken from there; without, those that are installed.
         """
         path = Path(path)
-        study = study or read_study(path, data)
+        study = study or read_study(path)
         result = cls(path, study, Problem.of(study))
         with result._journal():
             pass
@@ -129,6 +128,12 @@ class Result:
         """What was said about design `i` in a scenario; "" for a success."""
         return str(self._evaluation(i, scenario, "message") or "")
 
+    def printed(self, i: int, scenario: int | str = 0) -> str:
+        """The last kilobytes that the evaluation of design `i` in a scenario printed on a worker."""
+        key = self._key(i, scenario)
+        with self._journal() as journal:
+            return journal.printed(key)
+
     def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
         """The kept arrays, by their names, of design `i` in a scenario (its number or name); empty when there are none.
 
@@ -144,6 +149,13 @@ class Result:
         return {}
 
     def _evaluation(self, i: int, scenario: int | str, column: str) -> Any:
+        key = self._key(i, scenario)
+        with self._journal() as journal:
+            row = journal.evaluation(key, column)
+        return row[0] if row else None
+
+    def _key(self, i: int, scenario: int | str) -> bytes:
+        """The key of an evaluation; `KeyError` for no scenario, `IndexError` for no design."""
         if isinstance(scenario, str):
             names = [s.name for s in self.recorded_problem.scenarios]
             if scenario not in names:
@@ -156,9 +168,7 @@ class Result:
             raise IndexError(f"no design number {i}: there are {len(self.outcomes)}, from 0")
         if i not in self._keys:
             self._keys[i] = self.recorded_problem.keys(self.outcomes.X[[i]])[0]
-        with self._journal() as journal:
-            row = journal.evaluation(self._keys[i][scenario], column)
-        return row[0] if row else None
+        return self._keys[i][scenario]
 
     # ------------------------------------------------------------------------------------------ what is good
 

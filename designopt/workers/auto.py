@@ -11,7 +11,7 @@ from designopt.store.errors import WorkersError
 from designopt.study.study import Study
 from designopt.workers.delivery import Delivery
 from designopt.workers.evaluate import Evaluator
-from designopt.workers.executor import Chunk, ChunkResult, Completion, Executor
+from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor
 from designopt.workers.program_worker import ProgramWorker
 from designopt.workers.serial import Serial
 
@@ -117,6 +117,10 @@ class Auto:
     def notices(self) -> Sequence[tuple[str, str]]:
         """What the user should know."""
         return self._now.notices()
+
+    def advances(self) -> Sequence[Advance]:
+        """What evaluations at work have told last of how far they are."""
+        return self._now.advances()
 
     def cancel(self) -> None:
         """Forget what is in flight."""

@@ -29,7 +29,7 @@ from designopt.workers.batch import SYSTEMS, BatchError, BatchSystem
 from designopt.workers.certificates import temporary_security
 from designopt.workers.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.dask_worker import RETIREMENT
-from designopt.workers.watch import SLACK
+from designopt.workers.supervisor import SLACK
 
 #: Seconds between two looks at the pool, and between two questions to the batch system.
 ROUND, QUESTION = 1.0, 15.0

@@ -1,4 +1,4 @@
-"""Where an executor's workers come from: processes of this machine, or a scheduler that runs already."""
+"""Where an executor's workers come from, and those of a scheduler that runs already."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import ipaddress
 import json
 import logging
-import multiprocessing.spawn
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +14,9 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from designopt.store.errors import WorkersError
-from designopt.workers.certificates import temporary_security
 from designopt.workers.dask_worker import RunGuard
 
 #: Seconds within which a scheduler must answer.
@@ -39,9 +37,6 @@ SETTINGS: Mapping[str, Any] = {
 }
 #: Options of schedulers that this process starts.
 SCHEDULER_OPTIONS = {"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
-#: Dask forgets a local worker for good that is not up again so long after its death. One that dies often is not up at
-#: that moment by chance, and a cluster without workers has no room for work.
-_KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
 
 class Connection(Protocol):
@@ -66,61 +61,6 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """End the workers, or leave them as they were found."""
-
-
-class Local:
-    """Workers of this run alone, one thread each, that end with this process; nobody else can connect to them."""
-
-    local = True
-
-    def __init__(self, workers: int) -> None:
-        self._environment = dict(os.environ)
-        self._exits = contextlib.ExitStack()
-        self._exits.enter_context(_without_main_module())
-        self._exits.enter_context(silent("distributed"))
-        self._exits.enter_context(dask.config.set(_KEEP_WORKERS))
-        try:
-            self.cluster = self._start(workers)
-        except RuntimeError:  # a worker was killed before it was up
-            self.cluster = self._start(workers)
-        self.client: Any = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
-
-    @staticmethod
-    def _start(workers: int) -> Any:
-        with dask.config.set(SETTINGS):
-            return LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                protocol="tls://",
-                security=temporary_security(),
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL + 1,
-                scheduler_kwargs=dict(SCHEDULER_OPTIONS),
-            )
-
-    @property
-    def most_workers(self) -> int:
-        """As many as were started."""
-        return len(self.cluster.workers)
-
-    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """Nannies see to these workers."""
-        return []
-
-    def leave(self) -> None:
-        """Nothing remains."""
-
-    def close(self) -> None:
-        """End the workers; one that does not answer is killed by its nanny, which takes a while."""
-        self.client.close()
-        with contextlib.suppress(TimeoutError):
-            self.cluster.close(timeout=CLOSE_WAIT)
-        self._exits.close()
-        for name in os.environ.keys() - self._environment.keys():  # Dask sets the thread limits of its children here
-            del os.environ[name]
-        os.environ.update(self._environment)
 
 
 class Existing:
@@ -172,7 +112,7 @@ class Existing:
     def leave(self) -> None:
         """Take the plugins of the run out of the workers."""
         self.client.unregister_worker_plugin(f"designopt-{self._run}")
-        self.client.unregister_worker_plugin(f"designopt-exit-codes-{self._run}", nanny=True)
+        self.client.unregister_worker_plugin(f"designopt-supervisor-{self._run}", nanny=True)
 
     def close(self) -> None:
         """Leave the cluster as it was found: the guard on the scheduler sees the client go."""
@@ -233,29 +173,6 @@ def _unreachable(address: str, error: BaseException) -> str:
     if urlsplit(address).scheme in ("tls", "wss"):
         return f"{text}; is it running, and are its certificate and this side's signed by the same authority (ca-file)?"
     return f"{text}; is it running?"
-
-
-@contextlib.contextmanager
-def _without_main_module() -> Iterator[None]:
-    """Worker processes start without running the user's script again.
-
-    Python's ``spawn`` imports the main module into each child. Workers have no use for it, and a script that calls
-    `run` without a guard would start workers of its own in each of them.
-    """
-    original = multiprocessing.spawn.get_preparation_data
-
-    def prepare(name: str) -> dict[str, Any]:
-        data: dict[str, Any] = original(name)
-        if name.startswith("Dask Worker process"):
-            data.pop("init_main_from_name", None)
-            data.pop("init_main_from_path", None)
-        return data
-
-    multiprocessing.spawn.get_preparation_data = prepare
-    try:
-        yield
-    finally:
-        multiprocessing.spawn.get_preparation_data = original
 
 
 @contextlib.contextmanager

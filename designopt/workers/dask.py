@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -14,23 +13,27 @@ from typing import Any
 
 from distributed import KilledWorker
 
-from designopt.files import InputFileError
 from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
 from designopt.workers import dask_worker
-from designopt.workers.connection import LEAVING, Connection, Existing, Local
-from designopt.workers.dask_worker import DeliveredProblem, ExitCodes
+from designopt.workers.connection import LEAVING, Connection, Existing
+from designopt.workers.dask_worker import DeliveredProblem
+from designopt.workers.death import LOST, Death
 from designopt.workers.delivery import Delivery
-from designopt.workers.executor import Chunk, Completion, Loss
-from designopt.workers.watch import SLACK, Death
+from designopt.workers.executor import Advance, Chunk, Completion, Loss
+from designopt.workers.local import Local
+from designopt.workers.supervisor import SLACK, Supervisor
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
 REPORT_WAIT = 10.0
-#: So many workers (at least) may die without an evaluation, one after the other, before the run is ended.
-BARREN_LIMIT = 3
+#: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
+#: so many that were killed from outside.
+BARREN_LIMIT, KILLED_LIMIT = 3, 12
 #: Seconds within which a finished result must be fetched, and one with arrays.
 RESULT_WAIT, ARRAYS_WAIT = 15.0, 600.0
+#: Seconds after which a fetch looks whether its worker is still there; then twice as long.
+FETCH = 1.0
 #: Seconds within which the nanny of a worker that it ends must have started another one.
 RESTART_WAIT = 30
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
@@ -56,7 +59,7 @@ def connect(
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:
-        connection = Local(execution.workers or os.cpu_count() or 1)
+        connection = Local(run, execution.workers or os.cpu_count() or 1, path)
     return Dask(run, delivery, path, connection)
 
 
@@ -84,8 +87,9 @@ class Dask:
         self._most_in_flight = 0
         self._answered = False
         self._manned = time.monotonic()
-        self._barren = 0
-        self._sending = threading.Lock()
+        self._barren = self._killed = 0
+        self._advancing: queue.SimpleQueue[tuple[str, Advance]] = queue.SimpleQueue()
+        self._advances: dict[str, Advance] = {}
         try:
             self._deliver(delivery)
         except BaseException:
@@ -93,10 +97,8 @@ class Dask:
             raise
 
     def _deliver(self, delivery: Delivery) -> None:
-        self._client.register_plugin(ExitCodes(self._run))
-        local = self._connection.local
-        self._files = {} if local else delivery.input_files()
-        self._plugin = DeliveredProblem(self._run, delivery if local else delivery.elsewhere(), local=local)
+        self._client.register_plugin(Supervisor(self._run, delivery.timeout, delivery.preparation))
+        self._plugin = DeliveredProblem(self._run, delivery, local=self._connection.local)
         self._client.subscribe_topic(self._plugin.name, self._hear)
         answers = self._client.register_plugin(self._plugin)
         for worker, answer in (answers or {}).items():
@@ -117,25 +119,15 @@ class Dask:
         told = event[1]
         if "death" in told:
             self._reports.put(Death(**told["death"]))
-        elif "wants" in told:
-            threading.Thread(target=self._send_file, args=(told["wants"], told["worker"]), daemon=True).start()
+        elif "advance" in told:
+            worker, *advance = told["advance"]
+            self._advancing.put((worker, Advance(*advance)))
         elif "unfit" in told:
             text = f"worker {told['unfit']} gets no work: {told['why']}"
             self._notices.put(("worker_excluded", text))
         elif "cut" in told:
             text = f"worker {told['cut']} had to leave before its evaluation was done; another one begins it anew"
             self._notices.put(("worker_retired", text))
-
-    def _send_file(self, digest: str, worker: str) -> None:
-        """Give a worker the content that it asks for; one file at a time, so that few are in memory."""
-        file, error = self._files.get(digest), "the coordinator does not know this file"
-        content: bytes | None = None
-        with self._sending, contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
-            try:
-                content = file.content if file is not None else None
-            except InputFileError as failed:
-                error = str(failed)
-            self._client.run(dask_worker.receive, self._run, digest, content, error, workers=[worker])
 
     # ----------------------------------------------------------------------------------------------- interface
 
@@ -212,6 +204,12 @@ class Dask:
         """What the user should know, once."""
         return [self._notices.get_nowait() for _ in range(self._notices.qsize())]
 
+    def advances(self) -> Sequence[Advance]:
+        """What evaluations at work have told last of how far they are."""
+        self._advances |= dict(self._advancing.get_nowait() for _ in range(self._advancing.qsize()))
+        self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._futures}
+        return list(self._advances.values())
+
     def cancel(self) -> None:
         """Forget what is in flight."""
         self._client.cancel([future for future, _ in self._futures.values()], force=True)
@@ -233,7 +231,7 @@ class Dask:
             return []
         future, chunk = self._futures[number]
         try:
-            worker, result = future.result(timeout=ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
+            worker, result = self._fetch(future, ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
         except KilledWorker as error:
             del self._futures[number]
             self._limbo[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
@@ -253,11 +251,25 @@ class Dask:
             del self._futures[number]
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         del self._futures[number]
-        self._barren = 0
+        self._barren = self._killed = 0
         self._answered = True
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
         return [Completion(chunk, worker, result)]
+
+    @staticmethod
+    def _fetch(future: Any, patience: float) -> tuple[str, Any]:
+        """The result of a chunk that Dask calls done; `TimeoutError` as soon as its worker is known to be gone, and
+        after `patience` seconds."""
+        step = FETCH
+        while True:
+            try:
+                return future.result(timeout=min(step, patience))  # type: ignore[no-any-return]
+            except TimeoutError:
+                patience -= step
+                if patience <= 0.0 or future.status != "finished":
+                    raise
+                step *= 2.0
 
     def _settle(self) -> Iterator[Completion]:
         """Chunks of dead workers of which is known, by now, how they ended."""
@@ -265,16 +277,38 @@ class Dask:
             while True:
                 report = self._reports.get_nowait()
                 self._deaths[report.address] = report
-                self._barren += report.blameless
-                if self._barren > max(BARREN_LIMIT, 2 * self.workers):
-                    raise PluginError(f"workers die while they prepare the model: the last one {report.how}")
+                self._count(report)
+                yield from self._unfinished(report)
         for number, (chunk, address, deadline) in list(self._limbo.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
                 continue
             del self._limbo[number]
-            loss = death.loss(number, self._limit) if death else Loss("lost_worker", "the worker vanished")
+            loss = death.loss(number, self._limit) if death else Loss(LOST, "the worker vanished")
             yield Completion(chunk, address, loss)
+
+    def _count(self, death: Death) -> None:
+        """End a run whose workers die one after the other before they have done anything."""
+        if not death.barren:
+            return
+        self._barren += death.cause != LOST
+        self._killed += death.cause == LOST
+        if self._barren > max(BARREN_LIMIT, 2 * self.workers):
+            raise PluginError(f"workers die while they prepare the model: the last one {death.how}")
+        if self._killed > max(KILLED_LIMIT, 4 * self.workers):
+            text = f"workers are killed before they can begin: the last one {death.how}"
+            raise PluginError(f"{text}; where memory is short, fewer of them (--workers) need less")
+
+    def _unfinished(self, death: Death) -> Iterator[Completion]:
+        """Chunks that the dead worker had done, and whose results died with it.
+
+        Dask would compute them again without a word, and for ever if one of them ends its process each time.
+        """
+        for number in death.unfinished:
+            if number in self._futures:
+                future, chunk = self._futures.pop(number)
+                future.cancel(force=True)
+                yield Completion(chunk, death.address, death.loss(number, self._limit))
 
     def _end_stuck_workers(self, limit: float) -> None:
         """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""

@@ -7,23 +7,33 @@ import contextlib
 import dataclasses
 import os
 import time
-from pathlib import Path
 from typing import Any
 
-from distributed import NannyPlugin, SchedulerPlugin, Status, WorkerPlugin
+import numpy as np
+from distributed import SchedulerPlugin, Status, WorkerPlugin
+from distributed.protocol.core import dumps, loads
 
-from designopt.files import InputFileError, provide
+from designopt import advance
 from designopt.plugin import PluginError
+from designopt.workers import children
+from designopt.workers.death import PREPARING
 from designopt.workers.delivery import Delivery
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
-from designopt.workers.inbox import Inbox
-from designopt.workers.watch import Watch, ignore_interrupts, read_death, write_exit_code
+from designopt.workers.watch import Watch, ignore_interrupts, read_death
 
 #: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
 RETIREMENT = "DESIGNOPT_RETIREMENT"
 
+#: Seconds between two signs of life.
+PULSE = 1.0
+#: Seconds that a worker waits before and after the evaluation of a suspect: a process that dies a little after what was
+#: the cause dies within them.
+LINGER = 0.3
+
 _problems: dict[str, DeliveredProblem] = {}
+#: What a sound process can send and read.
+_PROBE = np.ones(1)
 
 
 class DeliveredProblem(WorkerPlugin):
@@ -43,16 +53,18 @@ class DeliveredProblem(WorkerPlugin):
         """Start the notes of this process; the model is built when the first chunk comes."""
         identity = worker.nanny or worker.address
         self.worker_name = str(worker.name)
+        self.supervised = worker.nanny is not None
         self.evaluator: Evaluator | None = None
         self.retiring: asyncio.Task[None] | None = None
-        self.inbox = Inbox(lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}))
-        self.digests = frozenset(self.delivery.input_files())
-        provide(_fetched)
         if self.local:
             ignore_interrupts()
+            children.lead_group()
+        children.mark(self.run)
         death = read_death(self.run, identity)
-        limits = (self.delivery.timeout, self.delivery.preparation) if worker.nanny else (None, None)
-        self.watch = Watch(self.run, identity, worker.address, *limits)
+        self.watch = Watch(self.run, identity, worker.address)
+        if self.local:
+            self.watch.prints.take_over()
+        self.pulsing = asyncio.create_task(self._pulse())
         _problems[self.run] = self
         if death is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(death)})
@@ -66,6 +78,18 @@ class DeliveredProblem(WorkerPlugin):
         if times := os.environ.get(RETIREMENT):
             begin, end = (float(text) for text in times.split())
             self.retiring = asyncio.create_task(self.retire(worker, begin, end))
+
+    async def _pulse(self) -> None:
+        """Show that the event loop comes round."""
+        while True:
+            self.watch.pulse()
+            await asyncio.sleep(PULSE)
+
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Dask has taken the result of a chunk."""
+        text = str(key)
+        if text.startswith(f"{self.name}-"):
+            self.watch.hand_over(int(text.rpartition("-")[2]))
 
     def _unfit(self, worker: Any) -> str:
         if worker.state.nthreads != 1:
@@ -97,48 +121,64 @@ class DeliveredProblem(WorkerPlugin):
         _problems.pop(self.run, None)
         worker.state.total_resources.pop(self.name, None)
         worker.state.available_resources.pop(self.name, None)
-        if worker.status == Status.closing and (leaving := self.watch.leaving()) is not None:
+        leaving = self.watch.leaving() if worker.status == Status.closing else None
+        if leaving is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
-        self.watch.close()
-        self.inbox.close()
+        self.pulsing.cancel()
+        self.watch.close(busy=leaving is not None)
+        children.unmark(self.run)
+        if not self.local:  # of local workers the coordinator does it, once
+            children.end_marked(self.run)
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
-        """Evaluate a chunk; raises `PluginError` when the model cannot be built here."""
-        self.watch.begin_chunk(chunk.number, preparing=self.evaluator is None)
+        """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
+
+        Whatever else goes wrong comes from what an evaluation has done to this process, which is ended.
+        """
+        watch = self.watch
+        watch.begin_chunk(chunk.number)
         try:
-            if self.evaluator is None:
-                self.evaluator = self.delivery.build()
-            return self.evaluator.run(chunk, self.watch.begin)
-        finally:
-            self.watch.end_chunk()
+            with watch.prints.capture(), advance.told_to(watch.advance):
+                if chunk.alone:
+                    time.sleep(0.0 if watch.fresh else LINGER)
+                if self.evaluator is None:
+                    self.evaluator = self.delivery.build()
+                result = self._evaluate(self.evaluator, chunk)
+                if chunk.alone:
+                    time.sleep(LINGER)
+            watch.end()
+            if not watch.intact():
+                raise OSError("an evaluation closed the files of its process")
+            if not _sound():
+                raise RuntimeError("an evaluation changed what is sent")
+        except PluginError:
+            watch.end()
+            raise
+        except BaseException as error:
+            if self.supervised:
+                watch.give_up(f"was ended because it could not go on: {name_of(error)}: {text_of(error)}")
+            raise
+        return result
 
+    def _evaluate(self, evaluator: Evaluator, chunk: Chunk) -> ChunkResult:
+        """The chunk's results, with what its evaluations have printed."""
+        prints: dict[int, str] = {}
+        at = PREPARING
 
-class ExitCodes(NannyPlugin):
-    """Keeps the exit code of a worker process for the one that takes its place.
+        def take() -> None:
+            if text := self.watch.prints.take():
+                prints[at] = text
 
-    Dask does not tell exit codes, so the nanny's own handler of the event is wrapped; where a version of Dask has no
-    such handler, deaths are classified without the code.
-    """
+        def begin(position: int) -> None:
+            nonlocal at
+            take()
+            at = position
+            self.watch.begin(position)
 
-    def __init__(self, run: str) -> None:
-        self.name = f"designopt-exit-codes-{run}"
-        self.run = run
-
-    def setup(self, nanny: Any) -> None:
-        """Wrap the handler."""
-        handler = getattr(nanny, "_on_worker_exit", None)
-        if handler is None:
-            return
-
-        async def note_and_go_on(code: int) -> Any:
-            write_exit_code(self.run, nanny.address, code)
-            return await handler(code)
-
-        nanny._on_worker_exit = note_and_go_on
-
-    def teardown(self, nanny: Any) -> None:
-        """Unwrap it."""
-        nanny.__dict__.pop("_on_worker_exit", None)
+        result = evaluator.run(chunk, begin)
+        take()
+        kept = {position: text for position, text in prints.items() if position >= 0}
+        return dataclasses.replace(result, prints=kept) if kept else result
 
 
 class RunGuard(SchedulerPlugin):
@@ -176,12 +216,18 @@ class RunGuard(SchedulerPlugin):
         with contextlib.suppress(ValueError):  # gone already when the run has ended in order
             await scheduler.unregister_worker_plugin(None, f"designopt-{self.run}")
         with contextlib.suppress(ValueError):
-            await scheduler.unregister_nanny_plugin(None, f"designopt-exit-codes-{self.run}")
+            await scheduler.unregister_nanny_plugin(None, f"designopt-supervisor-{self.run}")
         resource = f"designopt-{self.run}"
         scheduler.resources.pop(resource, None)
         for worker in scheduler.workers.values():
             worker.resources.pop(resource, None)
             worker.used_resources.pop(resource, None)
+
+
+def _sound() -> bool:
+    """Whether this process can still send and read what a result is made of."""
+    came: Any = loads(dumps(_PROBE))  # type: ignore[no-untyped-call]
+    return bool(np.array_equal(came, _PROBE)) and np.empty(1).shape == (1,)
 
 
 def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
@@ -191,19 +237,6 @@ def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
         return problem.worker_name, problem.run_chunk(chunk)
     except PluginError as error:
         return problem.worker_name, str(error)
-
-
-def _fetched(digest: str) -> Path:
-    """A file of one of the runs that this worker works for."""
-    for problem in list(_problems.values()):
-        if digest in problem.digests:
-            return problem.inbox.fetch(digest)
-    raise InputFileError("a file is not known to this worker")
-
-
-def receive(run: str, digest: str, content: bytes | None, error: str) -> None:
-    """The coordinator sends a file that was asked for, or why it cannot."""
-    _problems[run].inbox.receive(digest, content, error)
 
 
 def check(run: str) -> str:

@@ -20,7 +20,6 @@ from designopt.space import Space
 from designopt.store.journal import PROGRAMS
 from designopt.study.study import Scenario, Study
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
-from designopt.workers.prepared import PreparedScenarios
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 
@@ -64,7 +63,6 @@ class Evaluator:
     space: Space
     scenarios: tuple[Scenario, ...]
     programs: Solve | None = None
-    prepared: PreparedScenarios | None = None
 
     @classmethod
     def build(
@@ -87,9 +85,9 @@ class Evaluator:
             built = model.build()
             if model.plugin.has_prepare:
                 built.prepare()
-        except Exception as error:
-            where = place_of(error)
-            text = f"model '{model.plugin.name}' cannot be prepared: {type(error).__name__}: {error} ({where})"
+        except (Exception, SystemExit) as error:
+            said = f"{name_of(error)}: {text_of(error)} ({place_of(error)})"
+            text = f"model '{model.plugin.name}' cannot be prepared: {said}"
             raise PluginError(text) from error
         return cls(
             model=built,
@@ -102,7 +100,6 @@ class Evaluator:
             space=space,
             scenarios=scenarios,
             programs=programs,
-            prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
         )
 
     @classmethod
@@ -129,17 +126,11 @@ class Evaluator:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
 
         def answer() -> Any:
+            random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
             wanted = (self._wanted(arrays),) if self.takes_arrays else ()
-            return self.model.evaluate(
-                design, self.scenarios[scenario].values, *wanted, **self._special(scenario, seed)
-            )
+            return self.model.evaluate(design, self.scenarios[scenario].values, *wanted, **random)
 
         return self._evaluation(answer, design, scenario, arrays, seed, recording)
-
-    def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
-        """What methods of the model take by name: what was prepared for the scenario, and random numbers."""
-        special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.of(scenario)}
-        return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
 
     def _evaluation(
         self,
@@ -158,7 +149,7 @@ class Evaluator:
             status, reason, message, place = OK, "", "", ""
             outputs, kept, wrong = self._figures(answer(), arrays)
             if self.gradients and not wrong:
-                outputs.update(self._derivatives(design, scenario, seed))
+                outputs.update(self._derivatives(design, self.scenarios[scenario].values, seed))
             if wrong:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
@@ -171,7 +162,7 @@ class Evaluator:
         except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
             if isinstance(error, KeyboardInterrupt) and not recording:
                 raise
-            status, reason, message, place = ERROR, type(error).__name__, traceback_of(error), place_of(error)
+            status, reason, message, place = ERROR, name_of(error), traceback_of(error), place_of(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
 
@@ -211,12 +202,15 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
-        return outputs, {name: np.asarray(have[name]) for name in arrays if name in have}, wrong
+        return outputs, {name: _array(name, have[name]) for name in arrays if name in have}, wrong
 
-    def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
+    def _derivatives(
+        self, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
+    ) -> dict[str, float]:
         """The model's derivatives by the real parameters, by the names under which they are recorded."""
+        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
         try:
-            given = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
+            given = self.model.gradient(design, scenario, **random)
         except Diverged:  # there is a result, but it has no derivative here
             return {}
         outputs = [name for name in given if name in self.outputs or not self.outputs]
@@ -277,10 +271,7 @@ class Evaluator:
         wall, cpu = time.perf_counter(), time.process_time()
         wanted = (self._wanted(arrays),) if self.takes_arrays else ()
         try:
-            ready = self.prepared
-            special = {} if ready is None else {"prepared": [ready.of(s) for s in scenarios]}
-            conditions = [self.scenarios[s].values for s in scenarios]
-            answers = list(self.model.batch(designs, conditions, *wanted, **special))
+            answers = list(self.model.batch(designs, [self.scenarios[s].values for s in scenarios], *wanted))
         except Break:
             raise
         except BaseException:
@@ -296,6 +287,14 @@ class Evaluator:
     def _names(self) -> tuple[str, ...]:
         """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
         return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
+
+
+def _array(name: str, given: Any) -> NDArray[Any]:
+    """An array as it can be sent and kept; objects can not."""
+    array = np.asarray(given)
+    if array.dtype.hasobject:
+        raise TypeError(f"the array '{name}' has objects in it, not numbers")
+    return array
 
 
 def _given(answer: Any) -> Callable[[], Any]:
@@ -341,16 +340,22 @@ def place_of(error: BaseException) -> str:
 def traceback_of(error: BaseException) -> str:
     """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
     lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
-    return text_of("".join(lines) + f"{type(error).__name__}: {text_of(error)}")
+    return text_of("".join(lines) + f"{name_of(error)}: {text_of(error)}")
+
+
+def name_of(error: BaseException) -> str:
+    """The name of the class of what a model raised, whatever that says of itself."""
+    return str(type.__dict__["__name__"].__get__(type(error)))
 
 
 def text_of(value: object) -> str:
     """The text of what a model raised, whatever that is, as the journal can hold it."""
     try:
-        text = str(value)
-    except Exception as error:
-        text = f"(its text cannot be had: {type(error).__name__})"
-    text = text.encode("utf-8", "backslashreplace").decode()
+        text = str.encode(str(value), "utf-8", "backslashreplace").decode()
+    except Break:
+        raise
+    except BaseException as error:
+        text = f"(its text cannot be had: {name_of(error)})"
     half = LONGEST_MESSAGE // 2
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:half]} ... {text[-half:]}"
 

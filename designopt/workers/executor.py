@@ -25,7 +25,7 @@ class Chunk:
 
     `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
     that take a generator, and of programs. A chunk holds evaluations or programs, never both. `number` is unique in a
-    run.
+    run. One that is `alone` is a suspect: nothing else is at work in its process shortly before and after it.
     """
 
     number: int
@@ -33,6 +33,7 @@ class Chunk:
     scenarios: NDArray[np.int32]
     arrays: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+    alone: bool = False
 
     def __len__(self) -> int:
         return len(self.X)
@@ -43,7 +44,8 @@ class ChunkResult:
     """What the evaluations of a chunk gave, in their order.
 
     `status` are indices into `STATUSES`; `values` (n, names) figures, NaN where there is none; `messages` is by
-    position: (reason, message, place of the error in the code). `wall` and `cpu` are in seconds.
+    position: (reason, message, place of the error in the code). `wall` and `cpu` are in seconds. `prints` is the end of
+    what an evaluation printed, by position.
     """
 
     status: NDArray[np.uint8]
@@ -53,6 +55,7 @@ class ChunkResult:
     cpu: Matrix
     messages: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
     arrays: Mapping[int, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+    prints: Mapping[int, str] = field(default_factory=dict)
 
     def take(self, positions: Sequence[int]) -> ChunkResult:
         """Those of some evaluations."""
@@ -65,6 +68,7 @@ class ChunkResult:
             self.cpu[some],
             {new: self.messages[old] for new, old in enumerate(positions) if old in self.messages},
             {new: self.arrays[old] for new, old in enumerate(positions) if old in self.arrays},
+            {new: self.prints[old] for new, old in enumerate(positions) if old in self.prints},
         )
 
 
@@ -73,8 +77,8 @@ class Loss:
     """A chunk that did not come back because its worker ended.
 
     `started` is False for a chunk that waited behind another one: nothing in it is to blame. `suspect` is the position
-    of the evaluation that was running, None when nobody knows. `cause` is ``timeout`` (the evaluation was ended),
-    ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of sight).
+    of the evaluation that was running, None when any of them may be to blame. `cause` is ``timeout`` (the evaluation
+    was ended), ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of sight).
     `message` is the same for equal causes; `detail` holds stack traces.
     """
 
@@ -92,6 +96,16 @@ class Completion:
     chunk: Chunk
     worker: str
     outcome: ChunkResult | Loss
+
+
+@dataclass(frozen=True)
+class Advance:
+    """How far the evaluation at `position` of chunk `chunk` says that it is: a `share` (0 to 1), and a few `words`."""
+
+    chunk: int
+    position: int
+    share: float
+    words: str
 
 
 class Executor(Protocol):
@@ -121,6 +135,9 @@ class Executor(Protocol):
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """What the user should know, as (kind, text), once each."""
+
+    def advances(self) -> Sequence[Advance]:
+        """What evaluations at work have told last of how far they are."""
 
     def cancel(self) -> None:
         """Forget what is in flight."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.problem import Problem, Programs, Solved
 from designopt.store.journal import PROGRAMS
 from designopt.study.study import Study
-from designopt.workers.evaluate import DIVERGED, ERROR, OK, matrix, place_of, text_of, traceback_of
+from designopt.workers.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
 
 
@@ -44,7 +44,7 @@ class ProgramWorker:
                 raise
             except BaseException as error:  # as in evaluations: the code of a model must not end the run
                 status[i], done = ERROR, Solved(False, {})
-                messages[i] = (type(error).__name__, traceback_of(error), place_of(error))
+                messages[i] = (name_of(error), traceback_of(error), place_of(error))
             wall[i], cpu[i] = time.perf_counter() - wall[i], time.process_time() - cpu[i]
             rows.append(done.figures)
             if done.arrays:

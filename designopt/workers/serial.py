@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from designopt import advance
 from designopt.workers.evaluate import Evaluator
-from designopt.workers.executor import Chunk, Completion
+from designopt.workers.executor import Advance, Chunk, Completion
+
+#: Seconds between two moments at which what an evaluation tells of itself is shown.
+SHOWN = 0.5
 
 
 class Serial:
-    """The executor ``serial``: `wait` evaluates one chunk. It cannot end an evaluation that hangs."""
+    """The executor ``serial``: `wait` evaluates one chunk. It cannot end an evaluation that hangs.
+
+    `show` is called while an evaluation tells how far it is.
+    """
 
     name = "serial"
     workers = 1
@@ -18,8 +26,11 @@ class Serial:
     target = 0.3
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
+        self.show: Callable[[], None] = lambda: None
         self._evaluator = build()
         self._waiting: deque[Chunk] = deque()
+        self._advance: Advance | None = None
+        self._shown = 0.0
 
     def submit(self, chunk: Chunk) -> None:
         """Take a chunk."""
@@ -30,11 +41,32 @@ class Serial:
         if not self._waiting:
             return []
         chunk = self._waiting.popleft()
-        return [Completion(chunk, "serial", self._evaluator.run(chunk))]
+        at = 0
+
+        def begin(position: int) -> None:
+            nonlocal at
+            at = position
+
+        def hear(share: float, words: str) -> None:
+            self._advance = Advance(chunk.number, at, share, words)
+            now = time.monotonic()
+            if now - self._shown > SHOWN:
+                self._shown = now
+                self.show()
+
+        try:
+            with advance.told_to(hear):
+                return [Completion(chunk, "serial", self._evaluator.run(chunk, begin))]
+        finally:
+            self._advance = None
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """Nothing ever happens to this process."""
         return []
+
+    def advances(self) -> Sequence[Advance]:
+        """What the evaluation at work has told last."""
+        return [] if self._advance is None else [self._advance]
 
     def cancel(self) -> None:
         """Forget what waits."""

@@ -1,8 +1,8 @@
-"""What a worker leaves behind when it dies: which evaluation it was at, and how it ended.
+"""What a worker notes of its work, so that others can end it when it hangs and tell what it was at when it died.
 
-A worker notes in a small file, shared with the disk by the kernel, the chunk and the evaluation that it begins; a
-fatal signal or a time-out writes its stack traces into a second one, the nanny the exit code into a third. The worker
-that takes its place reads them and reports.
+The notes of a worker process lie in a folder: which chunk and evaluation it is at, in a file that the kernel shares
+with the disk; stack traces of a fatal signal; what evaluations print. Its nanny reads them while it runs
+(`designopt.workers.supervisor`), and the worker that takes its place when it is dead (`designopt.workers.death`).
 """
 
 from __future__ import annotations
@@ -10,24 +10,28 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import mmap
+import os
 import shutil
 import signal
 import struct
 import tempfile
-import time
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from designopt.workers.executor import TOGETHER, Loss
+from designopt.workers.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
+from designopt.workers.prints import Prints
 
-_NOTE = struct.Struct("<qq")
-_IDLE = -1
-#: The position of a chunk whose first evaluation has not begun.
-PREPARING = -1
-#: The watchdog is set to this many limits ...
-SLACK = 1.25
-#: ... and set anew when this share of a limit has passed, so that each evaluation has one limit at least.
-RENEW = SLACK - 1.0
+#: What a process ends itself with when it cannot go on.
+BROKEN = 70
+#: The signal at which a worker writes its stack traces.
+TRACE_SIGNAL = getattr(signal, "SIGUSR2", None)
+
+_NOTE = struct.Struct("<qqqqq")  # chunk, position, chunk before, beat, pulse
+_ADVANCE = struct.Struct("<qd")  # number, share
+_WORDS = 160
+_SIZE = _NOTE.size + _ADVANCE.size + _WORDS
 
 
 def folder(run: str, worker: str) -> Path:
@@ -37,144 +41,195 @@ def folder(run: str, worker: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Death:
-    """The notes of a dead worker: its address, the chunk (-1: idle) and position it was at, traces, exit code."""
+class Note:
+    """Where a worker is: its `chunk` and the `position` in it, and the chunk that it did `before`.
 
-    address: str
+    `beat` changes with every evaluation, `pulse` whenever the event loop of the process has come round. `advance` is
+    the number of what the evaluation last told of itself: a `share` and `words`.
+    """
+
     chunk: int
     position: int
-    trace: str
-    exit_code: int | None
+    before: int
+    beat: int
+    pulse: int
+    advance: int
+    share: float
+    words: str
 
-    def loss(self, chunk: int, limit: float | None) -> Loss:
-        """What this death means for a chunk that was given to the worker."""
-        if chunk != self.chunk or self.position == PREPARING:
-            return Loss("lost_worker", self.how, started=False)
-        suspect = None if self.position == TOGETHER else self.position
-        if self.timed_out:
-            message = f"no result within {limit:g} s" if limit is not None else "no result in time"
-            return Loss("timeout", message, self.trace, suspect=suspect)
-        killed = self.exit_code is None and not self.trace
-        cause = "lost_worker" if killed or self.exit_code in (-signal.SIGKILL, -signal.SIGTERM) else "crashed"
-        return Loss(cause, f"the worker process {self.how}", self.trace, suspect=suspect)
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the watchdog ended it."""
-        return self.trace.startswith("Timeout")
-
-    @property
-    def blameless(self) -> bool:
-        """Whether the worker died between evaluations: idle, or while it prepared the model."""
-        return self.chunk == _IDLE or self.position == PREPARING
-
-    @property
-    def how(self) -> str:
-        """The end of a sentence that begins with the worker process."""
-        code = self.exit_code
-        if self.timed_out and self.position == PREPARING:
-            return "was ended because the set-up took longer than ten time-outs and a minute"
-        if code is None:
-            fatal = self.trace.partition("\n")[0].removeprefix("Fatal Python error: ")
-            return f"died ({fatal})" if fatal else "vanished"
-        if code >= 0:
-            return f"ended itself with exit code {code}"
-        with contextlib.suppress(ValueError):
-            return f"was killed by {signal.Signals(-code).name}"
-        return f"was killed by signal {-code}"
+    @classmethod
+    def unpack(cls, data: bytes) -> Note:
+        """From the bytes of a note; raises `struct.error` when these are too few."""
+        chunk, position, before, beat, pulse = _NOTE.unpack_from(data, 0)
+        advance, share = _ADVANCE.unpack_from(data, _NOTE.size)
+        words = data[_NOTE.size + _ADVANCE.size : _SIZE].rstrip(b"\0").decode(errors="replace")
+        return cls(chunk, position, before, beat, pulse, advance, share, words)
 
 
 class Watch:
-    """Keeps the notes of this worker process, and ends it when an evaluation takes longer than `limit` seconds.
+    """Keeps the notes of this worker process. `fresh` tells that it has not done a chunk yet."""
 
-    `preparation` is that limit for the model's set-up.
-
-    The end comes from a thread of the interpreter's own C code, which works even when an extension holds the
-    interpreter's lock.
-    """
-
-    def __init__(
-        self, run: str, worker: str, address: str, limit: float | None, preparation: float | None = None
-    ) -> None:
+    def __init__(self, run: str, worker: str, address: str) -> None:
         place = folder(run, worker)
         self._place = place
         self._address = address
-        self._limit = limit
-        self._preparation = preparation
-        self._armed = -float("inf")
-        self.chunk = _IDLE
+        self._beat = 0
+        self._advances = 0
+        self._lock = threading.Lock()
+        self._ended = False
+        self.chunk = IDLE
+        self.before = IDLE
         place.mkdir(mode=0o700, exist_ok=True)
         (place / "address").write_text(address)
+        (place / "pid").write_text(str(os.getpid()))
         with (place / "note").open("wb+") as stream:
-            stream.truncate(_NOTE.size)
-            self._note = mmap.mmap(stream.fileno(), _NOTE.size)
-        _NOTE.pack_into(self._note, 0, _IDLE, 0)
-        self._trace = (place / "trace").open("w")
+            stream.truncate(_SIZE)
+            self._note = mmap.mmap(stream.fileno(), _SIZE)
+        self._write(IDLE, PREPARING)
+        self.prints = Prints(place / "prints")
+        (place / "trace").unlink(missing_ok=True)
+        self._trace = (place / "trace").open("a")
+        self._own = _identity(self._trace.fileno())
         faulthandler.enable(self._trace)
+        if TRACE_SIGNAL is not None:
+            faulthandler.register(TRACE_SIGNAL, file=self._trace, all_threads=True)
 
     @property
     def busy(self) -> bool:
         """Whether a chunk is at work."""
-        return self.chunk != _IDLE
+        return self.chunk != IDLE
 
-    def begin_chunk(self, chunk: int, *, preparing: bool) -> None:
+    @property
+    def fresh(self) -> bool:
+        """Whether no chunk has been done in this process."""
+        return self.before == IDLE
+
+    def _write(self, chunk: int, position: int) -> None:
+        self._beat += 1
+        struct.pack_into("<qqqq", self._note, 0, chunk, position, self.before, self._beat)
+
+    def begin_chunk(self, chunk: int) -> None:
         """A chunk begins; until its first evaluation does, the model may have to be prepared."""
-        self.chunk = chunk
-        _NOTE.pack_into(self._note, 0, chunk, PREPARING)
-        if self._preparation is not None and preparing:
-            faulthandler.dump_traceback_later(self._preparation, exit=True, file=self._trace)
+        with self._lock:
+            if self.chunk != IDLE:
+                self.before = self.chunk
+            self.chunk = chunk
+            self._ended = False
+            self._write(chunk, PREPARING)
 
     def begin(self, position: int) -> None:
         """The evaluation at `position` of the chunk begins."""
-        _NOTE.pack_into(self._note, 0, self.chunk, position)
-        if self._limit is not None:
-            now = time.monotonic()
-            if now - self._armed > RENEW * self._limit:
-                self._armed = now
-                faulthandler.dump_traceback_later(SLACK * self._limit, exit=True, file=self._trace)
+        self._write(self.chunk, position)
 
-    def end_chunk(self) -> None:
-        """The chunk is done."""
-        if self._limit is not None or self._preparation is not None:
-            faulthandler.cancel_dump_traceback_later()
-            self._armed = -float("inf")
-        self.chunk = _IDLE
-        _NOTE.pack_into(self._note, 0, _IDLE, 0)
+    def end(self) -> None:
+        """All evaluations of the chunk are done; its result is still to be handed over."""
+        self._ended = True
+        self._write(self.chunk, ENDED)
+
+    def hand_over(self, chunk: int) -> None:
+        """The result of a chunk is with Dask. It may die with this process even so."""
+        with self._lock:
+            if chunk == self.chunk and self._ended:
+                self.before, self.chunk = chunk, IDLE
+                self._write(IDLE, PREPARING)
+
+    def pulse(self) -> None:
+        """The event loop has come round."""
+        offset = _NOTE.size - 8
+        (count,) = struct.unpack_from("<q", self._note, offset)
+        struct.pack_into("<q", self._note, offset, count + 1)
+
+    def advance(self, share: float, words: str) -> None:
+        """The evaluation at work tells how far it is."""
+        self._advances += 1
+        text = words.encode(errors="replace")[:_WORDS].ljust(_WORDS, b"\0")
+        self._note[_NOTE.size + 8 : _SIZE] = struct.pack("<d", share) + text
+        struct.pack_into("<q", self._note, _NOTE.size, self._advances)
+
+    def give_up(self, why: str) -> None:
+        """End this process, which cannot do its work any more; the one that takes its place tells `why`."""
+        with contextlib.suppress(OSError):
+            judge(self._place, CRASHED, why)
+        os._exit(BROKEN)
+
+    def intact(self) -> bool:
+        """Whether this process still has its own files open."""
+        try:
+            return _identity(self._trace.fileno()) == self._own
+        except (OSError, ValueError):
+            return False
 
     def leaving(self) -> Death | None:
         """The death of this process, told by itself because it is asked to end; None when it is idle."""
-        chunk, position = _NOTE.unpack_from(self._note, 0)
-        return None if chunk == _IDLE else Death(self._address, chunk, position, "", -signal.SIGTERM)
+        note = Note.unpack(self._note[:])
+        if note.chunk == IDLE:
+            return None
+        return Death(self._address, note.chunk, note.position, note.before, exit_code=-signal.SIGTERM)
 
-    def close(self) -> None:
-        """The worker ends in order: nothing to report."""
-        faulthandler.cancel_dump_traceback_later()
+    def close(self, *, busy: bool) -> None:
+        """The worker ends in order; one that is `busy` leaves its notes to its nanny."""
+        if TRACE_SIGNAL is not None:
+            faulthandler.unregister(TRACE_SIGNAL)
         faulthandler.disable()
         self._trace.close()
         self._note.close()
-        shutil.rmtree(self._place, ignore_errors=True)
+        self.prints.close()
+        if busy:
+            with contextlib.suppress(OSError):
+                judge(self._place, LOST, "had to leave")
+        else:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    about = os.fstat(descriptor)
+    return about.st_dev, about.st_ino
+
+
+def read_note(place: Path) -> Note | None:
+    """What the worker whose notes lie in `place` is at; None when there are none."""
+    try:
+        return Note.unpack((place / "note").read_bytes())
+    except (OSError, struct.error):
+        return None
+
+
+def judge(place: Path, cause: str, why: str) -> None:
+    """Note why the worker whose notes lie in `place` is ended: `cause` as in `Loss`, and the rest of a sentence."""
+    (place / "verdict").write_text(f"{cause}\n{why}")
 
 
 def read_death(run: str, worker: str) -> Death | None:
     """The notes of the process that had this worker's name before; None when there was none. Removes them."""
     place = folder(run, worker)
+    note = read_note(place)
     try:
-        chunk, position = _NOTE.unpack((place / "note").read_bytes())
         address = (place / "address").read_text()
         trace = (place / "trace").read_text(errors="replace")
-    except (OSError, struct.error):
+    except OSError:
+        return None
+    if note is None:
         return None
     code: int | None = None
     with contextlib.suppress(OSError, ValueError):
         code = int((place / "exit").read_text())
+    cause, why = "", ""
+    with contextlib.suppress(OSError):
+        cause, _, why = (place / "verdict").read_text(errors="replace").partition("\n")
+    prints = Prints.left(place / "prints")
     shutil.rmtree(place, ignore_errors=True)
-    return Death(address, chunk, position, trace, code)
+    return Death(address, note.chunk, note.position, note.before, trace, prints, code, cause, why)
 
 
 def write_exit_code(run: str, worker: str, code: int) -> None:
     """Called where the worker's parent process lives, before a new worker is started."""
     with contextlib.suppress(OSError):
         (folder(run, worker) / "exit").write_text(str(code))
+
+
+def remaining(run: str) -> Iterator[Path]:
+    """The folders of notes of the run that are left on this machine."""
+    yield from Path(tempfile.gettempdir()).glob(f"designopt-{run}-*")
 
 
 def ignore_interrupts() -> None:

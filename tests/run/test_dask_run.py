@@ -263,6 +263,7 @@ def test_a_share_of_failures_above_the_policy_ends_a_run_on_workers(tmp_path):
 
 
 def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = dict(os.environ)
     run_study(learning("dask", workers=1), tmp_path / "s")

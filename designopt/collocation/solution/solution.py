@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import operator
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.solution.constraints import Constraints
+from designopt.collocation.solution.explain import Constraints, Explanation, explained
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.guess import Guess
 from designopt.collocation.transcription.mesh import Mesh
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.resimulate import Resimulation
+    from designopt.collocation.statement.problem import TrajectoryProblem
 
 Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
@@ -46,7 +48,7 @@ class StartRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhaseSolution:
-    """The trajectories of all variables of a phase.
+    """The course of all variables of a phase.
 
     `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
     `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
@@ -97,7 +99,7 @@ class PhaseSolution:
         found = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
         # the last iterate of a failed solve may have states whose rates are not finite
-        trajectories = {
+        courses = {
             n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
         }
         for scheme, some in self.mesh.groups:
@@ -111,7 +113,7 @@ class PhaseSolution:
             h = (duration * self.mesh.widths[k])[:, None]
             for name, values in self.values.items():
                 if self.kinds[name] == "state":
-                    rates = trajectories[name][slots]
+                    rates = courses[name][slots]
                     found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
                 else:
                     found[name][rows] = (of_controls * values[slots]).sum(axis=1)
@@ -153,8 +155,8 @@ class Iterate:
     """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
 
     x: Vector
-    constraint_multipliers: Vector
-    bound_multipliers: Vector
+    of_rows: Vector
+    of_bounds: Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,7 +164,7 @@ class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is fixed).
+    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is held).
     `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
     by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
     times, by "phase.name". All of them mean something of a solved problem only.
@@ -227,15 +229,19 @@ class Solution:
             raise ValueError(f"several phases: {', '.join(self.phases)}")
         return next(iter(self.phases.values()))
 
+    def to_guess(self) -> Guess:
+        """This result as a guess, on any mesh."""
+        return Guess(dict(self.phases), dict(self.parameters))
+
     @property
-    def at_bound(self) -> dict[str, Literal["", "low", "high", "fixed"]]:
-        """The bound at which each parameter ended, if any; a fixed parameter has no other choice."""
-        found: dict[str, Literal["", "low", "high", "fixed"]] = {}
+    def at_bound(self) -> dict[str, Literal["", "low", "high", "held"]]:
+        """The bound at which each parameter ended, if any; a held parameter has no other choice."""
+        found: dict[str, Literal["", "low", "high", "held"]] = {}
         for name, value in self.parameters.items():
             low, high = self.parameter_bounds[name]
             near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
             found[name] = (
-                "fixed" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
+                "held" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
             )
         return found
 
@@ -248,34 +254,28 @@ class Solution:
         """Values by name at `times` (n,) of the only phase. Raises `ValueError` for other times, or several phases."""
         return self.phase.interpolate(times)
 
-    def __getattr__(self, name: str) -> Any:
-        """The methods of former versions, which are functions now."""
-        if name not in _FORMER_METHODS:
-            raise AttributeError(f"a Solution has no '{name}'")
-        function = _former(name)
-        return lambda *arguments: function(self, *arguments)
+    def resimulate(self, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+        """The motions of `problem`, by phase, that the controls of this result cause, and how far they are from it."""
+        from designopt.collocation.solution.resimulate import resimulate
+
+        return {phase.name: resimulate(phase, self.phases[phase.name], self.parameters) for phase in problem.phases}
+
+    def explain(self) -> Explanation:
+        """What is violated at the last iterate: which constraint, where, by how much, with the values there."""
+        return explained(self)
+
+    def save(self, path: Path | str) -> None:
+        """Write this result to one file: plain arrays and a JSON header (npz)."""
+        from designopt.collocation.solution.saving import save
+
+        save(self, path)
 
     @staticmethod
     def load(path: Path | str) -> Solution:
-        """The former name of `designopt.collocation.load_solution`."""
-        found: Solution = _former("load")(path)
-        return found
+        """A result that `save` wrote. Raises `ValueError` for a file that is damaged or something else."""
+        from designopt.collocation.solution.saving import load
 
-
-#: What methods of former versions are called now, in `designopt.collocation`.
-_FORMER_METHODS = {
-    "explain": "explain",
-    "load": "load_solution",
-    "resimulate": "resimulate_phases",
-    "save": "save_solution",
-    "to_guess": "Guess.of",
-}
-
-
-def _former(name: str) -> Callable[..., Any]:
-    called = _FORMER_METHODS[name]
-    warnings.warn(f"Solution.{name} is designopt.collocation.{called} now", DeprecationWarning, stacklevel=3)
-    return cast(Callable[..., Any], operator.attrgetter(called)(importlib.import_module("designopt.collocation")))
+        return load(path)
 
 
 def _is_range(low: float, high: float) -> bool:

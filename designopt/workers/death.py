@@ -1,0 +1,98 @@
+"""What the death of a worker process means for the chunks that it had."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from dataclasses import dataclass
+
+from designopt.workers.executor import TOGETHER, Loss
+
+#: Causes of a `Loss`.
+TIMEOUT, CRASHED, LOST = "timeout", "crashed", "lost_worker"
+
+#: In place of the number of a chunk: the worker has none.
+IDLE = -1
+#: In place of the position of an evaluation: the first of the chunk has not begun, or all of them are done.
+PREPARING, ENDED = -1, -3
+#: Signals that come from outside of an evaluation: somebody, the kernel for want of memory, or the time of a job.
+_FROM_OUTSIDE = {
+    -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name)
+}
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a worker process at `address` ended: at which `chunk` (-1: none) and `position`, and which one it did
+    `before` (-1: none). `trace` holds stack traces, `prints` the end of what the evaluation printed.
+
+    `verdict` is the cause when it was ended on purpose, by itself or its nanny, and `why` the rest of a sentence.
+    """
+
+    address: str
+    chunk: int
+    position: int
+    before: int = IDLE
+    trace: str = ""
+    prints: str = ""
+    exit_code: int | None = None
+    verdict: str = ""
+    why: str = ""
+
+    def loss(self, chunk: int, limit: float | None) -> Loss:
+        """What this death means for a chunk that was given to the worker.
+
+        The chunk whose result was not handed over yet is to blame too: some deaths come a while after their cause.
+        """
+        if chunk == self.chunk and self.position == ENDED:
+            when = "" if self.why else " before its results had arrived"
+            return Loss(self.cause, f"the worker process {self.how}{when}", self.detail)
+        if chunk == self.before != IDLE and self.verdict != TIMEOUT:
+            return Loss(self.cause, f"the worker process {self.how} before its results had arrived")
+        if chunk != self.chunk or self.position == PREPARING:
+            return Loss(LOST, f"the worker process {self.how}", started=False)
+        suspect = None if self.position == TOGETHER else self.position
+        if self.verdict == TIMEOUT:
+            message = f"no result within {limit:g} s" if limit is not None else "no result in time"
+            return Loss(TIMEOUT, message, self.detail, suspect=suspect)
+        return Loss(self.cause, f"the worker process {self.how}", self.detail, suspect=suspect)
+
+    @property
+    def cause(self) -> str:
+        """The class of what was lost."""
+        if self.verdict:
+            return self.verdict
+        killed = self.exit_code is None and not self.trace
+        return LOST if killed or self.exit_code in _FROM_OUTSIDE else CRASHED
+
+    @property
+    def unfinished(self) -> tuple[int, ...]:
+        """Chunks that it had done and whose results died with it, unless they were handed over before."""
+        ended = (self.chunk,) if self.position == ENDED else ()
+        return tuple(number for number in (*ended, self.before) if number != IDLE)
+
+    @property
+    def barren(self) -> bool:
+        """Whether the worker died before its first evaluation: idle, or while it prepared the model."""
+        return self.before == IDLE and (self.chunk == IDLE or self.position == PREPARING)
+
+    @property
+    def how(self) -> str:
+        """The end of a sentence that begins with the worker process."""
+        if self.why:
+            return self.why
+        code = self.exit_code
+        if code is None:
+            fatal = self.trace.partition("\n")[0].removeprefix("Fatal Python error: ")
+            return f"died ({fatal})" if fatal else "vanished"
+        if code >= 0:
+            return f"ended itself with exit code {code}"
+        with contextlib.suppress(ValueError):
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"was killed by signal {-code}"
+
+    @property
+    def detail(self) -> str:
+        """Stack traces and prints."""
+        printed = f"the last that it printed:\n{self.prints}" if self.prints else ""
+        return "\n".join(text for text in (self.trace, printed) if text)

@@ -1,0 +1,219 @@
+"""Workers on this machine for one run alone: how they are started, replaced and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import multiprocessing.spawn
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, Status
+
+from designopt.store.errors import WorkersError
+from designopt.workers import children
+from designopt.workers.certificates import temporary_security
+from designopt.workers.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.watch import remaining
+
+#: So often the start of all workers is tried.
+STARTS = 5
+#: Open files that this process needs for itself, and for each worker and its nanny.
+FILES, FILES_A_WORKER = 48, 16
+#: Seconds after which a worker that leaves must be gone.
+LEAVE_WAIT = 10.0
+#: Dask forgets a local worker for good that is not up again so long after its death. One that dies often is not up at
+#: that moment by chance, and a cluster without workers has no room for work.
+_KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
+
+
+class Local:
+    """Workers of `run` alone, one thread each, that end with this process; nobody else can connect to them.
+
+    `path` is the run's store. Raises `WorkersError` when they cannot be started.
+    """
+
+    local = True
+
+    def __init__(self, run: str, workers: int, path: Path) -> None:
+        self._run = run
+        self._path = path
+        self._leaving: dict[Any, float] = {}
+        self._environment = dict(os.environ)
+        self._exits = contextlib.ExitStack()
+        try:
+            self._allow_files(workers)
+            self._exits.callback(self._restore_environment)
+            self._exits.callback(children.Guard(run).close)
+            self._exits.callback(self._clean_up)
+            self._exits.enter_context(_without_main_module())
+            self._exits.enter_context(silent("distributed"))
+            self._exits.enter_context(silent("asyncio"))  # of what the death of a worker interrupts in Dask
+            self._exits.enter_context(dask.config.set(_KEEP_WORKERS))
+            self.cluster, self.client = self._start(workers)
+        except BaseException:
+            self._exits.close()
+            raise
+
+    def _start(self, workers: int) -> tuple[Any, Any]:
+        """Scheduler, workers and a client. A worker that is killed while it starts takes the others with it in Dask, so
+        all of them are started again."""
+        for attempt in range(1, STARTS + 1):
+            cluster: Any = None
+            try:
+                cluster = _cluster(workers)
+                return cluster, Client(cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+            except Exception as error:
+                if cluster is not None:
+                    with contextlib.suppress(Exception):
+                        cluster.close(timeout=CLOSE_WAIT)
+                if attempt == STARTS or _without_files(error):
+                    raise WorkersError(self._not_started(workers, error), self._path) from error
+        raise AssertionError("unreachable")
+
+    def _not_started(self, workers: int, error: Exception) -> str:
+        if _without_files(error):
+            return self._too_few_files(workers)
+        return (
+            f"{workers} workers could not be started in {STARTS} attempts ({type(error).__name__}: {error}); where "
+            "memory is short, fewer of them (--workers) need less"
+        )
+
+    def _allow_files(self, workers: int) -> None:
+        """Take as many open files as the system gives, and refuse a number of workers for which they do not do."""
+        try:
+            import resource
+        except ImportError:  # a system without such limits
+            return
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        need = FILES + FILES_A_WORKER * workers
+        if soft != resource.RLIM_INFINITY and soft < need:
+            most = need if hard == resource.RLIM_INFINITY else min(need, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+            self._exits.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+            if most < need:
+                raise WorkersError(self._too_few_files(workers), self._path)
+
+    def _too_few_files(self, workers: int) -> str:
+        need = FILES + FILES_A_WORKER * workers
+        return (
+            f"{workers} workers need some {need} open files, and the system allows fewer (ulimit -n shows the limit); "
+            "raise it, or use fewer workers (--workers) or none (--executor serial)"
+        )
+
+    @property
+    def most_workers(self) -> int:
+        """As many as were started."""
+        return len(self.cluster.worker_spec)
+
+    def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
+        """Nannies see to their workers; a nanny that has left with its worker is replaced."""
+        if any(nanny.status not in (Status.running, Status.init, Status.starting) for nanny in self._nannies()):
+            self.cluster.loop.add_callback(self._replace)
+        return []
+
+    def _nannies(self) -> list[Any]:
+        return list(self.cluster.workers.values())
+
+    async def _replace(self) -> None:
+        now = time.monotonic()
+        gone = [name for name, nanny in self.cluster.workers.items() if nanny.status in (Status.closed, Status.failed)]
+        for nanny in self._nannies():
+            if nanny.status in (Status.closing_gracefully, Status.closing):
+                since = self._leaving.setdefault(nanny, now)
+                if now - since > LEAVE_WAIT and nanny.pid:
+                    os.kill(nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        for name in gone:
+            self._leaving.pop(self.cluster.workers.pop(name), None)
+        if gone:
+            with contextlib.suppress(Exception):  # it is tried again, until the run gives up
+                await self.cluster._correct_state()
+
+    def leave(self) -> None:
+        """Nothing remains."""
+
+    def close(self) -> None:
+        """End the workers; one that does not answer is killed by its nanny, which takes a while."""
+        leaders = [int(text) for place in remaining(self._run) if (text := _text(place / "pid")).isdigit()]
+        with contextlib.suppress(OSError, TimeoutError):
+            self.client.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            self.cluster.close(timeout=CLOSE_WAIT)
+        for leader in leaders:
+            children.end_group(leader)
+        self._exits.close()
+
+    def _clean_up(self) -> None:
+        """What workers that were killed have left, and what models have started."""
+        children.end_marked(self._run)
+        for place in remaining(self._run):
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _restore_environment(self) -> None:
+        """Dask sets the thread limits of its children here."""
+        for name in os.environ.keys() - self._environment.keys():
+            del os.environ[name]
+        os.environ.update(self._environment)
+
+
+def _cluster(workers: int) -> Any:
+    with dask.config.set(SETTINGS):
+        return LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=temporary_security(),
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL + 1,
+            scheduler_kwargs=dict(SCHEDULER_OPTIONS),
+        )
+
+
+def _without_files(error: BaseException | None) -> bool:
+    """Whether the cause of `error` is the limit of open files."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        if "Too many open files" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def _without_main_module() -> Iterator[None]:
+    """Worker processes start without running the user's script again.
+
+    Python's ``spawn`` imports the main module into each child. Workers have no use for it, and a script that calls
+    `run` without a guard would start workers of its own in each of them.
+    """
+    original = multiprocessing.spawn.get_preparation_data
+
+    def prepare(name: str) -> dict[str, Any]:
+        data: dict[str, Any] = original(name)
+        if name.startswith("Dask Worker process"):
+            data.pop("init_main_from_name", None)
+            data.pop("init_main_from_path", None)
+        return data
+
+    multiprocessing.spawn.get_preparation_data = prepare
+    try:
+        yield
+    finally:
+        multiprocessing.spawn.get_preparation_data = original

@@ -1,0 +1,163 @@
+"""Ends a worker process that hangs, from outside of it: whatever an evaluation does to its process, its limit counts.
+
+A nanny reads the notes of its worker a few times within a limit. Time counts by looks: while this process is stopped
+itself, or the machine sleeps, nothing runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from distributed import NannyPlugin, Status
+
+from designopt.workers.children import end_group
+from designopt.workers.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
+from designopt.workers.prints import Prints
+from designopt.workers.watch import TRACE_SIGNAL, Note, folder, judge, read_death, read_note, write_exit_code
+
+#: An evaluation is ended after so many of its limits.
+SLACK = 1.25
+#: Seconds between two looks, at most; and how many there are in a limit, at least.
+LOOK, LOOKS = 0.5, 8
+#: Seconds within which a worker that is not evaluating must show a sign of life, and a stopped one go on; less where
+#: evaluations have a limit, but at least so many.
+SILENCE, LEAST_SILENCE = 30.0, 5.0
+#: Seconds that a worker has to write its stack traces, and between two looks whether they are there.
+TRACING, TRACED = 0.5, 0.05
+
+
+class Supervisor(NannyPlugin):
+    """Watches over the worker of a nanny for a run; `limit` and `preparation` are seconds, None for no limit.
+
+    Keeps the exit code of a dead worker for the one that takes its place, which Dask does not tell: the nanny's own
+    handler of that event is wrapped. Where a version of Dask has none, deaths are classified without the code.
+    """
+
+    def __init__(self, run: str, limit: float | None, preparation: float | None) -> None:
+        self.name = f"designopt-supervisor-{run}"
+        self.run = run
+        self.limit = limit
+        self.preparation = preparation
+
+    def setup(self, nanny: Any) -> None:
+        """Begin to look, and wrap the handler."""
+        self._place = folder(self.run, nanny.address)
+        self._last: Note | None = None
+        self._still = self._silent = self._advanced = 0.0
+        self._told = 0
+        self._looking = asyncio.create_task(self._look(nanny))
+        handler = getattr(nanny, "_on_worker_exit", None)
+        if handler is None:
+            return
+
+        async def note_and_go_on(code: int) -> Any:
+            write_exit_code(self.run, nanny.address, code)
+            with contextlib.suppress(OSError, ValueError):
+                end_group(int((self._place / "pid").read_text()))
+            going_on = await handler(code)
+            if nanny.status in (Status.closing, Status.closing_gracefully, Status.closed):
+                self._report(nanny)
+            return going_on
+
+        nanny._on_worker_exit = note_and_go_on
+
+    def _report(self, nanny: Any) -> None:
+        """Tell of the death of a worker whose place nobody takes."""
+        death = read_death(self.run, nanny.address)
+        if death is not None:
+            nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
+
+    def teardown(self, nanny: Any) -> None:
+        """Look no more, and unwrap it."""
+        self._looking.cancel()
+        nanny.__dict__.pop("_on_worker_exit", None)
+
+    async def _look(self, nanny: Any) -> None:
+        period = LOOK if self.limit is None else max(0.01, min(LOOK, self.limit / LOOKS))
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(period)
+            now = time.monotonic()
+            passed, before = min(now - before, 2.0 * period), now
+            with contextlib.suppress(OSError):
+                await self._judge(nanny, passed)
+
+    async def _judge(self, nanny: Any, passed: float) -> None:
+        """Look at the notes, `passed` seconds after the last look, and end the worker if it is time."""
+        note = read_note(self._place)
+        pid = _pid(self._place)
+        if note is None or pid is None or pid != nanny.pid:  # it starts, or is dead
+            self._last = None
+            return
+        last, self._last = self._last, note
+        moved = last is None or note.beat != last.beat
+        self._still = 0.0 if moved else self._still + passed
+        self._silent = 0.0 if moved or (last and note.pulse != last.pulse) else self._silent + passed
+        self._advanced += passed
+        if last is not None and note.advance != self._told and self._advanced > LOOK:
+            self._advanced, self._told = 0.0, note.advance
+            advance = [nanny.worker_address, note.chunk, note.position, note.share, note.words]
+            nanny.log_event(f"designopt-{self.run}", {"advance": advance})
+        Prints.bound(self._place / "prints")
+        if late := self._late(note, pid):
+            await self._end(pid, note, *late)
+
+    def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
+        """The cause and the words for which the worker must be ended; None as long as it need not."""
+        patience = SILENCE if self.limit is None else min(SILENCE, max(LEAST_SILENCE, SLACK * self.limit))
+        if note.position == ENDED and self._still > patience:
+            return CRASHED, f"was ended because it had not handed over its results for {patience:.3g} s"
+        if note.chunk == IDLE and self._silent > patience:
+            return CRASHED, f"was ended because it had not answered for {patience:.3g} s"
+        if note.chunk != IDLE and note.position == PREPARING:
+            if self.preparation is not None and self._still > self.preparation:
+                return TIMEOUT, "was ended because the set-up took longer than ten time-outs and a minute"
+        elif note.chunk != IDLE and self.limit is not None and self._still > SLACK * self.limit:
+            if _stopped(pid):  # not at once: it may have gone on into other evaluations
+                return CRASHED, f"was ended because something had stopped it for {self._still:.3g} s"
+            return TIMEOUT, f"was ended after {self._still:.3g} s without a result"
+        if self._silent > patience and _stopped(pid):
+            return CRASHED, f"was ended because something had stopped it for {self._silent:.3g} s"
+        return None
+
+    async def _end(self, pid: int, note: Note, cause: str, why: str) -> None:
+        """End the worker, unless it goes on meanwhile."""
+        trace = self._place / "trace"
+        if TRACE_SIGNAL is not None and not _stopped(pid):
+            os.kill(pid, TRACE_SIGNAL)
+            for _ in range(round(TRACING / TRACED)):
+                await asyncio.sleep(TRACED)
+                if trace.stat().st_size:
+                    break
+        os.kill(pid, getattr(signal, "SIGSTOP", signal.SIGTERM))
+        now = read_note(self._place)
+        if now is not None and now.beat != note.beat:
+            os.truncate(trace, 0)
+            os.kill(pid, getattr(signal, "SIGCONT", signal.SIGTERM))
+            return
+        judge(self._place, cause, why)
+        self._last = None
+        self._still = self._silent = 0.0
+        os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _pid(place: Path) -> int | None:
+    try:
+        return int((place / "pid").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _stopped(pid: int) -> bool:
+    """Whether a signal has stopped the process (where the system tells)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except (OSError, IndexError):
+        return False

@@ -1,1 +1,0 @@
-"""Mechanisms as YAML files: coordinates, joint functions, loops, frames with bodies, and wires."""

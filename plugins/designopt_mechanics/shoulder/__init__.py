@@ -1,1 +1,0 @@
-"""The shoulder girdle with its rhythm: clavicle and scapula follow the humerus."""

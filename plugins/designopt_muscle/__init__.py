@@ -1,1 +1,0 @@
-"""Muscles: sharing of moments, curves, models and geometry."""

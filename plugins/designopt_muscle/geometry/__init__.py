@@ -1,1 +1,0 @@
-"""Muscle geometry over many frames at once: lengths, and moment arms that are their slopes."""

@@ -1,1 +1,0 @@
-"""Static sharing: activations that balance the moments of every frame at the least cost."""

@@ -1,1 +1,0 @@
-"""Gaps of markers: interpolated in time, rebuilt from the other markers of a cluster, reported."""

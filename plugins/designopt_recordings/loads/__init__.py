@@ -1,1 +1,0 @@
-"""Loads from force plates: centre of pressure, contacts, which segment carries which plate."""

@@ -1,1 +1,0 @@
-"""Signals over time: runs between gaps, filters, residual analysis, derivatives, delays, cycles."""

@@ -1,1 +1,0 @@
-"""Inverse and forward dynamics in natural coordinates."""

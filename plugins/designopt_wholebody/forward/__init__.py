@@ -1,1 +1,0 @@
-"""Forward dynamics: five formulations of the constrained equations of motion and their integrators."""

@@ -1,1 +1,0 @@
-"""Models for studies: what a design of preprocessing, model or exercise gives."""

@@ -1,0 +1,128 @@
+"""Models that do to their process what models must not do. Loaded as a plugin file."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TypedDict
+
+import numpy as np
+
+from designopt.plugin import Array, model
+
+
+class _Nameless(type):
+    @property
+    def __name__(cls):
+        raise RuntimeError("no name")
+
+
+class Nameless(Exception, metaclass=_Nameless):
+    """An error whose class does not tell its name, and whose text ends the interpreter."""
+
+    def __str__(self):
+        raise SystemExit("no text")
+
+
+class Value(TypedDict):
+    value: float
+
+
+def _exit_soon(seconds):
+    def end():
+        time.sleep(seconds)
+        os._exit(9)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def _fork():
+    if os.fork() == 0:
+        time.sleep(1000.0)
+        os._exit(0)
+
+
+def _start(log, **options):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], **options)
+    with Path(log).open("a") as stream:
+        stream.write(f"{child.pid}\n")
+
+
+@model("unruly", version=1, arrays={"curve": Array(("time",), "m")})
+class Unruly:
+    """Good everywhere but within `width` of `at`, where it does what `kind` says; `log` is a file to tell in."""
+
+    kind: str
+    at: float = 50.0
+    width: float = 0.5
+    log: str = ""
+    pause: float = 0.0
+
+    def evaluate(self, design, scenario, arrays) -> tuple[Value, dict]:
+        if self.pause:
+            time.sleep(self.pause)
+        have = {"curve": np.full(3, design["a"])}
+        if abs(design["a"] - self.at) < self.width:
+            have = self._misbehave(have)
+        return {"value": 2.0 * design["a"]}, {name: have[name] for name in arrays}
+
+    def _misbehave(self, have):
+        match self.kind:
+            case "exits soon":
+                _exit_soon(0.002)
+            case "exits later":
+                _exit_soon(0.15)
+            case "closes files":
+                os.closerange(3, 1024)
+            case "breaks numpy":
+                np.empty = None
+            case "breaks pickle":
+                import pickle
+
+                pickle.loads = None
+            case "stops itself":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "unblocks the watch":
+                import faulthandler
+
+                faulthandler.cancel_dump_traceback_later()
+                faulthandler.disable()
+                time.sleep(1000.0)
+            case "nameless":
+                raise Nameless
+            case "array of locks":
+                have = {"curve": np.array([threading.Lock()] * 3, dtype=object)}
+            case "prints and fails":
+                print("x" * 20_000_000)
+                print("the last words")
+                raise ValueError("no")
+            case "prints":
+                os.write(2, b"below python\n")
+                print("fine")
+            case "prints and exits":
+                print("before the end")
+                os._exit(3)
+            case "kills its group":
+                os.killpg(0, signal.SIGKILL)
+            case "eats descriptors":
+                with contextlib.suppress(OSError):
+                    while True:
+                        os.open(os.devnull, os.O_RDONLY)
+            case "forks":
+                _fork()
+                _start(self.log)
+                _start(self.log, start_new_session=True)
+            case "tells":
+                self._tell()
+        return have
+
+    def _tell(self):
+        import designopt
+
+        for step in range(20):
+            designopt.progress(step / 20.0, f"step {step}")
+            time.sleep(0.15)

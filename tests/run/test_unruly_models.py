@@ -1,0 +1,222 @@
+"""Models that harm their process: the design is found and recorded, its neighbours are fine, the run goes on."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import Recorder, listed, make_study
+
+from designopt.plugin import Use, find, load_file
+from designopt.run.runner import run_study
+from designopt.store.journal import Journal
+
+MODELS = Path(__file__).with_name("plugins_faults.py")
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc")
+
+
+def unruly(kind, count=101, settings=None, **execution):
+    """A study of `count` designs, the middle one of which does what `kind` says."""
+    load_file(str(MODELS), MODELS.read_bytes())
+    execution = {"executor": "dask", "workers": 2} | execution
+    stages = (listed(np.linspace(0.0, 100.0, count)),)
+    study = make_study(
+        "bowl", minimize=("value",), names=("a",), low=0.0, high=100.0, stages=stages, execution=execution
+    )
+    object.__setattr__(study, "model", Use(find("model", "unruly"), {"kind": kind, **(settings or {})}))
+    return study
+
+
+def table(result, name):
+    journal = Journal.read(result.path, result.problem)
+    try:
+        return journal.records(name)
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("exits soon", "ended itself with exit code 9"),
+        pytest.param("closes files", "", marks=pytest.mark.faults),
+        pytest.param("breaks pickle", "could not go on: TypeError", marks=pytest.mark.faults),
+        pytest.param("prints and exits", "ended itself with exit code 3", marks=pytest.mark.faults),
+        pytest.param("kills its group", "was killed by SIGKILL", marks=pytest.mark.faults),
+    ],
+)
+def test_a_design_that_ends_its_process_at_its_end_or_later_is_found_and_recorded_as_crashed(tmp_path, kind, said):
+    result = run_study(unruly(kind), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "crashed"
+    assert said in result.message(50)
+    assert result.outcomes.figures["value"][:, 0].tolist()[:50] == [2.0 * a for a in range(50)]
+
+
+@pytest.mark.faults
+def test_a_process_that_dies_long_after_a_result_costs_no_other_design(tmp_path):
+    result = run_study(unruly("exits later", settings={"pause": 0.02}), tmp_path / "s")
+    assert set(np.flatnonzero(result.status[:, 0] != "ok").tolist()) <= {50}
+    assert set(result.status[:, 0].tolist()) <= {"ok", "crashed"}
+
+
+@pytest.mark.faults
+def test_many_designs_that_end_their_process_a_little_later_are_found_each(tmp_path):
+    result = run_study(unruly("exits soon", count=41, settings={"width": 4.0}), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] == "crashed").tolist() == [19, 20, 21]
+    assert set(result.status[:, 0].tolist()) == {"ok", "crashed"}
+
+
+def test_a_design_that_breaks_the_libraries_of_its_worker_costs_a_worker_and_not_the_run(tmp_path):
+    result = run_study(unruly("breaks numpy", timeout=4.0), tmp_path / "s")
+    assert set(np.flatnonzero(result.status[:, 0] != "ok").tolist()) <= {50}
+    assert result.counts["evaluations"] == 101
+
+
+def test_a_worker_that_stops_itself_is_ended_when_the_limit_has_passed(tmp_path):
+    result = run_study(unruly("stops itself", timeout=1.0), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "crashed"
+    assert "something had stopped it for 1." in result.message(50)
+
+
+@pytest.mark.faults
+def test_a_worker_that_stops_itself_does_not_hold_up_a_run_without_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.workers.supervisor.SILENCE", 1.0)
+    result = run_study(unruly("stops itself"), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "crashed"
+    assert "something had stopped it" in result.message(50)
+
+
+@pytest.mark.faults
+def test_a_model_cannot_switch_off_its_limit(tmp_path):
+    result = run_study(unruly("unblocks the watch", timeout=1.0), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "timeout"
+
+
+@pytest.mark.parametrize("executor", ["serial", pytest.param("dask", marks=pytest.mark.faults)])
+def test_an_error_without_name_and_text_is_an_error_like_others(tmp_path, executor):
+    result = run_study(unruly("nameless", executor=executor), tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "error"
+    assert "Nameless: (its text cannot be had: SystemExit)" in result.message(50)
+
+
+@pytest.mark.parametrize("executor", ["serial", pytest.param("dask", marks=pytest.mark.faults)])
+def test_an_array_that_cannot_be_kept_is_an_error_of_its_design(tmp_path, executor):
+    study = unruly("array of locks", executor=executor, arrays={"curve": "all"})
+    result = run_study(study, tmp_path / "s")
+    assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
+    assert result.status[50, 0] == "error"
+    assert "curve" in result.message(50)
+    assert result.arrays(51)["curve"].tolist() == [51.0] * 3
+
+
+@pytest.mark.faults
+def test_all_descriptors_taken_by_a_design_do_not_end_the_run(tmp_path):
+    result = run_study(unruly("eats descriptors"), tmp_path / "s")
+    assert set(np.flatnonzero(result.status[:, 0] != "ok").tolist()) <= {50}
+    assert result.counts["evaluations"] == 101
+
+
+# ------------------------------------------------------------------------------------------------------- prints
+
+
+def test_prints_are_kept_with_their_evaluation_and_do_not_reach_the_terminal(tmp_path, capfd):
+    result = run_study(unruly("prints and fails", on_failure={}), tmp_path / "s")
+    assert result.message(50).endswith("no")
+    printed = result.printed(50)
+    assert printed.endswith("the last words\n")
+    assert len(printed) < 5000
+    assert result.printed(49) == ""
+    out, err = capfd.readouterr()
+    assert "x" not in out
+    assert "last words" not in out + err
+
+
+@pytest.mark.faults
+def test_prints_of_a_good_evaluation_and_of_c_code_are_kept_too(tmp_path):
+    result = run_study(unruly("prints"), tmp_path / "s")
+    assert set(result.status[:, 0].tolist()) == {"ok"}
+    assert result.printed(50) == "below python\nfine\n"
+
+
+def test_prints_of_a_design_that_ends_its_worker_are_kept_with_the_attempt(tmp_path):
+    result = run_study(unruly("prints and exits"), tmp_path / "s")
+    assert all("the last that it printed:\nbefore the end" in a["detail"] for a in table(result, "attempt"))
+
+
+# ----------------------------------------------------------------------------------------------------- children
+
+
+def _marked():
+    """Processes that belong to a run, by their command."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and b"DESIGNOPT_RUN_" in (place / "environ").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def _alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def _left_of(group):
+    """Members of the groups of processes that are not dead."""
+    members = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            try:
+                fields = (place / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) in group and fields[0] not in "ZX":
+                members.append(int(place.name))
+    return members
+
+
+def test_what_a_model_starts_ends_with_the_run(tmp_path):
+    groups = set()
+
+    class Looking(Recorder):
+        def update(self, snapshot):
+            me = os.getpid()
+            for place in Path("/proc").iterdir():
+                if place.name.isdigit():
+                    try:
+                        fields = (place / "stat").read_text().rpartition(")")[2].split()
+                    except OSError:
+                        continue
+                    if int(fields[1]) == me and int(fields[2]) == int(place.name):
+                        groups.add(int(place.name))
+
+    log = tmp_path / "pids"
+    settings = {"log": str(log), "pause": 0.02}
+    result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Looking())
+    assert set(result.status[:, 0].tolist()) == {"ok"}
+    started = [int(line) for line in log.read_text().split()]
+    assert len(started) == 2
+    end = time.monotonic() + 10.0
+    while any(_alive(pid) for pid in started) or _left_of(groups):
+        assert time.monotonic() < end, (started, _left_of(groups))
+        time.sleep(0.05)
+    assert len(groups) >= 2
+
+
+def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    result = run_study(unruly("stops itself", count=1, settings={"at": 0.0}, timeout=0.5), tmp_path / "s")
+    assert result.status[0, 0] == "crashed"
+    assert not list(tmp_path.glob("designopt-*"))
