@@ -252,6 +252,14 @@ def returns_derivatives(design, scenario) -> DerivativeNames:
     raise AssertionError("declared to be refused, never to be run")
 
 
+def after_the_star(self, design, scenario, *, rng):
+    raise AssertionError("declared to be refused, never to be run")
+
+
+def settings_after_the_star(self, design, scenario, *, gain):
+    raise AssertionError("declared to be refused, never to be run")
+
+
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
@@ -265,7 +273,15 @@ def returns_derivatives(design, scenario) -> DerivativeNames:
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design, scenario, rng, arrays: {}),
-            "model 'm': evaluate takes .*, and 'prepared' and 'rng' after them",
+            "model 'm': evaluate takes .*, and 'rng' after them",
+        ),
+        (
+            lambda: model("m", version=1, unchecked=True)(type("M", (), {"evaluate": after_the_star})),
+            r"model 'm': evaluate has 'rng' after '\*', where nothing is given to it; put it last, without the '\*'",
+        ),
+        (
+            lambda: model("m", version=1, unchecked=True)(type("M", (), {"evaluate": settings_after_the_star})),
+            r"model 'm': evaluate has 'gain' after '\*', .*; settings of a class are its fields",
         ),
         (
             lambda: model("m", version=1)(returns_derivatives),

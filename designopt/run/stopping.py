@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: the first ends the run in order, the second cancels what is in flight, the third leaves.
+"""Ctrl-C, SIGTERM and their like: the first ends the run in order, the second cancels what is in flight, the third
+leaves. A terminal that goes (SIGHUP) and processor time that is used up (SIGXCPU) ask for the same.
 
 In a job of a batch system the end of its allotted time is known, and the run stops by itself before it.
 """
@@ -18,6 +19,9 @@ from typing import Any
 from designopt.store.lock import process_start
 from designopt.workers.executor import Break
 
+#: Requests to stop, where the system has them.
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name))
+
 
 class Signals:
     """Counts the user's requests to stop while it is used as a context manager (in the main thread only)."""
@@ -30,8 +34,9 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._receive)
+            for number in STOPPING:
+                if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                    self._before[number] = signal.signal(number, self._receive)
         return self
 
     def __exit__(

@@ -106,6 +106,29 @@ def test_runs_killed_at_random_moments_and_resumed_equal_the_uninterrupted_one(t
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_a_run_under_nohup_goes_on_when_its_terminal_goes(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = start(tmp_path / "s", "serial", 0.005)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_until(lambda: evaluations(tmp_path / "s") > 3)
+    process.send_signal(signal.SIGHUP)
+    assert finish(process)[0] == 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_what_killed_runs_have_started_and_noted_is_cleaned_up(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = start(tmp_path / "s", "dask", 0.05)
+    wait_until(lambda: evaluations(tmp_path / "s") > 3)
+    assert list(tmp_path.glob("designopt-*"))
+    process.kill()
+    finish(process)
+    wait_until(lambda: not list(tmp_path.glob("designopt-*")))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 def test_workers_do_not_outlive_a_killed_run(tmp_path):
     process = start(tmp_path / "s", "dask", 0.05)
     wait_until(lambda: evaluations(tmp_path / "s") > 3)
@@ -122,6 +145,8 @@ def test_workers_do_not_outlive_a_killed_run(tmp_path):
     [
         (signal.SIGTERM, "serial"),
         (signal.SIGINT, "dask"),
+        (signal.SIGHUP, "serial"),
+        (signal.SIGXCPU, "serial"),
         pytest.param(signal.SIGINT, "serial", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "dask", marks=pytest.mark.slow),
     ],
