@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from designopt.advance import progress
 from designopt.plugin import (
     Array,
     Diverged,
@@ -45,6 +46,7 @@ __all__ = [
     "model",
     "objective",
     "open_store",
+    "progress",
     "report_part",
     "resume",
     "solver",
