@@ -72,45 +72,63 @@ class Study:
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
 
 
-def load(path: str | Path, *, overrides: Sequence[str] = (), plugin_files: Sequence[str | Path] = ()) -> Study:
-    """The study in the YAML file `path`; `overrides` are ``"dotted.key=value"`` texts.
+def load(
+    path: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    plugin_files: Sequence[str | Path] = (),
+    data: Mapping[str, str | Path] | None = None,
+) -> Study:
+    """The study in the YAML file `path`; `overrides` are ``"dotted.key=value"`` texts, `data` gives the folder of each
+    data root that the study names (``gait:walk.c3d``).
 
     Raises `designopt.study.language.errors.StudyError` with every mistake of the file, each with its place.
     """
     files = _contents(plugin_files)
-    return Study(load_study(Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of))
+    study = load_study(
+        Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of, data=_folders(data)
+    )
+    return Study(study)
 
 
-def define(*, base: str | Path | None = None, **sections: Any) -> Study:
+def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | None = None, **sections: Any) -> Study:
     """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
 
-    Files are looked for below `base` (the current folder by default). A decorated model or solver may stand where the
-    file has ``use: name``. Raises `designopt.study.language.errors.StudyError`.
+    Files are looked for below `base` (the current folder by default), those of data roots in the folders `data`. A
+    decorated model or solver may stand where the file has ``use: name``. Raises
+    `designopt.study.language.errors.StudyError`.
     """
-    return Study(study_from_data(sections, base=Path(base) if base else Path.cwd(), problem_of=Problem.of))
+    folder = Path(base) if base else Path.cwd()
+    return Study(study_from_data(sections, base=folder, problem_of=Problem.of, data=_folders(data)))
 
 
-def open_store(path: str | Path) -> Result:
-    """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store."""
+def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None) -> Result:
+    """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store.
+
+    Only who evaluates designs again needs the folders `data` of its data roots.
+    """
     from designopt.store.result import Result
 
-    return Result.open(Path(path))
+    return Result.open(Path(path), data=_folders(data))
 
 
 def resume(
     store: str | Path,
     *,
     plugin_files: Sequence[str | Path] = (),
+    data: Mapping[str, str | Path] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
     """Continue the run that left `store`, from the study kept in it. Options as for `Study.run`.
 
-    Files that the run was given as plugins must be given again: a store never brings code.
+    Files that the run was given as plugins, and the folders of data roots, must be given again: a store brings neither
+    code nor the files of data roots.
     """
     from designopt.run.runner import resume_study
 
-    return resume_study(Path(store), plugin_files=_contents(plugin_files), progress=progress, **options)
+    contents = _contents(plugin_files)
+    return resume_study(Path(store), plugin_files=contents, data=_folders(data), progress=progress, **options)
 
 
 def compare(stores: Sequence[Result | str | Path], page: str | Path = "comparison.html") -> Path:
@@ -142,6 +160,10 @@ def export(
     place = Path(folder) if folder is not None else opened.path
     place.mkdir(parents=True, exist_ok=True)
     return exports.export(opened, place, formats)
+
+
+def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
+    return {name: Path(folder) for name, folder in (data or {}).items()}
 
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:

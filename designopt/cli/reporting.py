@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "changes",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Judge anew without a simulation, as in objectives.0.over=mean (repeatable).",
+    help="Re-score from stored outputs without a simulation, as in objectives.0.over=mean (repeatable).",
 )
 @plugin_option
 def report(
@@ -53,7 +53,8 @@ def report(
 ) -> None:
     """Write the report of STORE anew, also while its run is going; of several stores, or one page that compares them.
 
-    Results judged anew with --set go to report-set.html: the store and its own report stay as they are.
+    With --set results are re-scored from stored outputs and go to report-set.html: the store and its own report stay as
+    they are.
     """
     if compare and len(stores) < 2:
         raise click.UsageError("--compare takes two stores or more")
@@ -77,7 +78,7 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
 
 
 def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
-    """`result` judged anew; ends the command when that cannot be done."""
+    """`result` re-scored from stored outputs; ends the command when that cannot be done."""
     from designopt.store.errors import StoreError
     from designopt.study.language.errors import StudyError, render_text
 

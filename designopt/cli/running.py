@@ -15,7 +15,7 @@ import click
 
 from designopt.cli.checking import set_option
 from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, fail
-from designopt.cli.opening import load_study, plugin_option
+from designopt.cli.opening import data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _told(error: RunError, here: Path) -> str:
 @click.option("--dry-run", is_flag=True, help="Check, say what would run, and stop.")
 @set_option
 @plugin_option
+@data_option
 @_running
 def run(
     file: str,
@@ -83,13 +84,14 @@ def run(
     dry_run: bool,
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
+    data: dict[str, str],
     progress_mode: Mode,
     **options: Any,
 ) -> int:
     """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
     from designopt.run.progress import progress
 
-    study = load_study(file, overrides, plugin_files)
+    study = load_study(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
     if dry_run:
         from designopt.run.plan import plan
@@ -110,9 +112,15 @@ def run(
     help="A larger number of evaluations for a stage, or a time: STAGE=30min (repeatable).",
 )
 @plugin_option
+@data_option
 @_running
 def resume(
-    store: str, budget: tuple[str, ...], plugin_files: tuple[str, ...], progress_mode: Mode, **options: Any
+    store: str,
+    budget: tuple[str, ...],
+    plugin_files: tuple[str, ...],
+    data: dict[str, str],
+    progress_mode: Mode,
+    **options: Any,
 ) -> int:
     """Continue a stopped run; nothing that was recorded is computed again."""
     from designopt.api import resume as resume_store
@@ -121,7 +129,8 @@ def resume(
     budgets = dict(_budget(item) for item in budget)
     if len(budgets) < len(budget):
         raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
-    result = resume_store(store, progress=progress(progress_mode), budget=budgets, plugin_files=plugin_files, **options)
+    given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
+    result = resume_store(store, progress=progress(progress_mode), **given, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))
 
 

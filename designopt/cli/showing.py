@@ -9,7 +9,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.ending import WRONG_INPUT, fail
-from designopt.cli.opening import declare, open_result, plugin_option
+from designopt.cli.opening import data_option, declare, open_result, plugin_option
 
 
 @click.command()
@@ -33,6 +33,7 @@ from designopt.cli.opening import declare, open_result, plugin_option
     "--arrays", "array_file", type=click.Path(dir_okay=False), metavar="FILE.npz", help="--evaluate: keep its arrays."
 )
 @plugin_option
+@data_option
 def show(
     name: str,
     follow: bool,
@@ -41,6 +42,7 @@ def show(
     evaluate: bool,
     array_file: str | None,
     plugin_files: tuple[str, ...],
+    data: dict[str, str],
 ) -> None:
     """Show a plugin's settings with their units, the state of a store, one design, or `schema`.
 
@@ -64,7 +66,7 @@ def show(
         from designopt.cli.design import show_design
 
         _refuse(follow, False, "one design")
-        show_design(*found, plugin_files, evaluate=evaluate, array_file=array_file)
+        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file)
     else:
         _refuse(follow, evaluate, f"'{name}', which is no store")
         _plugin(name, plugin_files)

@@ -1,15 +1,18 @@
 """Direct collocation: trajectories and design parameters in one sparse program, solved with IPOPT."""
 
-from designopt.collocation.solution.explain import Explanation, Violation
-from designopt.collocation.solution.resimulate import Resimulation, resimulate
+import warnings
+
+from designopt.collocation.solution.explain import Explanation, Violation, explain
+from designopt.collocation.solution.resimulate import Resimulation, resimulate, resimulate_phases
+from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.design import solve_design
-from designopt.collocation.solve.guess import Course, Guess, Sampled, sampled
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.solve.warm import Difference, solve_chain, solve_near, verify
+from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import (
     Constraint,
@@ -22,12 +25,11 @@ from designopt.collocation.statement.problem import (
     TrajectoryProblem,
     periodic,
 )
+from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
 
 __all__ = [
     "Constraint",
-    "Course",
     "Difference",
     "Ends",
     "Explanation",
@@ -36,6 +38,7 @@ __all__ = [
     "Mesh",
     "Options",
     "Phase",
+    "PhaseGuess",
     "PhaseSolution",
     "ProblemError",
     "Program",
@@ -52,12 +55,16 @@ __all__ = [
     "TrajectoryProblem",
     "Violation",
     "checked",
+    "explain",
     "hermite_simpson",
+    "load_solution",
     "periodic",
     "radau",
     "resimulate",
+    "resimulate_phases",
     "rollout",
     "sampled",
+    "save_solution",
     "solve",
     "solve_chain",
     "solve_design",
@@ -65,3 +72,10 @@ __all__ = [
     "trapezoidal",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "Course":
+        raise AttributeError(f"module 'designopt.collocation' has no attribute '{name}'")
+    warnings.warn("designopt.collocation.Course is called PhaseGuess now", DeprecationWarning, stacklevel=2)
+    return PhaseGuess

@@ -39,6 +39,12 @@ def model(
     seed and the key of the evaluation: the same design in the same scenario has the same answer wherever and whenever
     it is computed, and another seed of the study makes other evaluations.
 
+    A class may have ``prepare_scenario(conditions)``: what a scenario needs once (a recording read and filtered, a
+    geometry). Its other methods then have an argument named ``prepared``, before ``rng``, and receive there what it
+    gave; `batch` receives a sequence with that of each row. It is kept on a worker for the designs that follow, within
+    a bound of memory, and is shared by scenarios with equal conditions: do not change it. What it raises is what
+    `evaluate` would raise.
+
     A class may have ``gradient(design, scenario)`` (with a last ``rng``, if its `evaluate` takes one), which returns
     ``{output: {input: derivative}}`` in the model's units for the inputs of real value. It is called after `evaluate`
     for the same design, and only in studies with a solver that wants derivatives. An output or input left out, a value
@@ -56,10 +62,20 @@ def model(
         call, settings = shape(target)
         parameters = [p for p in inspect.signature(call).parameters.values() if p.name != "self"]
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        has = _optional_methods(target)
         takes_rng = any(p.name == "rng" for p in positional)
-        if len(positional) - takes_rng not in (2, 3) or (takes_rng and positional[-1].name != "rng"):
+        takes_prepared = any(p.name == "prepared" for p in positional)
+        special = ["prepared"] * takes_prepared + ["rng"] * takes_rng
+        plain = len(positional) - len(special)
+        if plain not in (2, 3) or [p.name for p in positional[plain:]] != special:
             raise PluginError(
-                f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), and 'rng' after them"
+                f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), and 'prepared' and"
+                " 'rng' after them"
+            )
+        if takes_prepared != has("prepare_scenario"):
+            raise PluginError(
+                f"model '{name}': a class with prepare_scenario(conditions) takes what it gave as 'prepared' in its"
+                " evaluate"
             )
         for p in parameters:
             if p.kind is p.KEYWORD_ONLY and (p.name == "rng" or (inspect.isclass(target) and p.default is p.empty)):
@@ -75,7 +91,6 @@ def model(
             raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
         if taken := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
-        has = _optional_methods(target)
         register(
             target,
             ModelPlugin(
@@ -90,8 +105,9 @@ def model(
                 conditions=typed_dict(hints.get(positional[1].name)),
                 outputs=outputs or {},
                 arrays=dict(arrays or {}),
-                takes_arrays=len(positional) - takes_rng == 3,
+                takes_arrays=plain == 3,
                 takes_rng=takes_rng,
+                takes_prepared=takes_prepared,
                 has_batch=has("batch"),
                 batch_size=_batch_size(name, target, takes_rng) if has("batch") else 1,
                 has_gradient=has("gradient"),

@@ -52,8 +52,10 @@ class ModelPlugin(Plugin):
     """A model (see `designopt.plugin.protocols.Model`).
 
     `inputs` and `conditions` (design and scenario values that it understands) are ``None`` when it accepts any name.
-    `batch_size` is how many evaluations it takes in one call. `has_batch`, `has_gradient`, `has_prepare`, `has_check`,
-    `has_check_space`, `has_check_scenario` and `has_trajectory_problem` tell which optional methods its class has.
+    `batch_size` is how many evaluations it takes in one call. `takes_prepared`: its class has
+    ``prepare_scenario(conditions)``, and its methods take what that gave. `has_batch`, `has_gradient`, `has_prepare`,
+    `has_check`, `has_check_space`, `has_check_scenario` and `has_trajectory_problem` tell which optional methods its
+    class has.
     """
 
     kind = "model"
@@ -63,6 +65,7 @@ class ModelPlugin(Plugin):
     arrays: Mapping[str, Array] = field(default_factory=dict)
     takes_arrays: bool = False
     takes_rng: bool = False
+    takes_prepared: bool = False
     has_batch: bool = False
     batch_size: int = 1
     has_gradient: bool = False
@@ -73,7 +76,8 @@ class ModelPlugin(Plugin):
     has_trajectory_problem: bool = False
 
     def build(self, settings: Mapping[str, Any]) -> Any:
-        """An object with ``evaluate(design, scenario[, arrays][, rng])``; its ``prepare()`` has *not* been called."""
+        """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` has *not* been
+        called."""
         return self.target(**settings) if self.is_class else _FunctionModel(self.target, dict(settings))
 
 

@@ -30,6 +30,13 @@ class Prepares(Protocol):
         """Called once on each worker, before the first evaluation."""
 
 
+class PreparesScenarios(Protocol):
+    """A model with work that all designs share in one scenario; its other methods take the result as `prepared`."""
+
+    def prepare_scenario(self, conditions: Values) -> Any:
+        """What is needed once for these conditions; kept on a worker within a bound of memory."""
+
+
 class ChecksSettings(Protocol):
     """A model whose settings depend on each other."""
 

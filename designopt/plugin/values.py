@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from designopt.files import InputFile as InputFile
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,6 @@ class Array:
     axes: tuple[str, ...]
     unit: str = ""
     description: str = ""
-
-
-@dataclass(frozen=True)
-class InputFile:
-    """A file of the user's, taken by content: workers receive the bytes, keys use the digest, never the path."""
-
-    name: str
-    content: bytes = field(repr=False)
-
-    @property
-    def digest(self) -> str:
-        """BLAKE2b-128 of the content, hexadecimal."""
-        return hashlib.blake2b(self.content, digest_size=16).hexdigest()
-
-    def text(self) -> str:
-        """The content as UTF-8 text; raises `UnicodeDecodeError` for anything else."""
-        return self.content.decode("utf-8-sig")
 
 
 class Diverged(Exception):

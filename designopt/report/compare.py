@@ -325,13 +325,13 @@ def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int)
         feasible = e.result.outcomes.feasible
         places = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
         archive = np.empty((0, m))
-        course, done = [], 0
+        history, done = [], 0
         for place in places.tolist():
             new = e.objectives[done:place][feasible[done:place]]
             archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
             if len(archive):
                 archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
-            course.append(decision.hypervolume(archive, reference) / scale)
+            history.append(decision.hypervolume(archive, reference) / scale)
             done = place
         data.append(
             {
@@ -339,7 +339,7 @@ def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int)
                 "mode": "lines+markers",
                 "name": plain(e.label),
                 "x": places,
-                "y": course,
+                "y": history,
                 "line": {"color": category(i), "width": 2},
                 "marker": {"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
                 "hovertemplate": f"{plain(e.label)}, %{{x}} designs: <b>%{{y:.2%}}</b><extra></extra>",

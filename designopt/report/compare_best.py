@@ -32,9 +32,9 @@ class Entry(Protocol):
 
 
 def best_values(entries: Sequence[Entry], objective: Objective) -> Section:
-    """The best value of each store, its distance to the best of all, and the course of the best over the designs."""
-    courses = [_course(entry) for entry in entries]
-    best = np.array([course[-1] if len(course) else np.inf for course in courses])
+    """The best value of each store, its distance to the best of all, and the history of the best over the designs."""
+    histories = [_history(entry) for entry in entries]
+    best = np.array([history[-1] if len(history) else np.inf for history in histories])
     least = float(best.min())
     size = max(abs(least), float(np.finfo(float).tiny))
     behind = (best - least) / size
@@ -53,25 +53,25 @@ def best_values(entries: Sequence[Entry], objective: Objective) -> Section:
     return Section(
         "Best values",
         findings=tuple(findings),
-        figures=(_figure(entries, courses, objective),),
+        figures=(_figure(entries, histories, objective),),
         tables=(Table("Best value of each store", ("store", name, "relative distance to the best"), tuple(rows)),),
     )
 
 
-def _course(entry: Entry) -> Matrix:
+def _history(entry: Entry) -> Matrix:
     """The best feasible value after each design asked for."""
     values = np.where(entry.result.outcomes.feasible, entry.objectives[:, 0], np.inf)
     return np.asarray(np.minimum.accumulate(values))
 
 
-def _figure(entries: Sequence[Entry], courses: Sequence[Matrix], objective: Objective) -> Figure:
+def _figure(entries: Sequence[Entry], histories: Sequence[Matrix], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
-    for i, (entry, course) in enumerate(zip(entries, courses, strict=True)):
-        steps = np.flatnonzero(course < np.concatenate([[np.inf], course[:-1]]))
-        places = np.append(steps, len(course) - 1) if len(steps) else steps
+    for i, (entry, history) in enumerate(zip(entries, histories, strict=True)):
+        steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))
+        places = np.append(steps, len(history) - 1) if len(steps) else steps
         data.append({
             "type": "scatter", "mode": "lines+markers", "name": plain(entry.label), "x": places + 1,
-            "y": objective.sign * course[places], "line": {"shape": "hv", "color": category(i), "width": 2},
+            "y": objective.sign * history[places], "line": {"shape": "hv", "color": category(i), "width": 2},
             "marker": {"size": 5},
             "hovertemplate": f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b><extra></extra>",
         })  # fmt: skip

@@ -9,29 +9,59 @@ is kept in the journal wherever it was another one than that of the asks, and a 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.problem import Outcomes
-from designopt.run.ledger import PENDING
+from designopt.problem import Outcomes, Problem
+from designopt.run.budget import StageBudget
+from designopt.run.dispatch import Dispatcher
+from designopt.run.ledger import PENDING, Ledger
+from designopt.run.points import Points
 from designopt.run.work import Work
 from designopt.space import Matrix
 
-if TYPE_CHECKING:
-    from designopt.run.stage import StageRun
-
 #: So many designs that need no evaluation are answered before the run looks up: at its journal, clock and signals.
 SILENT = 256
+
+
+class Stage(Protocol):
+    """What the conversation needs of the stage in which it takes place: its state and its rules for an end."""
+
+    problem: Problem
+    ledger: Ledger
+    points: Points
+    budget: StageBudget
+    dispatcher: Dispatcher
+    asked: int
+    told: int
+
+    def admitted(self, X: Matrix) -> Matrix:
+        """Designs as the space knows them."""
+
+    def out_of_time(self) -> bool:
+        """Whether nothing new may be asked for."""
+
+    def fruitless(self, *, one_by_one: bool = False) -> bool:
+        """Whether the stage ends because too many designs in a row needed no evaluation."""
+
+    def ended_before(self, asked: int) -> bool:
+        """Whether the stage ended, in an earlier session, before it had asked for so many designs."""
+
+    def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
+        """Whether the hypervolume budget ends the stage."""
+
+    def heard(self, outcomes: Outcomes, excess: Matrix) -> None:
+        """Count what the solver is told."""
 
 
 class Ahead:
     """The conversation with one solver. `ended` is set when it is over before the solver has no more to ask."""
 
     def __init__(
-        self, run: StageRun, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+        self, run: Stage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
     ) -> None:
         self._run = run
         self._ask_solver = ask
@@ -140,6 +170,6 @@ class Ahead:
         self._tell_solver(outcomes)
 
 
-def _nothing(run: StageRun) -> Work:
+def _nothing(run: Stage) -> Work:
     none = np.empty(0, np.int64)
     return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

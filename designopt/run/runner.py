@@ -24,7 +24,7 @@ from designopt.run.progress import Progress, Silent
 from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
-from designopt.store import recorded
+from designopt.store import archive, recorded
 from designopt.store.durable import append_durably
 from designopt.store.errors import (
     FailurePolicyStop,
@@ -170,13 +170,15 @@ def resume_study(
     store_path: str | Path,
     *,
     plugin_files: Sequence[tuple[str, bytes]] = (),
+    data: Mapping[str, Path] | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
     """Continue the run that left the store `store_path`, from what is kept in it. `options` as for `run_study`.
 
     A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
-    (name, content). One that has changed since is taken as it is now, with a warning. Raises as `run_study`.
+    (name, content). One that has changed since is taken as it is now, with a warning. Nor does it bring the files of
+    data roots, or say where these are: `data` gives their folders again. Raises as `run_study`.
     """
     store_path = Path(store_path)
     began_with = dict(read_study(store_path).plugin_files)
@@ -191,7 +193,13 @@ def resume_study(
         if progress is not None and began_with.get(name, content) != content:
             progress.event("plugin_file", f"{name} differs from the file that the run began with")
         load_file(name, content)
-    study = dataclasses.replace(read_study(store_path), plugin_files=tuple(given.items()))
+    study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(given.items()))
+    for root in dict.fromkeys(file.root for file in archive.files(study) if not file.at_hand):
+        raise StoreError(
+            f"{store_path}: the run was given the data root '{root}'; give its folder again:"
+            f" {resume_command(store_path)} --data {root}=FOLDER",
+            store_path,
+        )
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
     for use in (study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)):
         _refuse_absent(use.plugin, store_path)

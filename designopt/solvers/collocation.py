@@ -46,7 +46,7 @@ class Collocation:
 
     For models that state their equations (`trajectory_problem`). The one objective and the limits are expressions of
     the figures that the trajectory problem has; scenarios are phases of one program that share its parameters.
-    Integers, choices and the parameters in `sweep` are held, and one program is solved for each combination of their
+    Integers, choices and the parameters in `sweep` are fixed, and one program is solved for each combination of their
     values. The model then evaluates every optimum by itself. Hermite-Simpson, trapezoidal and Radau schemes after
     Betts (2010); a failed program tells why. Programs run where evaluations do, and each is recorded once.
     """
@@ -83,7 +83,7 @@ class Collocation:
     starts: Annotated[int, Quantity("", "programs from as many different guesses; the best counts", ge=1)] = 1
     sweep: Annotated[
         Mapping[str, int | list[float | str | bool]],
-        Quantity("", "parameters that are held, with their levels (a list, or how many)"),
+        Quantity("", "parameters that are fixed, with their levels (a list, or how many)"),
     ] = field(default_factory=dict)
     chain: Annotated[
         int,
@@ -158,8 +158,8 @@ class Collocation:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
             study = study_trajectory(problem, tuple(self.sweep), self.margin)
-            held = sweep.levels(problem, self.sweep)
-            self._known = problem, study, sweep.points(problem, held, study.first(), study.released)
+            fixed = sweep.levels(problem, self.sweep)
+            self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)
         return self._known[1], self._known[2].copy()
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:

@@ -67,7 +67,7 @@ class StudyPrograms:
         return self._told(x, found, State(found, cold))
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
-        """Where to begin: courses perturbed with random numbers of `seed`, parameters where the design is."""
+        """Where to begin: trajectories perturbed with random numbers of `seed`, parameters where the design is."""
         from designopt.collocation import Guess
         from designopt.collocation.solve.multistart import perturbed
         from designopt.collocation.solve.rollout import rollout
@@ -85,7 +85,7 @@ class StudyPrograms:
             return self._program.solve(problem, guess=guess)
         if self._options.refine is None:
             return solve_near(self._program, problem, before.solution, before.cold)
-        found = self._program.solve(problem, guess=before.solution.to_guess())  # on the mesh before refinement
+        found = self._program.solve(problem, guess=Guess.of(before.solution))  # on the mesh before refinement
         return found if found.success else self._program.solve(problem, guess=guess)
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:

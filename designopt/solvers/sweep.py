@@ -20,7 +20,7 @@ MOST_POINTS = 10_000
 
 
 def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The column entries of each held parameter: those of `sweep` (a list, or their number), all values of other
+    """The column entries of each fixed parameter: those of `sweep` (a list, or their number), all values of other
     integers and choices. Raises `InvalidSetting`."""
     free = {p.name: p for p in problem.space.free}
     for name in sweep:
@@ -46,16 +46,16 @@ def _check_count(names: Iterable[str], count: int) -> None:
         raise InvalidSetting("sweep", text)
 
 
-def points(problem: Problem, held: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
-    """All combinations (n, d) of the values of `held`, the other entries those of `first` (d,), along a path in which
-    each is near the one before. What is not active counts once; a combination that breaks a relation between held
+def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
+    """All combinations (n, d) of the values of `fixed`, the other entries those of `first` (d,), along a path in which
+    each is near the one before. What is not active counts once; a combination that breaks a relation between fixed
     parameters is left out. Raises `InvalidSetting` when none is left."""
     from designopt.collocation.solve.warm import nearest_neighbour_path
 
     space = problem.space
-    columns = [space.names.index(name) for name in held]
+    columns = [space.names.index(name) for name in fixed]
     rows = []
-    for values in itertools.product(*held.values()):
+    for values in itertools.product(*fixed.values()):
         x = first.copy()
         x[columns] = values
         rows.append(x)
@@ -65,7 +65,7 @@ def points(problem: Problem, held: Mapping[str, Sequence[float]], first: Matrix,
     decided = tuple(r for r in space.relations if not r.names & set(released))
     X = X[type(space)(space.parameters, decided).excess(X) == 0.0]
     if not len(X):
-        raise InvalidSetting("use", "no combination of the held parameters fulfils the relations")
+        raise InvalidSetting("use", "no combination of the fixed parameters fulfils the relations")
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 

@@ -37,7 +37,7 @@ WORST = "worst_of_scenarios"
 class StudyTrajectory:
     """The trajectory problem of a study, in which all scenarios are phases, with its parameters in their ranges.
 
-    `released` are the free parameters of the study that the program chooses, the other free ones are `held` at what a
+    `released` are the free parameters of the study that the program chooses, the other free ones are `fixed` at what a
     design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
     values that conditional parameters have where their condition does not hold. `at` gives the problem for a design.
     """
@@ -45,7 +45,7 @@ class StudyTrajectory:
     problem: Problem
     base: TrajectoryProblem
     released: tuple[str, ...]
-    held: tuple[str, ...]
+    fixed: tuple[str, ...]
     relations: Mapping[str, Expression]
     inactive: Mapping[str, float]
     margin: float
@@ -56,11 +56,11 @@ class StudyTrajectory:
         if all(v.name != WORST for v in self.base.extra):
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
-        return study_trajectory(replace(self.problem, objectives=(mean,)), self.held, self.margin)
+        return study_trajectory(replace(self.problem, objectives=(mean,)), self.fixed, self.margin)
 
     def sized(self, size: float) -> StudyTrajectory:
         """The same for an objective of about this size."""
-        return study_trajectory(self.problem, self.held, self.margin, size)
+        return study_trajectory(self.problem, self.fixed, self.margin, size)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class StudyTrajectory:
         return {p.name: p for p in self.problem.space.parameters}
 
     def at(self, x: Matrix) -> TrajectoryProblem:
-        """The problem for the design `x` (d,): its held parameters have their values there, its released ones begin
+        """The problem for the design `x` (d,): its fixed parameters have their values there, its released ones begin
         there. An inactive parameter has the number that the model's trajectory problem gives it."""
         active = self.problem.space.active(x[None])[0]
         boxes, guess = dict(self.base.parameters), dict(self.base.guess)
@@ -96,7 +96,7 @@ class StudyTrajectory:
                 boxes[name] = self.inactive[name]
                 continue
             value = float(in_model_unit(self._parameter[name], shown_value(self._parameter[name], float(x[j]))))
-            if name in self.held:
+            if name in self.fixed:
                 boxes[name] = value
             guess[name] = value
         idle = {name for name, j in self._column.items() if not active[j]}
@@ -126,9 +126,9 @@ class StudyTrajectory:
 
 
 def study_trajectory(
-    problem: Problem, held: Sequence[str] = (), margin: float = 0.0, size: float = 1.0
+    problem: Problem, fixed: Sequence[str] = (), margin: float = 0.0, size: float = 1.0
 ) -> StudyTrajectory:
-    """State the question of `problem` for all its scenarios; `held` names real parameters that are not to be released.
+    """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
 
     Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
     several scenarios: the unknown that bounds it is relative to this. Raises `InvalidSetting` ("use") for what a
@@ -144,7 +144,7 @@ def study_trajectory(
     items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
     for item in items:
         check_expression(problem, item, parts)
-    reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in held]
+    reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in fixed]
     rest = [p.name for p in problem.space.free if p.name not in reals]
     relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
     for relation in relations.values():

@@ -50,7 +50,7 @@ def encode(study: Study) -> dict[str, Any]:
 
 
 def files(study: Study) -> list[InputFile]:
-    """All files that `study` refers to."""
+    """All files that `study` refers to; of those of data roots (`InputFile.root`) a store keeps the tables."""
     found: list[InputFile] = []
 
     def collect(value: Any) -> None:
@@ -71,8 +71,10 @@ def files(study: Study) -> list[InputFile]:
     return [*found, *(InputFile(name, content) for name, content in study.plugin_files)]
 
 
-def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str = "", path: Path | None = None) -> Study:
-    """The study that `encode` made `data` of; `file` gives a file's content for its digest.
+def decode(
+    data: Mapping[str, Any], *, file: Callable[[str, str], InputFile], text: str = "", path: Path | None = None
+) -> Study:
+    """The study that `encode` made `data` of; `file` gives a file for its name and digest.
 
     What an older version did not know is at its default.
     """
@@ -86,11 +88,11 @@ def decode(data: Mapping[str, Any], *, file: Callable[[str], bytes], text: str =
         ),
         text=text,
         path=path,
-        plugin_files=tuple((f["name"], file(f["digest"])) for f in data["plugin_files"]),
+        plugin_files=tuple((f["name"], file(f["name"], f["digest"]).content) for f in data["plugin_files"]),
     )
 
 
-def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
+def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile]) -> Any:
     """The value of type `hint`, an annotation of `study.study`, that `encoded` made `item` of."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if item is None:
@@ -116,14 +118,14 @@ def _decoded(hint: Any, item: Any, file: Callable[[str], bytes]) -> Any:
     return typing.cast(Any, hint)(**values)
 
 
-def _setting(item: Any, file: Callable[[str], bytes]) -> Any:
+def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     """A plugin with its settings, a file, or plain data."""
     if isinstance(item, list):
         return [_setting(i, file) for i in item]
     if not isinstance(item, dict):
         return item
     if item.keys() == {"$file", "name"}:
-        return InputFile(item["name"], file(item["$file"]))
+        return file(item["name"], item["$file"])
     if "$plugin" in item:
         plugin = _plugin(item)
         hints = {name: f.annotation for name, f in plugin.settings.items()}

@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from designopt.plugin import InputFile
+from designopt.files import InputFile, root_of
 from designopt.problem import Problem
 from designopt.store import archive, own
 from designopt.store.arrays import remove_orphans
@@ -16,9 +17,12 @@ from designopt.store.durable import make_folder_durably, write_durably
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
 from designopt.store.journal import Journal, connect_to_read, explain
 from designopt.store.lock import Lock
+from designopt.study.language.files import FolderFiles
 from designopt.study.study import Study
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
+#: Files of a store up to this size are compared with their digest when it is opened, larger ones when they are used.
+VERIFIED = 16 * 2**20
 
 
 class Store:
@@ -130,8 +134,11 @@ def discard(path: Path, *, folder: bool) -> None:
             path.rmdir()
 
 
-def read_study(path: Path) -> Study:
-    """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none."""
+def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Study:
+    """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none.
+
+    Files of data roots are no part of a store: their contents can be had where `data_roots` gives the folder.
+    """
     try:
         refuse_foreign(path)
         with reading(path, "problem.json"):
@@ -142,17 +149,24 @@ def read_study(path: Path) -> Study:
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 
-    def content(digest: str) -> bytes:
+    roots = FolderFiles(path, data_roots)
+
+    def stored(name: str, digest: str) -> InputFile:
         if not _DIGEST.fullmatch(digest):
             raise StoreError(f"{path}: problem.json is damaged: '{digest}' is not a digest", path)
+        place = path / "files" / digest
+        if root_of(name) and not place.exists():
+            given = root_of(name) in (data_roots or {})
+            return _of_root(roots, name, digest, path) if given else InputFile.known(name, digest)
         try:
-            found = own.read_bytes(path / "files" / digest, None)
-        except (OSError, MemoryError) as error:
-            why = getattr(error, "strerror", None) or "too large for this machine's memory"
-            raise StoreError(f"{path}: files/{digest} cannot be read: {why}", path) from error
-        if InputFile("", found).digest != digest:
+            own.open_to_read(place).close()
+            found = InputFile.at(place, name)
+            sound = found.size > VERIFIED or found.digest == digest
+        except OSError as error:
+            raise StoreError(f"{path}: files/{digest} cannot be read: {error.strerror or error}", path) from error
+        if not sound:
             raise StoreError(f"{path}: files/{digest} is damaged: its content is another one; put back a copy", path)
-        return found
+        return InputFile.at(place, name, digest)
 
     file = path / "study.yaml"
     try:
@@ -161,9 +175,21 @@ def read_study(path: Path) -> Study:
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
     with reading(path, "problem.json"):
-        study = archive.decode(data["study"], file=content, text=text, path=file if text else None)
+        study = archive.decode(data["study"], file=stored, text=text, path=file if text else None)
         Problem.of(study).canonical()  # whoever compares it with the journal can trust its types
     return study
+
+
+def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
+    """A file of a data root; `StoreError` when it is not there or is another one than the run began with."""
+    try:
+        found = roots(name)
+        same = found.digest == digest
+    except (ValueError, OSError) as error:
+        raise StoreError(f"{path}: {error}", path) from error
+    if not same:
+        raise StoreError(f"{path}: file '{name}' differs from the one that the run began with", path)
+    return found
 
 
 def _write_study(path: Path, study: Study, problem: Problem) -> None:
@@ -171,9 +197,12 @@ def _write_study(path: Path, study: Study, problem: Problem) -> None:
     data = {"digest": problem.digest, "problem": problem.canonical(), "study": archive.encode(study)}
     try:
         for file in archive.files(study):
+            if file.root and file not in study.tables:
+                continue
             if not (path / "files" / file.digest).exists():
                 make_folder_durably(path / "files")
                 write_durably(path / "files" / file.digest, file.content)
+            file.relocate(path / "files" / file.digest)  # what the user changes meanwhile does not matter
         if study.text:
             write_durably(path / "study.yaml", study.text.encode())
         write_durably(path / "problem.json", json.dumps(data, indent=1, ensure_ascii=False).encode())

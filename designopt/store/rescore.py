@@ -38,7 +38,7 @@ def changed_study(
         section = override.partition("=")[0].strip().partition(".")[0]
         if section not in SECTIONS and section in schema.SECTIONS:
             _refuse(path, section)
-    files = {file.name: file.content for file in archive.files(study)}
+    files = {file.name: file for file in archive.files(study)}
     stages = [_ANY_STAGE] if any(s.start_from and s.start_from.store for s in study.stages) else []
     name = str(path / "study.yaml")
     stored = load_text(study.text, name, files=files, overrides=stages)

@@ -58,13 +58,14 @@ class Result:
         return f"<Result of {self.study.name} in {self.path}: {len(self.outcomes)} designs>"
 
     @classmethod
-    def open(cls, path: str | Path, study: Study | None = None) -> Result:
+    def open(cls, path: str | Path, study: Study | None = None, *, data: Mapping[str, Path] | None = None) -> Result:
         """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.
 
-        With `study` the plugins are taken from there; without, those that are installed.
+        With `study` the plugins are taken from there; without, those that are installed. `data` are the folders of its
+        data roots, which only who evaluates designs again needs.
         """
         path = Path(path)
-        study = study or read_study(path)
+        study = study or read_study(path, data)
         result = cls(path, study, Problem.of(study))
         with result._journal():
             pass

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest
+from designopt.study.language.files import Files
 from designopt.study.language.findings import Finding, Path, nearest_key
 from designopt.study.language.part import Part
 from designopt.study.language.refusals import shown
-from designopt.study.language.values import Reader, check
+from designopt.study.language.values import check
 from designopt.study.sections import designs as designs_
 from designopt.study.sections import execution as execution_
 from designopt.study.sections import figures as figures_
@@ -56,7 +57,7 @@ class _Given:
 
 def check_study(
     data: Any,
-    read: Reader,
+    read: Files,
     problem_of: Callable[[Study], Any] | None = None,
     *,
     folder: pathlib.Path | None = None,
@@ -222,5 +223,6 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         validate=validation,
         reference=reference,
         export=tuple(export),
+        tables=tuple(ctx.tables),
     )
     return study, placed

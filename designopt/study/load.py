@@ -13,10 +13,9 @@ from typing import Any
 from designopt.plugin import InputFile, PluginError, load_file
 from designopt.study.check import check_study
 from designopt.study.language.errors import Issue, StudyError
+from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
 from designopt.study.language.findings import issues, nearest
 from designopt.study.language.part import as_part
-from designopt.study.language.settings import no_files
-from designopt.study.language.values import Reader
 from designopt.study.language.yaml import MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.study import Study
 
@@ -34,11 +33,13 @@ def load_study(
     overrides: Sequence[str] = (),
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
+    data: Mapping[str, Path] | None = None,
 ) -> Study:
     """The study in the file at `path`.
 
     `overrides` are ``key=value`` texts (``space.stiffness.low=1e4``; list elements by position or name) that replace or
-    add values. `problem_of` makes the problem that solvers check themselves against; without it they are not asked.
+    add values. `data` are the folders of data roots by name. `problem_of` makes the problem that solvers check
+    themselves against; without it they are not asked.
     Raises `StudyError` with everything that is wrong. Nothing is run, but the plugins it names are imported.
     """
     path = Path(path)
@@ -50,7 +51,7 @@ def load_study(
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
     root = parse_bytes(content, str(path))
-    study = _study(root, folder_reader(path.parent), overrides, plugin_files, problem_of, path.parent)
+    study = _study(root, FolderFiles(path.parent, data), overrides, plugin_files, problem_of, path.parent)
     text = content.decode("utf-8-sig") if not overrides else study.text
     return replace(study, text=text, path=path)
 
@@ -60,7 +61,7 @@ def load_text(
     name: str,
     base: Path | None = None,
     *,
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, bytes | InputFile] | None = None,
     overrides: Sequence[str] = (),
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
@@ -70,35 +71,36 @@ def load_text(
     Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`.
     Raises `StudyError`.
     """
-    read = no_files if base is None else folder_reader(base)
+    read: Files = NO_FILES if base is None else FolderFiles(base)
     if files is not None:
-        read = _mapping_reader(files)
+        read = GivenFiles(files)
     study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)
     return study if overrides else replace(study, text=text)
 
 
 def study_from_data(
-    data: Mapping[str, Any],
+    sections: Mapping[str, Any],
     *,
     base: Path | None = None,
     text: str = "",
     path: Path | None = None,
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
+    data: Mapping[str, Path] | None = None,
 ) -> Study:
     """The study with the same keys and values as a file, built in Python.
 
     A decorated model, solver, objective ... (or an instance of a decorated class) may stand for ``{use: name}`` or for
     the name in it. Its `text` is an equivalent file unless one is given. Raises `StudyError` without positions.
     """
-    read = no_files if base is None else folder_reader(base)
-    study = _study(node_of(_python(data), Source("")), read, (), plugin_files, problem_of, base)
+    read = NO_FILES if base is None else FolderFiles(base, data)
+    study = _study(node_of(_python(sections), Source("")), read, (), plugin_files, problem_of, base)
     return replace(study, text=text or study.text, path=path)
 
 
 def _study(
     root: Node,
-    read: Reader,
+    read: Files,
     overrides: Sequence[str],
     plugin_files: Sequence[PluginFile],
     problem_of: ProblemOf | None,
@@ -126,40 +128,6 @@ def _study(
     if wrong or study is None:
         raise StudyError(wrong)
     return replace(study, text=as_text(data), plugin_files=tuple(plugin_files))
-
-
-# ----------------------------------------------------------------------------------------------------------- files
-
-
-def folder_reader(base: Path) -> Reader:
-    """Reads files named relative to the folder `base`, and refuses names that lead out of it."""
-
-    def read(name: str) -> bytes:
-        if not name or "\0" in name or "\\" in name or Path(name).is_absolute() or re.match(r"^[A-Za-z]:", name):
-            raise ValueError(f"{name!r} is not a file name relative to the study file")
-        folder = base.resolve()
-        try:
-            target = (folder / name).resolve()
-            if not target.is_relative_to(folder):
-                raise ValueError(f"'{name}' leads out of the study's folder")
-            return target.read_bytes()
-        except FileNotFoundError:
-            here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
-            raise ValueError(f"file '{name}' does not exist{nearest(target.name, here)}") from None
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ValueError(f"file '{name[:80]}' cannot be read: {reason}") from None
-
-    return read
-
-
-def _mapping_reader(files: Mapping[str, bytes]) -> Reader:
-    def read(name: str) -> bytes:
-        if name not in files:
-            raise ValueError(f"file '{name}' is not among the files of this study{nearest(name, files)}")
-        return files[name]
-
-    return read
 
 
 # ------------------------------------------------------------------------------------------------------- overrides

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from designopt.files import InputFile
 from designopt.plugin import (
     AggregationPlugin,
     ExportPlugin,
@@ -199,7 +200,8 @@ class Study:
     `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts,
     `choose` the rules that pick designs of the front besides the best of each objective, `validate` where these are
     tried out, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
-    `plugin_files` are files given with ``--plugin``, as (name, content).
+    `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those of which designs and scenarios
+    were taken.
     """
 
     name: str
@@ -223,3 +225,4 @@ class Study:
     text: str = ""
     path: Path | None = None
     plugin_files: tuple[tuple[str, bytes], ...] = ()
+    tables: tuple[InputFile, ...] = ()

@@ -187,8 +187,9 @@ class InProcess:
             seed = evaluation_seed(problem.keys(x[None])[0][scenario], problem.seed or 0)
         outputs = dict(outputs_of(self._model, plugin, design, conditions, seed))
         if problem.gradients:
+            given = special(self._model, plugin, conditions, seed)
             with contextlib.suppress(Diverged):
-                for output, slopes in self._model.gradient(design, conditions, **chance(seed)).items():
+                for output, slopes in self._model.gradient(design, conditions, **given).items():
                     outputs.update({derivative_name(output, name): float(slope) for name, slope in slopes.items()})
         return outputs
 
@@ -219,11 +220,12 @@ def outputs_of(
 ) -> Mapping[str, Any]:
     """The outputs of a model, whatever else it takes and gives."""
     arrays: tuple[frozenset[str], ...] = (frozenset(),) if plugin.takes_arrays else ()
-    given = model.evaluate(design, scenario, *arrays, **chance(seed))
+    given = model.evaluate(design, scenario, *arrays, **special(model, plugin, scenario, seed))
     outputs: Mapping[str, Any] = given[0] if plugin.takes_arrays else given
     return outputs
 
 
-def chance(seed: int | None) -> dict[str, np.random.Generator]:
-    """The argument ``rng`` of a model that uses random numbers; nothing without a seed."""
-    return {} if seed is None else {"rng": np.random.default_rng(seed)}
+def special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
+    """What methods of a model take by name: what it prepares for the scenario, and random numbers of the seed."""
+    prepared = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
+    return prepared | ({"rng": np.random.default_rng(seed)} if plugin.takes_rng else {})

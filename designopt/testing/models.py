@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use
-from designopt.testing.evaluation import chance, prepared
+from designopt.testing.evaluation import prepared, special
 
 
 def check_model(
@@ -62,14 +62,14 @@ def check_model(
 def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
     given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     if plugin.takes_arrays:
-        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays), **_chance(plugin))
-        bare, none = model.evaluate(*given, frozenset(), **_chance(plugin))
+        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays), **_special(model, plugin, scenario))
+        bare, none = model.evaluate(*given, frozenset(), **_special(model, plugin, scenario))
         if none:
             raise AssertionError(f"{plugin.name} gives arrays ({', '.join(none)}) when none is wanted")
         if bare != outputs:
             raise AssertionError(f"{plugin.name} has other outputs when no arrays are wanted")
     else:
-        outputs, arrays = model.evaluate(*given, **_chance(plugin)), {}
+        outputs, arrays = model.evaluate(*given, **_special(model, plugin, scenario)), {}
     if given != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
     return outputs, arrays
@@ -87,7 +87,8 @@ def _check_batch(
         for begin in range(0, len(asked), step):
             part = asked[begin : begin + step][::-1]
             designs, scenarios = zip(*(copy.deepcopy((dict(d), dict(s))) for (d, s), _ in part), strict=True)
-            answers = list(model.batch(list(designs), list(scenarios), *wanted))
+            ready = {"prepared": [model.prepare_scenario(s) for s in scenarios]} if plugin.takes_prepared else {}
+            answers = list(model.batch(list(designs), list(scenarios), *wanted, **ready))
             if len(answers) != len(part):
                 raise AssertionError(f"{plugin.name}.batch gives {len(answers)} answers for {len(part)} designs")
             for (case, expected), answer in zip(part, answers, strict=True):
@@ -100,9 +101,9 @@ def _check_batch(
                     _check_same(plugin, case, expected, found, f"in a batch of {len(part)}")
 
 
-def _chance(plugin: ModelPlugin) -> dict[str, Any]:
-    """A new generator of the one seed with which a model that takes one is tried."""
-    return chance(1 if plugin.takes_rng else None)
+def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model takes by name; random numbers of the one seed with which it is tried."""
+    return special(model, plugin, scenario, 1)
 
 
 def _check_gradient(
@@ -115,7 +116,7 @@ def _check_gradient(
     where = f"for design {dict(design)} in scenario {dict(scenario)}"
     try:
         given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
-        gradient = copy.deepcopy(model.gradient(*given, **_chance(plugin)))
+        gradient = copy.deepcopy(model.gradient(*given, **_special(model, plugin, scenario)))
     except Diverged:
         return
     if given != (dict(design), dict(scenario)):

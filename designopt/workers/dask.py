@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 from distributed import KilledWorker
 
+from designopt.files import InputFileError
 from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
@@ -90,6 +92,7 @@ class Dask:
         self._barren = self._killed = 0
         self._advancing: queue.SimpleQueue[tuple[str, Advance]] = queue.SimpleQueue()
         self._advances: dict[str, Advance] = {}
+        self._sending = threading.Lock()
         try:
             self._deliver(delivery)
         except BaseException:
@@ -98,7 +101,9 @@ class Dask:
 
     def _deliver(self, delivery: Delivery) -> None:
         self._client.register_plugin(Supervisor(self._run, delivery.timeout, delivery.preparation))
-        self._plugin = DeliveredProblem(self._run, delivery, local=self._connection.local)
+        local = self._connection.local
+        self._files = {} if local else delivery.input_files()
+        self._plugin = DeliveredProblem(self._run, delivery if local else delivery.elsewhere(), local=local)
         self._client.subscribe_topic(self._plugin.name, self._hear)
         answers = self._client.register_plugin(self._plugin)
         for worker, answer in (answers or {}).items():
@@ -119,6 +124,8 @@ class Dask:
         told = event[1]
         if "death" in told:
             self._reports.put(Death(**told["death"]))
+        elif "wants" in told:
+            threading.Thread(target=self._send_file, args=(told["wants"], told["worker"]), daemon=True).start()
         elif "advance" in told:
             worker, *advance = told["advance"]
             self._advancing.put((worker, Advance(*advance)))
@@ -128,6 +135,17 @@ class Dask:
         elif "cut" in told:
             text = f"worker {told['cut']} had to leave before its evaluation was done; another one begins it anew"
             self._notices.put(("worker_retired", text))
+
+    def _send_file(self, digest: str, worker: str) -> None:
+        """Give a worker the content that it asks for; one file at a time, so that few are in memory."""
+        file, error = self._files.get(digest), "the coordinator does not know this file"
+        content: bytes | None = None
+        with self._sending, contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
+            try:
+                content = file.content if file is not None else None
+            except InputFileError as failed:
+                error = str(failed)
+            self._client.run(dask_worker.receive, self._run, digest, content, error, workers=[worker])
 
     # ----------------------------------------------------------------------------------------------- interface
 

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from distributed import SchedulerPlugin, Status, WorkerPlugin
 from distributed.protocol.core import dumps, loads
 
 from designopt import advance
+from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers import children
 from designopt.workers.death import PREPARING
 from designopt.workers.delivery import Delivery
 from designopt.workers.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.inbox import Inbox
 from designopt.workers.watch import Watch, ignore_interrupts, read_death
 
 #: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
@@ -56,6 +59,9 @@ class DeliveredProblem(WorkerPlugin):
         self.supervised = worker.nanny is not None
         self.evaluator: Evaluator | None = None
         self.retiring: asyncio.Task[None] | None = None
+        self.inbox = Inbox(lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}))
+        self.digests = frozenset(self.delivery.input_files())
+        provide(_fetched)
         if self.local:
             ignore_interrupts()
             children.lead_group()
@@ -126,6 +132,7 @@ class DeliveredProblem(WorkerPlugin):
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
         self.pulsing.cancel()
         self.watch.close(busy=leaving is not None)
+        self.inbox.close()
         children.unmark(self.run)
         if not self.local:  # of local workers the coordinator does it, once
             children.end_marked(self.run)
@@ -237,6 +244,19 @@ def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
         return problem.worker_name, problem.run_chunk(chunk)
     except PluginError as error:
         return problem.worker_name, str(error)
+
+
+def _fetched(digest: str) -> Path:
+    """A file of one of the runs that this worker works for."""
+    for problem in list(_problems.values()):
+        if digest in problem.digests:
+            return problem.inbox.fetch(digest)
+    raise InputFileError("a file is not known to this worker")
+
+
+def receive(run: str, digest: str, content: bytes | None, error: str) -> None:
+    """The coordinator sends a file that was asked for, or why it cannot."""
+    _problems[run].inbox.receive(digest, content, error)
 
 
 def check(run: str) -> str:

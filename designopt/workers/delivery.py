@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from designopt.files import InputFile
 from designopt.plugin import ModelPlugin, ObjectivePlugin, Plugin, PluginError, Use, find, installed, load_file
 from designopt.plugin.kinds import P
 from designopt.problem import Problem
@@ -46,7 +47,7 @@ class Delivery:
     timeout: float | None = None
     preparation: float | None = None
     allow_version_skew: bool = False
-    programs: tuple[str, tuple[tuple[str, bytes], ...]] | None = None
+    programs: tuple[str, tuple[InputFile, ...]] | None = None
 
     @classmethod
     def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
@@ -71,6 +72,24 @@ class Delivery:
             programs=_whole(programs) if programs else None,
         )
 
+    def elsewhere(self) -> Delivery:
+        """The same for workers of other machines, which find no file where it lies here."""
+        programs = self.programs and (self.programs[0], tuple(file.by_digest() for file in self.programs[1]))
+        return dataclasses.replace(
+            self,
+            model=(*self.model[:2], _by_digest(self.model[2])),
+            figures=tuple((*figure[:3], _by_digest(figure[3])) for figure in self.figures),
+            scenarios=tuple((name, _by_digest(values)) for name, values in self.scenarios),
+            programs=programs,
+        )
+
+    def input_files(self) -> dict[str, InputFile]:
+        """The files that workers may ask for, by digest."""
+        found: dict[str, InputFile] = {}
+        parts = [self.model[2], *(figure[3] for figure in self.figures), *(values for _, values in self.scenarios)]
+        _collect([*parts, *(self.programs[1] if self.programs else ())], found)
+        return found
+
     def build(self) -> Evaluator:
         """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
         model, figures = self.plugins()
@@ -78,7 +97,8 @@ class Delivery:
         solve = None
         if self.programs is not None:
             text, files = self.programs
-            solve = ProgramWorker(archive.decode(json.loads(text), file=dict(files).__getitem__))
+            of = {file.digest: file for file in files}
+            solve = ProgramWorker(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
         space = Space(self.parameters)
         return Evaluator.build(model, figures, space, scenarios, gradients=self.gradients, programs=solve)
 
@@ -114,10 +134,34 @@ def _same(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
     return Use(plugin, settings)
 
 
-def _whole(study: Study) -> tuple[str, tuple[tuple[str, bytes], ...]]:
+def _by_digest(value: Any) -> Any:
+    """`value` with its files known by digest only."""
+    if isinstance(value, InputFile):
+        return value.by_digest()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {f.name: _by_digest(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+        return dataclasses.replace(value, **changed)
+    if isinstance(value, Mapping):
+        return {key: _by_digest(item) for key, item in value.items()}
+    return type(value)(map(_by_digest, value)) if type(value) in (list, tuple) else value
+
+
+def _collect(value: Any, found: dict[str, InputFile]) -> None:
+    if isinstance(value, InputFile):
+        found[value.digest] = value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        _collect([getattr(value, f.name) for f in dataclasses.fields(value)], found)
+    elif isinstance(value, Mapping):
+        _collect(list(value.values()), found)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _collect(item, found)
+
+
+def _whole(study: Study) -> tuple[str, tuple[InputFile, ...]]:
     """All of a study but its plugin files, which are sent anyway."""
     bare = dataclasses.replace(study, plugin_files=())
-    return json.dumps(archive.encode(bare)), tuple((file.digest, file.content) for file in archive.files(bare))
+    return json.dumps(archive.encode(bare)), tuple(archive.files(bare))
 
 
 def preparation_limit(timeout: float | None) -> float | None:

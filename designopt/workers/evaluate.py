@@ -20,6 +20,7 @@ from designopt.space import Space
 from designopt.store.journal import PROGRAMS
 from designopt.study.study import Scenario, Study
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
+from designopt.workers.prepared import PreparedScenarios
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 
@@ -63,6 +64,7 @@ class Evaluator:
     space: Space
     scenarios: tuple[Scenario, ...]
     programs: Solve | None = None
+    prepared: PreparedScenarios | None = None
 
     @classmethod
     def build(
@@ -100,6 +102,7 @@ class Evaluator:
             space=space,
             scenarios=scenarios,
             programs=programs,
+            prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
         )
 
     @classmethod
@@ -126,11 +129,17 @@ class Evaluator:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
 
         def answer() -> Any:
-            random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
             wanted = (self._wanted(arrays),) if self.takes_arrays else ()
-            return self.model.evaluate(design, self.scenarios[scenario].values, *wanted, **random)
+            return self.model.evaluate(
+                design, self.scenarios[scenario].values, *wanted, **self._special(scenario, seed)
+            )
 
         return self._evaluation(answer, design, scenario, arrays, seed, recording)
+
+    def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
+        """What methods of the model take by name: what was prepared for the scenario, and random numbers."""
+        special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.of(scenario)}
+        return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
 
     def _evaluation(
         self,
@@ -149,7 +158,7 @@ class Evaluator:
             status, reason, message, place = OK, "", "", ""
             outputs, kept, wrong = self._figures(answer(), arrays)
             if self.gradients and not wrong:
-                outputs.update(self._derivatives(design, self.scenarios[scenario].values, seed))
+                outputs.update(self._derivatives(design, scenario, seed))
             if wrong:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
@@ -204,13 +213,10 @@ class Evaluator:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
         return outputs, {name: _array(name, have[name]) for name in arrays if name in have}, wrong
 
-    def _derivatives(
-        self, design: Mapping[str, Any], scenario: Mapping[str, Any], seed: int | None
-    ) -> dict[str, float]:
+    def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives by the real parameters, by the names under which they are recorded."""
-        random = {"rng": np.random.default_rng(seed)} if self.takes_rng else {}
         try:
-            given = self.model.gradient(design, scenario, **random)
+            given = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
         except Diverged:  # there is a result, but it has no derivative here
             return {}
         outputs = [name for name in given if name in self.outputs or not self.outputs]
@@ -271,7 +277,10 @@ class Evaluator:
         wall, cpu = time.perf_counter(), time.process_time()
         wanted = (self._wanted(arrays),) if self.takes_arrays else ()
         try:
-            answers = list(self.model.batch(designs, [self.scenarios[s].values for s in scenarios], *wanted))
+            ready = self.prepared
+            special = {} if ready is None else {"prepared": [ready.of(s) for s in scenarios]}
+            conditions = [self.scenarios[s].values for s in scenarios]
+            answers = list(self.model.batch(designs, conditions, *wanted, **special))
         except Break:
             raise
         except BaseException:

@@ -157,10 +157,17 @@ class FourBarKnee:
 
     def prepare(self) -> None:
         """Read the gait, state the equations, compile them when a compiler exists."""
+        from designopt_knee.equations import knee_system
         from designopt_knee.simulation import simulator
 
         self._gait = self._read_gait()
-        self._simulator = simulator(self, self._gait.harmonics)
+        self._simulator = simulator(
+            knee_system(self._gait.harmonics, self.smoothing, self.shank_mass_terms),
+            self.method,
+            (self.relative_tolerance, self.absolute_tolerance),
+            self.max_steps,
+            "auto" if self.compiled == "auto" else self.compiled == "always",
+        )
 
     def evaluate(
         self, design: KneeDesign, scenario: KneeParameters, arrays: Set[str]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.dynamics import SimulationStatus, Simulator, Trajectory
+from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
+from designopt.dynamics.simulator import Method
 from designopt.plugin import Diverged
 from designopt_knee import figures
-from designopt_knee.equations import FOLD_MARGIN, knee_system
-
-if TYPE_CHECKING:
-    from designopt_knee.model import FourBarKnee
+from designopt_knee.equations import FOLD_MARGIN
 
 Vector = NDArray[np.float64]
 
@@ -27,16 +25,12 @@ _NEAR_FOLD = 1e-2
 _ATOL_SHARES = np.array([1.0, 1.0, 100.0, 100.0])
 
 
-def simulator(knee: FourBarKnee, harmonics: int) -> Simulator:
-    """The integrator that the settings of `knee` ask for, compiled when that is wanted and possible."""
-    return Simulator(
-        knee_system(harmonics, knee.smoothing, knee.shank_mass_terms),
-        method=knee.method,
-        rtol=knee.relative_tolerance,
-        atol=knee.absolute_tolerance * _ATOL_SHARES,
-        max_steps=knee.max_steps,
-        compiled="auto" if knee.compiled == "auto" else knee.compiled == "always",
-    )
+def simulator(
+    system: System, method: Method, tolerances: tuple[float, float], max_steps: int, compiled: Literal["auto"] | bool
+) -> Simulator:
+    """The integrator of the knee's equations with relative and absolute `tolerances`, the latter of angles."""
+    relative, absolute = tolerances
+    return Simulator(system, method, relative, absolute * _ATOL_SHARES, max_steps, compiled)
 
 
 def simulate(

@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from designopt_muscle.curves import FASTEST, OPENSIM, activation_rate
+
 from designopt.dynamics.system import System, Variable
-from designopt_motion.muscle import FASTEST, activation_rate, force_of_length, force_of_speed
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def system(sharpness: float = 10.0) -> System:
     elbow: Any = 0.0
     fibres = [fibre(muscle, q, w) for muscle in MUSCLES]
     for i, (muscle, (length, speed)) in enumerate(zip(MUSCLES, fibres, strict=True)):
-        force = muscle.force * a[i] * force_of_length(length) * force_of_speed(speed)
+        force = muscle.force * a[i] * OPENSIM.active_length(length) * OPENSIM.velocity(speed)
         shoulder += muscle.shoulder_arm * force
         elbow += muscle.elbow_arm * force
     rates = [activation_rate(e[i], a[i], sharpness=sharpness) for i in range(len(MUSCLES))]

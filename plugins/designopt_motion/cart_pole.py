@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class CartPole:
     ) -> tuple[SwingUpOutputs, dict[str, Vector]]:
         """Solve for the motion of this machine."""
         options = Options(scheme=self.scheme, intervals=self.intervals, starts=self.starts)
-        solution = solve_design(self.trajectory_problem(scenario), design, options)
+        solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
         motion = solution.phase
         outputs = SwingUpOutputs(
             effort=solution.figures["effort"],

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence, Set
-from functools import cached_property
-from typing import Annotated, Any, TypedDict
+from functools import cached_property, partial
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,12 +134,14 @@ class QuarterCar:
             tf=self.duration,
             name="ride",
             initial=rest,
-            integrals={name: Integral(lambda v, name=name: _integrands(v)[name]) for name in _INTEGRALS},
+            integrals={name: Integral(partial(_integrand, name)) for name in _INTEGRALS},
             data=self._data(scenario),
         )
-        figures = {name: (lambda e, name=name: e.integral[name]) for name in _INTEGRALS}
-        figures["cost"] = lambda e: self._cost(e.integral)
-        return TrajectoryProblem([phase], cost=figures["cost"], figures=figures)
+        figures = {name: partial(_integral, name) for name in _INTEGRALS}
+        return TrajectoryProblem([phase], cost=self._cost_of, figures={**figures, "cost": self._cost_of})
+
+    def _cost_of(self, ends: Any) -> Any:
+        return self._cost(ends.integral)
 
     def _cost(self, integrals: Mapping[str, Any]) -> Any:
         return (
@@ -170,12 +172,22 @@ class QuarterCar:
         for begin, end in itertools.pairwise(edges):
             times = np.array([begin, *grid[(grid > begin) & (grid < end)], end])
             first = 0.05 * data["bump_width"]
-            run = self._simulator.run(x, times, p=dict(design), q=data, first_step=min(first, end - begin))
+            run = self._simulator.run(
+                x, times, p=cast(Mapping[str, float], design), q=data, first_step=min(first, end - begin)
+            )
             if run.status is not SimulationStatus.DONE:
                 raise Diverged(run.message, reason=run.status.name.lower())
             runs.append(run)
             x = run.x[-1]
         return runs
+
+
+def _integral(name: str, ends: Any) -> Any:
+    return ends.integral[name]
+
+
+def _integrand(name: str, v: Mapping[str, Any]) -> Any:
+    return _integrands(v)[name]
 
 
 def _integrands(v: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,3 +37,9 @@ class Channels:
     def channel(self, name: str) -> Array:
         """(k,) values of one channel; raises `RecordingError` with the nearest names where there is none."""
         return self.values[:, position("channel", name, self.names)]
+
+    def selected(self, names: Iterable[str]) -> Channels:
+        """Some of the channels, in the order asked for."""
+        columns = [position("channel", name, self.names) for name in names]
+        chosen = tuple(self.names[c] for c in columns), tuple(self.units[c] for c in columns)
+        return replace(self, names=chosen[0], units=chosen[1], values=self.values[:, columns])

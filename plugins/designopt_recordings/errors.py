@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class RecordingError(ValueError):
     """A recording cannot be used.
@@ -14,3 +17,14 @@ class RecordingError(ValueError):
         self.message, self.file, self.place = message, file, place
         where = ", ".join(part for part in (file, place) if part)
         super().__init__(f"{where}: {message}" if where else message)
+
+
+@contextmanager
+def about(file: str, place: str = "") -> Iterator[None]:
+    """Errors raised inside that name no file get `file` and, unless they name their own, `place`."""
+    try:
+        yield
+    except RecordingError as problem:
+        if problem.file:
+            raise
+        raise RecordingError(problem.message, file=file, place=problem.place or place) from None

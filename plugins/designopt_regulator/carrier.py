@@ -362,8 +362,9 @@ class TrackedCarrier:
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
             outer = replace(regulator, kp=regulator.kp * inner.forward)
-            some = PID(*(getattr(outer, name)[with_rate] for name in _NAMES), outer.sample_time)
-            cascade = cascade_measures(*(part[with_rate] for part in (*linear, delay)), some, inner.gain[with_rate])
+            some = replace(outer, **{name: getattr(outer, name)[with_rate] for name in _NAMES})
+            A, B, C = (part[with_rate] for part in linear)
+            cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
             for name, values in vars(found).items():
                 values[with_rate] = getattr(cascade, name)
         return found

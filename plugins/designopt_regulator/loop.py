@@ -275,7 +275,7 @@ def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp],
         getattr(found, field.name)[rows] = getattr(seen, field.name)
 
 
-def _rates(modes: NDArray[np.complex128]) -> Array:
+def _rates(modes: NDArray[np.inexact]) -> Array:
     """|ln z| of modes z; of what is gone at once, inf."""
     modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
     size = np.abs(modes)
@@ -291,7 +291,7 @@ def _poles(loops: _Loops, sample_time: float) -> NDArray[np.complex128]:
     return np.asarray(poles[plant], dtype=np.complex128)
 
 
-def _largest(values: NDArray[np.complex128]) -> Array:
+def _largest(values: NDArray[np.inexact]) -> Array:
     """The largest size (n,) of eigenvalues (n, N)."""
     return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).max(axis=1)))
 

@@ -203,8 +203,8 @@ def goddard_guess() -> Guess:
     """A rise to 1.01 in 0.2."""
     t = np.linspace(0.0, 0.2, 11)
     s = t / 0.2
-    course = {"h": 1.0 + 0.01 * s, "v": 0.1 * 4.0 * s * (1.0 - s), "m": 1.0 - 0.4 * s, "thrust": np.full(11, 1.0)}
-    return Guess({"motion": sampled(t, course)})
+    trajectory = {"h": 1.0 + 0.01 * s, "v": 0.1 * 4.0 * s * (1.0 - s), "m": 1.0 - 0.4 * s, "thrust": np.full(11, 1.0)}
+    return Guess({"motion": sampled(t, trajectory)})
 
 
 def van_der_pol() -> TrajectoryProblem:

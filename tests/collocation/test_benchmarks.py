@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designopt.collocation import Mesh, Options, Program, Status
-from designopt.collocation.transcription.scheme import radau
+from designopt.collocation.statement.scheme import radau
 
 CASES = {
     "block_move": (problems.block_move, {"intervals": 10}, 12.0, 1e-8),
@@ -75,7 +75,7 @@ def test_the_control_of_the_block_is_the_straight_line():
 def test_the_control_of_the_fastest_motion_switches_once_in_the_middle():
     motion = Program(problems.double_integrator(), Options(intervals=40)).solve().phase
 
-    early, late = motion.times < 0.95, motion.times > 1.05  # the intervals beside the switch are held less firmly
+    early, late = motion.times < 0.95, motion.times > 1.05  # the intervals beside the switch are fixed less firmly
     np.testing.assert_allclose(motion.values["u"][early], 1.0, atol=1e-4)
     np.testing.assert_allclose(motion.values["u"][late], -1.0, atol=1e-4)
 

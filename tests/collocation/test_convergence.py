@@ -6,7 +6,7 @@ import benchmark_problems as problems
 import numpy as np
 import pytest
 
-from designopt.collocation import Integral, Options, Phase, Program, TrajectoryProblem
+from designopt.collocation import Guess, Integral, Options, Phase, Program, TrajectoryProblem
 
 #: Well below the errors that are measured.
 EXACT = {"tolerance": 1e-11}
@@ -37,7 +37,7 @@ CART_POLE = {
 
 @pytest.mark.parametrize(("options", "meshes", "least", "most"), CART_POLE.values(), ids=CART_POLE)
 def test_the_error_of_the_cart_pole_falls_with_the_order_of_the_scheme(finest, options, meshes, least, most):
-    guess = finest.to_guess()
+    guess = Guess.of(finest)
     errors = [
         abs(Program(problems.cart_pole(), Options(intervals=n, **options, **EXACT)).solve(guess=guess).objective
             - finest.objective)
@@ -61,11 +61,11 @@ def regulated(duration=2.0):
     )
     s = math.sqrt(2.0)
 
-    def course(t):
+    def trajectory(t):
         return s * np.cosh(s * (duration - t)) - np.sinh(s * (duration - t))
 
     problem = TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
-    return problem, 1.0 / (s / math.tanh(s * duration) - 1.0), lambda t: course(t) / course(0.0)
+    return problem, 1.0 / (s / math.tanh(s * duration) - 1.0), lambda t: trajectory(t) / trajectory(0.0)
 
 
 ANALYTIC = {
@@ -81,14 +81,14 @@ ANALYTIC = {
 
 @pytest.mark.parametrize(("options", "meshes", "order"), ANALYTIC.values(), ids=ANALYTIC)
 def test_the_error_of_a_regulator_falls_with_the_order_of_the_scheme(options, meshes, order):
-    problem, optimum, course = regulated()
+    problem, optimum, trajectory = regulated()
     of_cost, of_nodes = [], []
     for intervals in meshes:
         solution = Program(problem, Options(intervals=intervals, **options, **EXACT)).solve()
         motion = solution.phase
         nodes = motion.mesh.bases
         of_cost.append(abs(solution.objective - optimum))
-        of_nodes.append(np.abs(motion.values["x"][nodes] - course(motion.times[nodes])).max())
+        of_nodes.append(np.abs(motion.values["x"][nodes] - trajectory(motion.times[nodes])).max())
 
     assert slope(*of_cost, 2.0) == pytest.approx(order, abs=0.3)
     assert slope(*of_nodes, 2.0) > order - 0.5

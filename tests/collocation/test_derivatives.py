@@ -10,11 +10,11 @@ import pytest
 from scipy.sparse import coo_array
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
+from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
 from designopt.collocation.transcription.functions import state
 from designopt.collocation.transcription.layout import layout
-from designopt.collocation.transcription.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 
@@ -77,6 +77,11 @@ def one_phase(t0, tf):
         constraints={
             "ends": Constraint(lambda e: e.final["x"] * e.initial["v"] - e["c"] * e.duration * e.data["g"], -9.0, 9.0),
             "two": Constraint(lambda e: ca.vertcat(e.integral["kept"] * e["k"], e.final["omega"] ** 3), -9.0, 9.0),
+            "held": Constraint(
+                lambda e: ca.vertcat(e.initial["u"] * e.final["z"], e.initial["z"] ** 2 - e["c"] * e.final["u"]),
+                -9.0,
+                9.0,
+            ),
         },
     )
 
@@ -95,7 +100,7 @@ def two_phases(t0, tf):
 
     def joined(e):
         first, second = e.phase["first"], e.phase["second"]
-        same = [second.initial[n] - e["k"] * first.final[n] for n in first.final]
+        same = [second.initial[n] - e["k"] * first.final[n] for n in (*first.final, "u")]
         return ca.vertcat(*same, first.tf * second.integral["kept"])
 
     return TrajectoryProblem(phases, cost, {"joined": Constraint(joined, 0.0, 0.0)})
@@ -117,7 +122,7 @@ class Case:
     def __init__(self, problem, mesh, *, residual):
         statement = state(problem, residual=residual)
         self.problem, self.statement = problem, statement
-        self.meshes = [mesh] * len(problem.phases)
+        self.meshes = statement.meshes([mesh] * len(problem.phases))
         self.layout = layout(problem, statement.points, self.meshes, statement.kept)
         rng = np.random.default_rng(7)
         n = self.layout.size
@@ -288,7 +293,7 @@ def written_out(case, x, p):
             )  # fmt: skip
             points.append({
                 "x": states, "f": rates, "F": residual, "a": system.algebraic_residual(states, u, z, k, q, time),
-                "c": [constraint.value(v) for constraint in phase.path.values()], "u": u,
+                "c": [constraint.value(v) for constraint in phase.path.values()], "u": u, "z": z,
                 "L": {name: integral.value(v) for name, integral in phase.integrals.items()},
             })  # fmt: skip
         defects, integrals = of_intervals(mesh, points, tf - t0, list(phase.integrals))
@@ -300,19 +305,37 @@ def written_out(case, x, p):
         if mesh.schemes[0].name == "hermite_simpson" and len(mesh.schemes[0].control_rows):
             for base in mesh.bases[:-1]:
                 rows.append(points[base + 1]["u"] - (points[base]["u"] + points[base + 2]["u"]) / 2.0)
+        if mesh.left_point:
+            tau = radau_points(mesh.schemes[0].degree)
+            weights = np.linalg.solve(np.vander(tau, increasing=True).T, np.eye(len(tau))[0])  # the polynomial at 0
+            rows.append(points[0]["u"] - sum(w * point["u"] for w, point in zip(weights, points[1:], strict=False)))
         for j, name in enumerate(phase.integrals):
             if (i, j) in case.layout.integrals:
                 variable = X[case.layout.integrals[i, j]]
                 rows.append(variable - integrals[name])
                 integrals[name] = variable
         names = ("x", "angle", "v", "omega")
-        first, last = (dict(zip(names, ca.vertsplit(points[k]["x"]), strict=True)) for k in (0, -1))
+        first, last = (EndNames(zip(names, ca.vertsplit(points[k]["x"]), strict=True)) for k in (0, -1))
+        for name in ("u", "z"):
+            first.others[name] = points[0][name] if mesh.first == 0 else None
+            last.others[name] = points[-1][name]
         named[phase.name] = Plain(
             initial=first, final=last, t0=t0, tf=tf, duration=tf - t0, integral=integrals, data={"g": g}
         )
     e = PlainEnds(named, parameters)
     rows += [constraint.value(e) for constraint in problem.constraints.values()]
     return problem.cost(e), ca.vertcat(*rows)
+
+
+class EndNames(dict):
+    """States by name, and others that are there but not counted."""
+
+    def __init__(self, states):
+        super().__init__(states)
+        self.others = {}
+
+    def __missing__(self, name):
+        return self.others[name]
 
 
 def of_intervals(mesh, points, duration, names):

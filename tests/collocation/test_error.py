@@ -24,7 +24,7 @@ from designopt.collocation import (
     solve,
 )
 from designopt.collocation.solution.error import finer_quadrature, interval_errors
-from designopt.collocation.transcription.scheme import radau
+from designopt.collocation.statement.scheme import radau
 from designopt.dynamics.system import System, Variable
 
 

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from designopt.collocation import Constraint, Guess, Integral, Options, Program, Status, sampled
+from designopt.collocation import Constraint, Guess, Integral, Options, Program, Status, explain, sampled
 
 
 def stopped(problem, guess=None, **options):
@@ -22,7 +22,7 @@ def block(constraints=None, **changes):
 
 
 def test_a_solved_problem_has_nothing_to_explain():
-    explanation = Program(problems.block_move(), Options(intervals=10)).solve().explain()
+    explanation = explain(Program(problems.block_move(), Options(intervals=10)).solve())
 
     assert explanation.groups == ()
     assert explanation.violation < 1e-9
@@ -32,7 +32,7 @@ def test_a_solved_problem_has_nothing_to_explain():
 def test_violations_are_grouped_by_constraint_the_worst_first():
     limits = {"circle": Constraint(lambda v: v["x"] ** 2 + v["v"] ** 2, high=-1.0, unit="m^2")}
     found = Program(block(path=limits), Options(intervals=10)).solve()
-    explanation = found.explain()
+    explanation = explain(found)
 
     assert found.status is Status.LOCALLY_INFEASIBLE
     first = explanation.groups[0]
@@ -46,7 +46,7 @@ def test_violations_are_grouped_by_constraint_the_worst_first():
 def test_the_worst_point_has_its_time_interval_value_limit_and_the_values_of_the_variables():
     limits = {"circle": Constraint(lambda v: v["x"] ** 2 + v["v"] ** 2, high=-1.0, unit="m^2")}
     found = Program(block(path=limits), Options(intervals=10)).solve()
-    worst = found.explain().groups[0].worst
+    worst = explain(found).groups[0].worst
 
     slot = int(np.argmin(np.abs(found.phase.times - worst.time)))
     assert found.phase.times[slot] == pytest.approx(worst.time)
@@ -63,7 +63,7 @@ def test_defects_are_told_in_the_unit_of_their_state_not_in_scaled_numbers():
     # at the guess, a straight line, x moves by 0.2 in an interval of 0.2 s while v is 0
     problem = replace(problems.cart_pole(), phases=[replace(problems.cart_pole().phases[0], tf=1.0)])
     found = Program(problem, Options(intervals=5, time_limit=1e-9)).solve()
-    groups = {group.name: group for group in found.explain().groups}
+    groups = {group.name: group for group in explain(found).groups}
 
     worst = groups["rate of 'x'"].worst
     assert found.status is Status.TIME_LIMIT
@@ -76,7 +76,7 @@ def test_defects_are_told_in_the_unit_of_their_state_not_in_scaled_numbers():
 def test_constraints_between_ends_have_no_time():
     ends = {"speed": Constraint(lambda e: ca.vertcat(e.final["v"], e.final["x"] - 3.0), 1.0, 1.0, unit="m/s")}
     found = Program(block(ends, final={}, bounds={"x": (-1.0, 1.0), "v": (-0.5, 0.5)}), Options(intervals=5)).solve()
-    groups = {group.name: group for group in found.explain().groups}
+    groups = {group.name: group for group in explain(found).groups}
 
     one = groups["constraint 'speed[0]'"]
     assert found.status is Status.LOCALLY_INFEASIBLE
@@ -96,29 +96,29 @@ def test_an_integral_is_told_with_its_value_and_its_limit(limits, told):
     effort = Integral(lambda v: v["u"] ** 2, unit="N^2 s", **limits)
     found = stopped(block(integrals={"effort": effort}), intervals=10)
 
-    (group,) = (g for g in found.explain().groups if g.kind == "integral")
+    (group,) = (g for g in explain(found).groups if g.kind == "integral")
     assert group.worst.value == found.phase.integrals["effort"]
     assert str(group) == f"integral 'effort' of motion: {group.worst.value:.4g}{told}"
 
 
 def test_integrals_and_equations_of_mechanisms_have_their_names():
     limited = block(integrals={"effort": Integral(lambda v: v["u"] ** 2, high=1.0, unit="N^2 s")})
-    course = sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 1.0]})
-    found = stopped(limited, Guess({"motion": course}), intervals=5)
-    names = {group.name for group in found.explain().groups}
+    trajectory = sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 1.0]})
+    found = stopped(limited, Guess({"motion": trajectory}), intervals=5)
+    names = {group.name for group in explain(found).groups}
     assert names <= {"rate of 'x'", "rate of 'v'", "integral 'effort'"}
     assert "integral 'effort'" in names
-    assert [g.worst.unit for g in found.explain().groups if g.kind == "integral"] == ["N^2 s"]
+    assert [g.worst.unit for g in explain(found).groups if g.kind == "integral"] == ["N^2 s"]
 
     pole = Program(problems.cart_pole(), Options(intervals=5, time_limit=1e-9)).solve()
-    assert "equation of 'alpha'" in {group.name for group in pole.explain().groups}
+    assert "equation of 'alpha'" in {group.name for group in explain(pole).groups}
 
 
 def test_what_is_not_a_number_comes_first():
     problem = problems.block_move()
     bad = {"root": Constraint(lambda v: ca.sqrt(v["x"] - 0.5), high=1.0)}
     found = Program(replace(problem, phases=[replace(problem.phases[0], path=bad)]), Options(intervals=5)).solve()
-    first = found.explain().groups[0]
+    first = explain(found).groups[0]
 
     assert first.name == "path constraint 'root'"
     assert math.isnan(first.worst.value)

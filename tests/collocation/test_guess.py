@@ -25,7 +25,7 @@ from designopt.collocation import (
     sampled,
     solve,
 )
-from designopt.collocation.solve.guess import default_course, initial_point
+from designopt.collocation.solve.initial_point import default_trajectory, initial_point
 from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.system import System, Variable
@@ -73,7 +73,7 @@ def block() -> Phase:
     return Phase(system, tf=1.0, name="move", initial=ends[0], final=ends[1], integrals=effort)
 
 
-def test_nothing_given_is_a_line_between_fixed_ends_the_middle_of_bounds_and_no_control() -> None:
+def test_nothing_given_is_a_line_between_fixed_ends_the_middle_bound_multipliers_and_no_control() -> None:
     first = begin(benchmark_problems.cart_pole())
     assert first["x"] == pytest.approx(np.linspace(0.0, 1.0, 17))
     assert first["angle"] == pytest.approx(np.linspace(0.0, math.pi, 17))
@@ -143,7 +143,7 @@ def test_a_result_is_a_guess_on_any_mesh_and_in_any_form() -> None:
     problem = benchmark_problems.cart_pole()
     found = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
     for options in (Options(intervals=60), Options(scheme="radau", intervals=33, form="explicit")):
-        again = solve(problem, replace(options, check=False), found.to_guess())
+        again = solve(problem, replace(options, check=False), Guess.of(found))
         assert again.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
         assert again.objective == pytest.approx(found.objective, rel=1e-4)
 
@@ -155,7 +155,7 @@ def test_parameters_of_a_guess_are_kept_within_their_boxes() -> None:
 
 
 class Crooked:
-    """A course that gives a number for an array."""
+    """A trajectory that gives a number for an array."""
 
     t0, tf = 0.0, 2.0
 
@@ -201,10 +201,12 @@ def test_arrays_that_make_no_sense_are_refused(times: list[float], values: list[
 
 
 def test_the_lines_of_a_phase_come_before_those_between_its_ends() -> None:
-    course = default_course(replace(block(), guess={"v": (1.0, 3.0), "u": (30.0, -1.0)})).at(np.array([0.0, 0.5, 1.0]))
-    assert course["v"] == pytest.approx([1.0, 2.0, 3.0])
-    assert course["u"] == pytest.approx([20.0, 9.5, -1.0])  # clipped to the range first
-    assert course["x"] == pytest.approx([0.0, 0.5, 1.0])
+    trajectory = default_trajectory(replace(block(), guess={"v": (1.0, 3.0), "u": (30.0, -1.0)})).at(
+        np.array([0.0, 0.5, 1.0])
+    )
+    assert trajectory["v"] == pytest.approx([1.0, 2.0, 3.0])
+    assert trajectory["u"] == pytest.approx([20.0, 9.5, -1.0])  # clipped to the range first
+    assert trajectory["x"] == pytest.approx([0.0, 0.5, 1.0])
 
 
 def test_a_guess_of_what_is_not_there_is_refused() -> None:
@@ -235,10 +237,10 @@ def test_a_rollout_is_the_motion_that_the_guessed_controls_cause() -> None:
     problem = benchmark_problems.block_move()
     rolled = rollout(problem, Guess({"motion": sampled([0.0, 1.0], {"u": [3.0, 3.0], "x": [0.0, 9.0]})}))
     s = np.linspace(0.0, 1.0, 11)
-    course = rolled.phases["motion"].at(s)
-    assert course["x"] == pytest.approx(1.5 * s**2, abs=1e-4)
-    assert course["v"] == pytest.approx(3.0 * s, abs=1e-4)
-    assert course["u"] == pytest.approx(3.0)
+    trajectory = rolled.phases["motion"].at(s)
+    assert trajectory["x"] == pytest.approx(1.5 * s**2, abs=1e-4)
+    assert trajectory["v"] == pytest.approx(3.0 * s, abs=1e-4)
+    assert trajectory["u"] == pytest.approx(3.0)
 
 
 def test_a_rollout_uses_the_guessed_parameters_and_times() -> None:
@@ -259,8 +261,8 @@ def test_the_option_rollout_begins_there() -> None:
 
 def test_a_rollout_solves_for_algebraic_variables() -> None:
     """With u = 0 the motion is x' = -z: from z = 1 it is z' = -z / (1 + 3 z^2), or ln z + 3 z^2 / 2 = 3 / 2 - t."""
-    course = rollout(dae()).phases["motion"].at(np.array([0.0, 0.5, 1.0]))
-    z = np.array([np.roots([1.0, 0.0, 1.0, -x]) for x in course["x"]])
+    trajectory = rollout(dae()).phases["motion"].at(np.array([0.0, 0.5, 1.0]))
+    z = np.array([np.roots([1.0, 0.0, 1.0, -x]) for x in trajectory["x"]])
     real = np.array([next(r.real for r in roots if abs(r.imag) < 1e-9) for roots in z])
     assert np.log(real) + 1.5 * real**2 == pytest.approx(1.5 - np.array([0.0, 1.0, 2.0]), abs=1e-4)
 

@@ -54,7 +54,7 @@ def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     assert time.perf_counter() - begin < 5.0
     assert found.iterations > 0
     assert np.abs(found.phase.values["x"] - found.phase.times / 2.0).max() > 1e-6  # it is not the guess
-    assert "to_guess" in found.message
+    assert "Guess.of" in found.message
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -163,7 +163,7 @@ class Plain(dict):
         self.time = time
 
 
-# ---- gradients of the optimum by what is held, against differences of optima that are solved anew
+# ---- gradients of the optimum by what is fixed, against differences of optima that are solved anew
 
 
 def difference(optimum, at, step):
@@ -204,25 +204,25 @@ def test_the_unit_of_the_cost_does_not_change_the_motion(size):
 def test_the_multiplier_of_a_held_parameter_is_the_gradient_of_the_optimum(scheme, damping):
     program = Program(problems.damped_start(), Options(**{**SCHEMES[scheme], "intervals": 80}))
 
-    def held(c):
+    def fixed(c):
         return program.solve(replace(program.problem, parameters={"c": c}))
 
-    gradient = held(damping).parameter_multipliers["c"]
+    gradient = fixed(damping).parameter_multipliers["c"]
 
-    assert gradient == pytest.approx(difference(lambda c: held(c).objective, damping, 1e-4), abs=1e-6)
+    assert gradient == pytest.approx(difference(lambda c: fixed(c).objective, damping, 1e-4), abs=1e-6)
     assert gradient == pytest.approx(0.5 - 0.5 / damping**2, abs=0.1)  # of c / 2 + 1 / (2 c); the mesh is coarse
 
 
 def test_multipliers_of_two_held_parameters_are_gradients_in_their_units():
     program = Program(problems.quarter_car(), Options(scheme="radau", degree=5, intervals=60))
 
-    def held(k, c):
+    def fixed(k, c):
         return program.solve(replace(program.problem, parameters={"k": k, "c": c}))
 
-    gradient = held(5000.0, 800.0).parameter_multipliers
+    gradient = fixed(5000.0, 800.0).parameter_multipliers
 
-    assert gradient["k"] == pytest.approx(difference(lambda k: held(k, 800.0).objective, 5000.0, 5.0), rel=1e-5)
-    assert gradient["c"] == pytest.approx(difference(lambda c: held(5000.0, c).objective, 800.0, 1.0), rel=1e-5)
+    assert gradient["k"] == pytest.approx(difference(lambda k: fixed(k, 800.0).objective, 5000.0, 5.0), rel=1e-5)
+    assert gradient["c"] == pytest.approx(difference(lambda c: fixed(5000.0, c).objective, 800.0, 1.0), rel=1e-5)
 
 
 def towed(**data):

@@ -23,7 +23,7 @@ from designopt.collocation import (
     Signal,
     TrajectoryProblem,
 )
-from designopt.collocation.transcription.scheme import hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
 from designopt.dynamics.system import System, Variable
 
 EXACT = Options(tolerance=1e-12)
@@ -239,11 +239,11 @@ def test_limits_of_integrals_and_of_free_times_have_their_price():
 
 @pytest.mark.parametrize("c", [0.5, 2.0])
 def test_a_held_parameter_has_the_derivative_of_the_optimum(c):
-    # J = 1/(2 c) + c/2; the solver itself has no multiplier of a variable that is held
+    # J = 1/(2 c) + c/2; the solver itself has no multiplier of a variable that is fixed
     found = Program(replace(problems.damped_start(), parameters={"c": c}), Options(intervals=200)).solve()
 
     assert found.parameter_multipliers["c"] == pytest.approx(-0.5 / c**2 + 0.5, rel=1e-5)
-    assert found.at_bound == {"c": "held"}
+    assert found.at_bound == {"c": "fixed"}
 
 
 def test_the_multiplier_of_a_parameter_at_its_bound_is_what_moving_the_bound_changes():
@@ -304,11 +304,11 @@ def test_the_sensitivity_to_data_and_fixed_times_is_the_difference_of_optima(sch
 
 
 def test_a_signal_over_the_duration_does_not_move_with_the_times():
-    course = Signal(np.linspace(0.0, 1.0, 30), np.cos(np.linspace(0.0, 4.0, 30)), of_duration=True)
-    found = Program(driven(signal=course), EXACT).solve()
+    trajectory = Signal(np.linspace(0.0, 1.0, 30), np.cos(np.linspace(0.0, 4.0, 30)), of_duration=True)
+    found = Program(driven(signal=trajectory), EXACT).solve()
 
     assert found.dJ_dq["motion.tf"] == pytest.approx(
-        difference(lambda tf: driven(end=tf, signal=course), 1.5), rel=1e-5
+        difference(lambda tf: driven(end=tf, signal=trajectory), 1.5), rel=1e-5
     )
 
 

@@ -104,14 +104,14 @@ def test_perturbed_courses_are_smooth_within_bounds_and_keep_fixed_ends() -> Non
     straight = np.linspace(0.0, 1.0, 101)
     sizes = []
     for number in range(1, 20):
-        course = draw(problem, number).phases["motion"].at(S)
-        assert course["x"][[0, -1]] == pytest.approx([0.0, 1.0], abs=1e-12)
-        assert course["angle"][[0, -1]] == pytest.approx([0.0, math.pi], abs=1e-12)
-        assert np.abs(course["x"]).max() <= 2.0
-        assert np.abs(course["u"]).max() <= 20.0
-        assert np.abs(np.diff(course["u"])).max() < 4.0  # a tenth of the range
-        assert course["u"][0] != 0.0
-        sizes.append(np.abs(course["x"] - straight).max())
+        trajectory = draw(problem, number).phases["motion"].at(S)
+        assert trajectory["x"][[0, -1]] == pytest.approx([0.0, 1.0], abs=1e-12)
+        assert trajectory["angle"][[0, -1]] == pytest.approx([0.0, math.pi], abs=1e-12)
+        assert np.abs(trajectory["x"]).max() <= 2.0
+        assert np.abs(trajectory["u"]).max() <= 20.0
+        assert np.abs(np.diff(trajectory["u"])).max() < 4.0  # a tenth of the range
+        assert trajectory["u"][0] != 0.0
+        sizes.append(np.abs(trajectory["x"] - straight).max())
     assert 0.1 < np.median(sizes) < 1.5
 
 
@@ -125,7 +125,7 @@ def test_arrays_are_perturbed_and_results_replaced_by_the_default() -> None:
     near = np.mean([draw(problem, i, given).phases["motion"].at(S)["x"].mean() for i in range(1, 20)])
     assert near > 1.1
     assert draw(problem, 1, given).phases["motion"].at(S)["a"] == pytest.approx(1.0)
-    result = solve(problem, Options(intervals=5, check=False)).to_guess()
+    result = Guess.of(solve(problem, Options(intervals=5, check=False)))
     assert draw(problem, 1, result).phases["motion"].at(S)["u"] == pytest.approx(
         draw(problem, 1).phases["motion"].at(S)["u"]
     )
@@ -138,8 +138,8 @@ def test_parameters_and_free_times_are_drawn_from_their_boxes() -> None:
     assert 2000.0 <= k.min() < 3e4
     assert 1.7e5 < k.max() <= 2e5
     assert 100.0 <= c.min() < 2000.0
-    held = replace(problem, parameters={"k": 5000.0})
-    assert draw(held, 1).parameters["k"] == 5000.0
+    fixed = replace(problem, parameters={"k": 5000.0})
+    assert draw(fixed, 1).parameters["k"] == 5000.0
     times = [draw(benchmark_problems.double_integrator(), i).phases["motion"].tf for i in range(1, 60)]
     assert 0.5 <= min(times) < 1.5
     assert 9.0 < max(times) <= 10.0

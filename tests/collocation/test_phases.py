@@ -20,7 +20,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     periodic,
 )
-from designopt.collocation.transcription.scheme import hermite_simpson, radau
+from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 EFFORT = {"effort": Integral(lambda v: v["u"] ** 2)}
@@ -289,7 +289,7 @@ def tracking(signal, tf):
     return TrajectoryProblem([phase], lambda e: e.integral["miss"] + (e.tf - 2.0) ** 2)
 
 
-def course(t):
+def trajectory(t):
     return 1.0 + 2.0 * t - 3.0 * t**2 + 0.5 * t**3
 
 
@@ -298,25 +298,25 @@ def test_a_signal_over_time_is_followed(scheme):
     # a cubic, which the spline between the samples repeats; a quarter of a second of them is not used
     at = np.linspace(-0.25, 2.0, 12)
 
-    solution = solved(tracking(Signal(at, course(at)), 2.0), scheme=scheme, intervals=10)
+    solution = solved(tracking(Signal(at, trajectory(at)), 2.0), scheme=scheme, intervals=10)
 
     motion = solution.phase
     assert solution.objective == pytest.approx(0.0, abs=1e-10)
     some = slice(None) if scheme != "radau" else slice(1, None)  # radau does not look at the left end
     # the square of a miss of 1e-5 is nothing to the solver
-    np.testing.assert_allclose(motion.values["x"][some], course(motion.times[some]), atol=1e-5)
+    np.testing.assert_allclose(motion.values["x"][some], trajectory(motion.times[some]), atol=1e-5)
 
 
 def test_a_signal_over_the_duration_is_followed_by_a_phase_with_a_free_end():
     share = np.linspace(0.0, 1.0, 12)
 
     # the square of a miss of 1e-5 is nothing to the solver with its default tolerance
-    problem = tracking(Signal(share, course(share), of_duration=True), (0.5, 5.0))
+    problem = tracking(Signal(share, trajectory(share), of_duration=True), (0.5, 5.0))
     solution = solved(problem, intervals=10, tolerance=1e-12)
 
     motion = solution.phase
     assert motion.tf == pytest.approx(2.0, abs=1e-6)
-    np.testing.assert_allclose(motion.values["x"], course(motion.times / motion.tf), atol=1e-5)
+    np.testing.assert_allclose(motion.values["x"], trajectory(motion.times / motion.tf), atol=1e-5)
 
 
 def test_algebraic_variables_follow_their_equations():
@@ -355,16 +355,16 @@ def test_a_table_of_the_model_is_a_spline_with_exact_derivatives():
 
 def test_numbers_change_without_a_new_program():
     at = np.linspace(0.0, 1.0, 12)
-    first = tracking(Signal(at, course(at), of_duration=True), (0.5, 5.0))
+    first = tracking(Signal(at, trajectory(at), of_duration=True), (0.5, 5.0))
     program = Program(first, Options(intervals=10))
-    changed = replace(first.phases[0], tf=(2.5, 4.0), data={"r": Signal(at, 0.5 * course(at), of_duration=True)})
+    changed = replace(first.phases[0], tf=(2.5, 4.0), data={"r": Signal(at, 0.5 * trajectory(at), of_duration=True)})
 
     again = program.solve(replace(first, phases=[changed]))
 
     fresh = solved(replace(first, phases=[changed]), intervals=10)
     assert again.objective == pytest.approx(fresh.objective, rel=1e-7)
     assert again.phase.tf == pytest.approx(2.5, abs=1e-6)
-    np.testing.assert_allclose(again.phase.values["x"], 0.5 * course(again.phase.times / again.phase.tf), atol=1e-5)
+    np.testing.assert_allclose(again.phase.values["x"], 0.5 * trajectory(again.phase.times / again.phase.tf), atol=1e-5)
 
 
 def test_fixed_times_change_without_a_new_program():

@@ -6,7 +6,7 @@ import pytest
 from chains import GRAVITY, INERTIA, LENGTH, MASS, chain, raised
 from scipy.integrate import solve_ivp
 
-from designopt.collocation import Options, Program
+from designopt.collocation import Guess, Options, Program
 from designopt.collocation.transcription.functions import state
 from designopt.dynamics import Simulator
 
@@ -24,8 +24,8 @@ def test_both_forms_agree_when_started_from_one_another(links, scheme):
     problem = raised(links)
     forms = {form: Program(problem, Options(form=form, **SCHEMES[scheme])) for form in ("explicit", "residual")}
     explicit = forms["explicit"].solve()
-    residual = forms["residual"].solve(guess=explicit.to_guess())
-    again = forms["explicit"].solve(guess=residual.to_guess())
+    residual = forms["residual"].solve(guess=Guess.of(explicit))
+    again = forms["explicit"].solve(guess=Guess.of(residual))
 
     assert explicit.success
     assert residual.success

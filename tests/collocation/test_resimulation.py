@@ -26,7 +26,7 @@ from designopt.collocation import (
 )
 from designopt.collocation.solution.resimulate import Resimulation, resimulate
 from designopt.collocation.solution.violation import violation_between_points
-from designopt.collocation.transcription.scheme import hermite_simpson, radau
+from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 
 
@@ -100,11 +100,11 @@ def test_a_run_that_leaves_all_bounds_is_infinitely_wrong() -> None:
 
 
 def test_a_segment_that_escapes_by_itself_is_infinitely_wrong_and_the_others_are_not() -> None:
-    """x' = x^2 from 1 escapes after 1 s; the points of an invented course do not know it."""
+    """x' = x^2 from 1 escapes after 1 s; the points of an invented trajectory do not know it."""
     problem = effort(one_state("escaping", lambda x, u: x**2 + u), 1.0, 1.0, tf=4.0)
     found = Program(problem, Options(intervals=2)).solve()
-    course = {"x": np.array([-1.0, -0.5, 1.0, 1.0, 1.0]), "u": np.zeros(5)}
-    simulated = resimulate(problem.phases[0], replace(found.phase, values=course), {})
+    trajectory = {"x": np.array([-1.0, -0.5, 1.0, 1.0, 1.0]), "u": np.zeros(5)}
+    simulated = resimulate(problem.phases[0], replace(found.phase, values=trajectory), {})
     # from -1 after 2 s: -1/3, in the run as in its segment
     assert simulated.states["x"][1] == pytest.approx(-1.0 / 3.0, abs=1e-9)
     assert simulated.segment_errors[0] == pytest.approx((1.0 + 1.0 / 3.0) / 2.0, abs=1e-9)
@@ -238,9 +238,9 @@ def test_path_constraints_are_looked_at_between_the_points() -> None:
     program = Program(TrajectoryProblem([peak], cost=problem.cost), Options(intervals=2))
     found = program.solve()
     times = found.phase.times
-    course = {"x": np.array([0.0, 0.25, 0.25, 0.25, 0.0]), "u": np.zeros(5)}
+    trajectory = {"x": np.array([0.0, 0.25, 0.25, 0.25, 0.0]), "u": np.zeros(5)}
     slopes = {"x": np.array([0.0, 1.0, 0.0, -1.0, 0.0])}
-    bent = replace(found.phase, values=course, rates=slopes)
+    bent = replace(found.phase, values=trajectory, rates=slopes)
     assert times == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
     fine = np.linspace(0.0, 1.0, 4001)
     top = bent.at(fine)["x"].max()

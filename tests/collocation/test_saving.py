@@ -11,11 +11,24 @@ import benchmark_problems as problems
 import numpy as np
 import pytest
 
-from designopt.collocation import Constraint, Mesh, Options, Program, Solution, Status, TrajectoryProblem
+from designopt.collocation import (
+    Constraint,
+    Guess,
+    Mesh,
+    Options,
+    Program,
+    Solution,
+    Status,
+    TrajectoryProblem,
+    explain,
+    load_solution,
+    resimulate_phases,
+    save_solution,
+)
 from designopt.collocation.solution.saving import from_arrays, to_arrays
 from designopt.collocation.solution.solution import Round, StartRecord
+from designopt.collocation.statement.scheme import radau
 from designopt.collocation.transcription.mesh import refined
-from designopt.collocation.transcription.scheme import radau
 
 
 def assert_equal(a, b, where="solution"):
@@ -88,9 +101,9 @@ SOLUTIONS = {
 @pytest.mark.parametrize("solution", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_a_loaded_result_equals_the_saved_one(solution, tmp_path):
     found = solution()
-    found.save(tmp_path / "result.npz")
+    save_solution(found, tmp_path / "result.npz")
 
-    assert_equal(found, Solution.load(tmp_path / "result.npz"))
+    assert_equal(found, load_solution(tmp_path / "result.npz"))
     assert_equal(found, from_arrays(to_arrays(found)))
 
 
@@ -113,36 +126,36 @@ def test_what_checks_and_refinement_add_is_kept(tmp_path):
         warm_path=("full", "primal"),
         warnings=("nonsmooth_model: …",),
     )
-    found.save(tmp_path / "result.npz")
+    save_solution(found, tmp_path / "result.npz")
 
-    assert_equal(found, Solution.load(tmp_path / "result.npz"))
+    assert_equal(found, load_solution(tmp_path / "result.npz"))
 
 
 def test_meshes_of_unequal_intervals_and_degrees_are_kept(tmp_path):
     mesh = refined(Mesh.at(radau(3), [0.0, 0.2, 1.0]), [1, 3])
     mesh = Mesh(mesh.nodes, (radau(2), radau(4), radau(4), radau(2)))
     found = Program(problems.block_move(), meshes=[mesh]).solve()
-    found.save(tmp_path / "result.npz")
+    save_solution(found, tmp_path / "result.npz")
 
-    assert_equal(found, Solution.load(tmp_path / "result.npz"))
+    assert_equal(found, load_solution(tmp_path / "result.npz"))
 
 
 def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path):
     found = SOLUTIONS["hermite_simpson"]()
-    found.save(tmp_path / "result.npz")
-    loaded = Solution.load(tmp_path / "result.npz")
+    save_solution(found, tmp_path / "result.npz")
+    loaded = load_solution(tmp_path / "result.npz")
 
     times = np.linspace(0.0, 2.0, 77)
-    for name, course in found.phase.interpolate(times).items():
-        assert loaded.interpolate(times)[name] == pytest.approx(course, abs=0.0)
+    for name, trajectory in found.phase.interpolate(times).items():
+        assert loaded.interpolate(times)[name] == pytest.approx(trajectory, abs=0.0)
     assert (
-        loaded.resimulate(problems.cart_pole())["motion"].error
-        == found.resimulate(problems.cart_pole())["motion"].error
+        resimulate_phases(loaded, problems.cart_pole())["motion"].error
+        == resimulate_phases(found, problems.cart_pole())["motion"].error
     )
-    assert str(loaded.explain()) == str(found.explain())
+    assert str(explain(loaded)) == str(explain(found))
     assert loaded.phase.saturation == found.phase.saturation
     program = Program(problems.cart_pole(), Options(intervals=10))
-    assert program.solve(guess=loaded.to_guess()).iterations < found.iterations
+    assert program.solve(guess=Guess.of(loaded)).iterations < found.iterations
     assert program.solve(warm="full", previous=loaded).iterations <= 2
 
 
@@ -164,7 +177,7 @@ def test_the_header_is_json_and_no_array_holds_objects():
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("saved") / "result.npz"
-    SOLUTIONS["trapezoidal"]().save(path)
+    save_solution(SOLUTIONS["trapezoidal"](), path)
     return path.read_bytes()
 
 
@@ -174,19 +187,19 @@ def test_a_file_that_was_cut_off_is_refused_in_a_sentence(file, share, tmp_path)
     path.write_bytes(file[: int(share * len(file))])
 
     with pytest.raises(ValueError, match=r"cut\.npz: this is no trajectory result that can be read") as error:
-        Solution.load(path)
+        load_solution(path)
     assert "\n" not in str(error.value)
 
 
 def test_a_file_with_other_bytes_in_it_is_refused_or_read_as_it_was(file, tmp_path):
     path = tmp_path / "bytes.npz"
-    expected = to_arrays(Solution.load(_written(path, file)))
+    expected = to_arrays(load_solution(_written(path, file)))
     refused = []
     for place in np.random.default_rng(0).integers(0, len(file), 40).tolist():
         damaged = bytearray(file)
         damaged[place] ^= 0xFF
         try:
-            found = Solution.load(_written(path, bytes(damaged)))
+            found = load_solution(_written(path, bytes(damaged)))
         except ValueError as error:
             refused.append(str(error))
         else:  # a byte that no reader looks at
@@ -213,7 +226,7 @@ def _written(path, content):
     ids=["format", "version", "field", "array", "kind", "code"],
 )
 def test_a_header_that_says_something_else_is_refused(file, change, told, tmp_path):
-    arrays = to_arrays(Solution.load(_written(tmp_path / "result.npz", file)))
+    arrays = to_arrays(load_solution(_written(tmp_path / "result.npz", file)))
     header = json.loads(bytes(arrays["header"]).decode())
     change(header)
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
@@ -228,9 +241,23 @@ def test_pickled_arrays_are_not_unpickled(tmp_path):
     np.savez(path, header=np.array([{"a": 1}], dtype=object))
 
     with pytest.raises(ValueError, match=r"objects\.npz: this is no trajectory result that can be read"):
-        Solution.load(path)
+        load_solution(path)
 
 
 def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
-        Solution.load(tmp_path / "none.npz")
+        load_solution(tmp_path / "none.npz")
+
+
+def test_the_methods_of_former_versions_work_with_a_message(tmp_path):
+    found = SOLUTIONS["trapezoidal"]()
+    with pytest.warns(DeprecationWarning, match=r"Solution\.save is designopt\.collocation\.save_solution now"):
+        found.save(tmp_path / "result.npz")
+    with pytest.warns(DeprecationWarning, match="load_solution"):
+        assert_equal(found, Solution.load(tmp_path / "result.npz"))
+    with pytest.warns(DeprecationWarning, match="Guess.of"):
+        assert found.to_guess().parameters == found.parameters
+    with pytest.warns(DeprecationWarning, match="explain"):
+        assert str(found.explain()) == str(explain(found))
+    with pytest.raises(AttributeError, match="a Solution has no 'sketch'"):
+        found.sketch()

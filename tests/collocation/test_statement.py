@@ -69,9 +69,9 @@ NAMES = {
         lambda: replace(BLOCK, cost=lambda e: e.integral["work"]),
         "cost: there is no integral 'work'; there are effort",
     ),
-    "of a state at an end": (
-        lambda: replace(BLOCK, cost=lambda e: e.final["u"]),
-        "cost: there is no state 'u'; there are x, v",
+    "of a variable at an end": (
+        lambda: replace(BLOCK, cost=lambda e: e.final["y"]),
+        "cost: there is no variable 'y'; there are x, v, u",
     ),
     "of a parameter": (
         lambda: replace(BLOCK, constraints={"stiff": Constraint(lambda e: e["k"])}),
@@ -91,12 +91,12 @@ NAMES = {
         "motion: bounds.w: there is no such variable; there are x, v, u",
     ),
     "in the initial states": (
-        lambda: with_phase(initial={"u": 0.0}),
-        "motion: initial.u: there is no such state; there are x, v",
+        lambda: with_phase(initial={"w": 0.0}),
+        "motion: initial.w: there is no such variable; there are x, v, u",
     ),
     "in the final states": (
         lambda: with_phase(final={"y": 0.0}),
-        "motion: final.y: there is no such state; there are x, v",
+        "motion: final.y: there is no such variable; there are x, v, u",
     ),
     "in the parameters": (
         lambda: replace(problems.damped_start(), parameters={"k": 1.0}),
@@ -352,11 +352,11 @@ def test_a_signal_with_numbers_that_make_no_sense_is_refused():
         Signal(np.array([0.0, 1.0]), np.zeros(3))
 
 
-def test_a_periodic_motion_knows_its_states():
-    with pytest.raises(ProblemError, match=r"periodic: offsets\.y: it is not among the periodic states x, v"):
+def test_a_periodic_motion_knows_its_variables():
+    with pytest.raises(ProblemError, match=r"periodic: offsets\.y: it is not among the periodic variables x, v"):
         periodic(["x", "v"], offsets={"y": 1.0})
     _, text = refusal(lambda: replace(BLOCK, constraints={"again": periodic(["x", "w"])}))
-    assert text == "constraints.again: there is no state 'w'; there are x, v"
+    assert text == "constraints.again: there is no variable 'w'; there are x, v, u"
 
 
 @pytest.mark.parametrize(

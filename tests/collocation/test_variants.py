@@ -83,6 +83,6 @@ def test_the_same_expressions_may_be_stated_anew(program):
 def test_constraints_and_ranges_of_times_may_have_other_numbers():
     problem = problems.sliding_mass()
     program = Program(problem, Options(intervals=10))
-    held = program.solve(replace(problems.sliding_mass(), phases=[replace(problem.phases[0], tf=0.5)]))
-    assert held.success
-    assert held.phase.tf == 0.5
+    fixed = program.solve(replace(problems.sliding_mass(), phases=[replace(problem.phases[0], tf=0.5)]))
+    assert fixed.success
+    assert fixed.phase.tf == 0.5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from designopt_motion.cart_pole import CartPole
 
-from designopt.collocation import Options, ProblemError, Program, Status, solve_chain, solve_near, verify
+from designopt.collocation import Guess, Options, ProblemError, Program, Status, solve_chain, solve_near, verify
 from designopt.collocation.solve.warm import nearest_neighbour_path
 
 
@@ -84,8 +84,8 @@ def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, war
     with pytest.raises(ProblemError, match=r"previous: has \d+ variables and \d+ equations, this program") as refused:
         program.solve(warm=warm, previous=other)
     assert refused.value.status == "bad_guess"
-    assert "to_guess" in str(refused.value)
-    assert program.solve(guess=other.to_guess()).success
+    assert "Guess.of" in str(refused.value)
+    assert program.solve(guess=Guess.of(other)).success
 
 
 def test_an_unknown_kind_of_warm_start_is_refused(program):

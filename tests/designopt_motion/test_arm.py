@@ -11,7 +11,7 @@ from designopt_motion import arm_equations as equations
 from designopt_motion.arm import ARRAYS, ReachArm
 from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FOREARM, MUSCLES, UPPER_ARM
 
-from designopt.collocation import Options, solve
+from designopt.collocation import Guess, Options, solve
 from designopt.plugin import InvalidDesign
 from designopt.testing import check_model
 
@@ -100,7 +100,7 @@ def test_schemes_and_forms_agree_on_the_movement(arm: ReachArm) -> None:
     assert radau.objective == pytest.approx(8.7541e-4, rel=3e-5)
     coarse = Options(scheme="radau", intervals=20)
     residual = solve(problem, coarse)
-    explicit = solve(problem, replace(coarse, form="explicit"), residual.to_guess())
+    explicit = solve(problem, replace(coarse, form="explicit"), Guess.of(residual))
     assert explicit.objective == pytest.approx(residual.objective, rel=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_a_load_costs_effort_and_an_elbow_spring_saves_it(arm: ReachArm) -> None
     alone = solve(loaded, options)
     assert alone.objective > 1.2 * solve(arm.trajectory_problem({}), options).objective
     spring = {"elbow_stiffness": (0.0, 50.0), "elbow_rest": (0.5, 2.5)}
-    helped = solve(replace(loaded, parameters={**loaded.parameters, **spring}), options, alone.to_guess())
+    helped = solve(replace(loaded, parameters={**loaded.parameters, **spring}), options, Guess.of(alone))
     assert helped.success, helped.message
     assert helped.objective < 0.8 * alone.objective
     assert 1.28 < helped.parameters["elbow_rest"] < 2.01

@@ -35,6 +35,7 @@ def test_parts_are_found_by_name() -> None:
     channels = Channels(10.0, ("a", "b"), ("V", "V"), [[1.0, 2.0], [3.0, 4.0]], start=2.0)  # type: ignore[arg-type]
     assert channels.channel("b").tolist() == [2.0, 4.0]
     assert channels.time.tolist() == [2.0, 2.1]
+    assert channels.selected(["b", "a"]).values.tolist() == [[2.0, 1.0], [4.0, 3.0]]
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_ones() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 
 from designopt import aggregations
-from designopt.plugin import Plugin, Quantity, Use, model
+from designopt.plugin import Plugin, Quantity, Use, find, model
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
@@ -37,6 +37,8 @@ def use(target: Any, **settings: Any) -> Use:
 
 
 WORST = use(aggregations.worst)
+#: The solver of the only stage.
+SAMPLER = Use(find("solver", "sobol"), {"samples": 4})
 REAL = (
     Parameter("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
     Parameter("height", "real", low=0.0, high=1.0, unit="m"),
@@ -123,7 +125,7 @@ def result(
         objectives=objectives,
         constraints=constraints,
         scenarios=tuple(Scenario(name) for name in scenarios),
-        stages=(Stage("sweep", use(given)),) if stages is None else stages,
+        stages=(Stage("sweep", SAMPLER),) if stages is None else stages,
         plots=plots,
         text="study: beam",
         **more,

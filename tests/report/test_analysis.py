@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+from given_results import SAMPLER, GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.plugin import Use, find
 from designopt.problem import Problem
@@ -400,14 +400,8 @@ def test_the_command_that_computes_a_design_again_is_given_whole() -> None:
 
 
 def test_the_stages_tell_what_they_asked_for_and_what_was_saved() -> None:
-    given = bent(stages=(Stage("sweep", use(given_model())),))
+    given = bent(stages=(Stage("sweep", SAMPLER),))
     given.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
     table = overview(replace(given, session={"reason": "done", "points": 7})).tables[2]
     assert table.rows[0][-2:] == (7, 5)
     assert "2 of 7 designs were asked for again and not computed again." in table.note
-
-
-def given_model() -> Any:
-    from given_results import given
-
-    return given

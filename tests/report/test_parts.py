@@ -11,7 +11,7 @@ from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.grid import grid_over, scan_over
 from designopt.report.labels import hover_columns, listed, number, plain, plural, thinned
 from designopt.report.parts.best import best
-from designopt.report.parts.convergence import convergence, hypervolume_course
+from designopt.report.parts.convergence import convergence, hypervolume_history
 from designopt.report.parts.failures import failures
 from designopt.report.parts.front import front, view
 from designopt.report.parts.limits import limits
@@ -234,7 +234,7 @@ def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
 
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
     given = known()
-    reference, places, volume = hypervolume_course(given)
+    reference, places, volume = hypervolume_history(given)
     np.testing.assert_allclose(reference, [8 + 0.7, 8 + 0.7])
     np.testing.assert_array_equal(places, [1, 2, 3, 4, 5, 6])
     # Boxes of the first two designs: 7.7 * 0.7, and 6.7 * 4.7 of which 6.7 * 0.7 is known.

@@ -38,6 +38,10 @@ def bolted(design, scenario, *, bolts: list[Bolt], table: InputFile, note: str =
     return {"mass": 0.0}
 
 
+def no_file(name: str, digest: str) -> InputFile:
+    raise AssertionError("the study has no files")
+
+
 def test_every_part_of_a_study_comes_back_from_its_json():
     table, drawing = InputFile("a/table.csv", b"1,2\n"), InputFile("bolt.svg", b"<svg/>")
     spare = InputFile("spare.csv", b"3\n")
@@ -78,7 +82,9 @@ def test_every_part_of_a_study_comes_back_from_its_json():
     contents = {f.digest: f.content for f in archive.files(study)}
     assert {f.name for f in archive.files(study)} == {"a/table.csv", "spare.csv", "bolt.svg", "mine.py"}
     data = json.loads(json.dumps(archive.encode(study)))
-    back = archive.decode(data, file=contents.__getitem__, text=study.text, path=study.path)
+    back = archive.decode(
+        data, file=lambda name, digest: InputFile(name, contents[digest]), text=study.text, path=study.path
+    )
     assert back.model.settings == {**settings, "note": "none"}
     assert Problem.of(back).digest == Problem.of(study).digest
     for field in dataclasses.fields(study):
@@ -112,7 +118,7 @@ def test_what_an_older_version_did_not_know_is_at_its_default():
         del stage["budget"]["hypervolume"]
     for name in ("cluster", "on_failure", "order"):
         del data["execution"][name]
-    back = archive.decode(data, file={}.__getitem__)
+    back = archive.decode(data, file=no_file)
     for field in dataclasses.fields(Study):
         if field.name not in ("model", "objectives", "stages"):  # plugins have their settings written out
             assert getattr(back, field.name) == getattr(study, field.name), field.name
@@ -123,7 +129,7 @@ def test_a_store_without_the_texts_of_its_expressions_can_be_read():
     study = make_study(relations=(Expression.parse("a <= 0.5 * b"),))
     data = archive.encode(study)
     del data["relation_texts"], data["objectives"][0]["text"]
-    back = archive.decode(data, file={}.__getitem__)
+    back = archive.decode(data, file=no_file)
     assert (back.relations, back.objectives) == (study.relations, study.objectives)
     assert back.relations[0].text == "a <= 0.5*b"
 
@@ -132,7 +138,7 @@ def test_a_plugin_of_another_version_is_not_taken_for_the_recorded_one():
     study = make_study()
     data = archive.encode(study)
     data["model"]["version"] = 99
-    back = archive.decode(data, file={}.__getitem__)
+    back = archive.decode(data, file=no_file)
     assert "the store needs 99" in back.model.plugin.description
     assert back.model.plugin.outputs.keys() == study.model.plugin.outputs.keys()
     with pytest.raises(Exception, match="the store needs 99"):
@@ -143,8 +149,8 @@ def test_a_setting_that_a_plugin_has_got_since_is_at_its_default_and_others_make
     data = archive.encode(make_study("bowl"))
     kept = dict(data["model"]["settings"])
     data["model"]["settings"] = {}  # as if "pause" had come later
-    read = archive.decode(data, file=dict.__getitem__)
+    read = archive.decode(data, file=no_file)
     assert read.model.build().evaluate({"a": 1.0}, {}) == {"height": 1.0, "slope": 2.0}
     assert Problem.of(read).canonical()["model"]["settings"] == {}
     data["model"]["settings"] = {**kept, "gone": 3}
-    assert "has no setting 'gone' any more" in archive.decode(data, file=dict.__getitem__).model.plugin.description
+    assert "has no setting 'gone' any more" in archive.decode(data, file=no_file).model.plugin.description

@@ -67,7 +67,7 @@ def refused(text):
         (
             "unit: N s/m}",
             "unit: N s/m}\n  stiffness: {values: [1, 2]}\nrelations: [stiffness > 3]",
-            "9:15: no combination of the held parameters fulfils the relations",
+            "9:15: no combination of the fixed parameters fulfils the relations",
         ),
         (
             "use: collocation}",

@@ -223,7 +223,7 @@ def test_files_are_read_next_to_the_study(folder) -> None:
         ("/etc/passwd", "is not a file name relative to the study file"),
         ("'C:\\x'", "is not a file name relative to the study file"),
         ("''", "is not a file name relative to the study file"),
-        ("sub", "cannot be read"),
+        ("sub", "is a folder, not a file"),
         ("7", "expected the name of a file, not the number 7"),
     ],
 )

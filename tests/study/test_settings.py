@@ -67,8 +67,8 @@ def plugin():
     return find("solver", "test_settings")
 
 
-def read(name: str) -> bytes:
-    return name.encode()
+def read(name: str) -> InputFile:
+    return InputFile(name, name.encode())
 
 
 @pytest.mark.parametrize(

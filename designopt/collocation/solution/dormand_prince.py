@@ -1,4 +1,4 @@
-"""One step of the explicit method of order 8 of Dormand and Prince along given courses of the controls.
+"""One step of the explicit method of order 8 of Dormand and Prince along given trajectories of the controls.
 
 Source: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 1993, section II.10; the coefficients are
 SciPy's.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase, Signal
 from designopt.dynamics.system import System
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.solution import PhaseSolution
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -46,11 +44,11 @@ class Equations:
         of_values, of_rates = scheme.states_at(tau)
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         h = self.duration * mesh.widths[some, None]
-        courses = [
+        trajectories = [
             found.values[v.name][slots] @ of_values.T + h * (found.rates[v.name][slots] @ of_rates.T)
             for v in self.phase.system.states
         ]
-        return np.stack(courses, axis=2)
+        return np.stack(trajectories, axis=2)
 
     def others(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
         """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
@@ -58,8 +56,8 @@ class Equations:
         scheme = mesh.schemes[some[0]]
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
-        courses = [np.clip(found.values[n][slots] @ weights, *found.bounds[n]) for n in names]
-        return np.stack(courses, axis=2) if names else np.empty((len(some), len(tau), 0))
+        trajectories = [np.clip(found.values[n][slots] @ weights, *found.bounds[n]) for n in names]
+        return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
 
     def data(self, fractions: Vector) -> Vector:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""

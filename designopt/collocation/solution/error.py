@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.equations import Equations
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.transcription.scheme import Scheme, derivative_matrix
+from designopt.collocation.statement.scheme import Scheme, derivative_matrix
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.constraints import Constraints
+from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.solution import PhaseSolution, Solution
 
 Vector = NDArray[np.float64]
 
@@ -26,41 +23,10 @@ WORDS = {
     "residual": "equation of",
     "algebraic": "algebraic equation of",
     "path": "path constraint",
-    "control": "linear course of control",
+    "control": "linear control",
     "integral": "integral",
     "ends": "constraint",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Constraints:
-    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
-
-    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
-    """
-
-    blocks: tuple[Block, ...]
-    units: tuple[str, ...]
-    values: Vector
-    low: Vector
-    high: Vector
-    scale: Vector
-
-    @cached_property
-    def relative(self) -> Vector:
-        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
-        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
-
-    @cached_property
-    def missed(self) -> Vector:
-        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
-        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
-        return np.asarray(below + above)
-
-    @property
-    def violation(self) -> float:
-        """The largest violation relative to the scales, not a number where one is not."""
-        return float(np.abs(self.missed / self.scale).max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -129,7 +95,7 @@ class Explanation:
         return "\n".join([self.message, "Violated, the worst first:", *(f"- {group}" for group in self.groups)])
 
 
-def explained(solution: Solution) -> Explanation:
+def explain(solution: Solution) -> Explanation:
     """The violations at the last iterate of `solution`, grouped by constraint."""
     found = solution.constraints
     return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))
@@ -156,20 +122,20 @@ def violation_at(found: Constraints, phases: Mapping[str, PhaseSolution], row: i
     place, k = divmod(row - block.first, len(block.names))
     name, slot = block.names[k], int(block.slots[place])
     phase = list(phases.values())[block.phase] if block.phase >= 0 else None
-    course = phase if block.kind != "integral" else None
+    trajectory = phase if block.kind != "integral" else None
     return Violation(
         name=f"{WORDS[block.kind]} '{name}'",
         kind=block.kind,
         phase=phase.name if phase else "",
-        time=float(course.times[slot]) if course else math.nan,
-        interval=interval(course, slot) if course else (math.nan, math.nan),
+        time=float(trajectory.times[slot]) if trajectory else math.nan,
+        interval=interval(trajectory, slot) if trajectory else (math.nan, math.nan),
         value=float(found.values[row]),
         low=float(found.low[row]),
         high=float(found.high[row]),
         missed=float(found.missed[row]),
         relative=float(found.relative[row]),
         unit=found.units[number] or _unit(block, name, phase),
-        at={n: float(values[slot]) for n, values in course.values.items()} if course else {},
+        at={n: float(values[slot]) for n, values in trajectory.values.items()} if trajectory else {},
     )
 
 

@@ -38,8 +38,8 @@ Matrix = NDArray[np.float64]
 class Multipliers:
     """Multipliers of a program without its scales: of rows (m,) and of the boxes of variables (n,), as lambda and z."""
 
-    of_rows: Vector
-    of_bounds: Vector
+    constraint_multipliers: Vector
+    bound_multipliers: Vector
 
     def by_point(self, made: Transcription, i: int) -> Matrix:
         """The multipliers (points, rows of a point) of all that the points of phase i give."""
@@ -51,7 +51,7 @@ class Multipliers:
         for block in made.blocks:
             if block.phase != i:
                 continue
-            given = self.of_rows[block.rows]
+            given = self.constraint_multipliers[block.rows]
             if block.kind == "defect":
                 found[:, which.rates] = _through_rates(mesh, given)
             elif block.kind == "residual":
@@ -67,28 +67,30 @@ class Multipliers:
         return found
 
 
-def multipliers(made: Transcription, given: Boxes, x: Vector, of_rows: Vector, of_bounds: Vector) -> Multipliers:
+def multipliers(
+    made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
+) -> Multipliers:
     """Without scales, from the solver's at its scaled variables `x`.
 
     IPOPT takes variables whose box is a number for parameters and has no multipliers of them: theirs follow from the
     gradient of the Lagrangian, which is zero.
     """
-    rows = of_rows / made.row_scale / made.cost_scale
-    bounds = of_bounds.copy()
+    rows = constraint_multipliers / made.row_scale / made.cost_scale
+    bounds = bound_multipliers.copy()
     fixed = np.flatnonzero(given.low == given.high)
     if len(fixed):
-        bounds[fixed] = -_lagrangian_gradient(made, given, x, of_rows)[fixed]
+        bounds[fixed] = -_lagrangian_gradient(made, given, x, constraint_multipliers)[fixed]
     return Multipliers(rows, bounds / made.scale / made.cost_scale)
 
 
-def _lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, of_rows: Vector) -> Vector:
+def _lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector) -> Vector:
     import casadi as ca
 
     gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
-    if not len(of_rows):
+    if not len(constraint_multipliers):
         return gradient
     jacobian = made.jacobian(x, given.parameters)[1]
-    return np.asarray(gradient + np.asarray(ca.mtimes(jacobian.T, ca.DM(of_rows)), float).ravel())
+    return np.asarray(gradient + np.asarray(ca.mtimes(jacobian.T, ca.DM(constraint_multipliers)), float).ravel())
 
 
 def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
@@ -103,7 +105,7 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
     mesh, nx = place.mesh, statement.points[i].nx
     block = block_of(made.blocks, "defect", i)
     assert block is not None
-    defects = found.of_rows[block.rows]
+    defects = found.constraint_multipliers[block.rows]
     of_points = found.by_point(made, i)
 
     def at_point(k: int) -> Vector:
@@ -112,17 +114,17 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
         fraction = mesh.fractions[mesh.first + k]
         arguments = (x[place.point[k]], theta, values.constants, values.signals[k], fraction)
         total = np.zeros(len(place.point[k]) + len(theta))
-        of_rows = np.asarray(functions.jacobian(*arguments), float).ravel()
-        np.add.at(total, functions.jacobian_columns, of_rows * of_points[k, functions.jacobian_rows])
+        constraint_multipliers = np.asarray(functions.jacobian(*arguments), float).ravel()
+        np.add.at(total, functions.jacobian_columns, constraint_multipliers * of_points[k, functions.jacobian_rows])
         of_cost = np.asarray(functions.cost_gradient(*arguments), float).ravel()
         np.add.at(total, functions.cost_columns, of_cost * mesh.weights[mesh.first + k])
         return total[:nx]
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
-    return _courses(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
+    return _trajectories(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
 
 
-def _courses(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:
+def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:
     """Costates (slots, nx) from the multipliers of the defects (slots - 1, nx) and T at both ends."""
     count, nx = len(mesh), defects.shape[1]
     right, left = np.zeros((count + 1, nx)), np.zeros((count + 1, nx))  # linear parts of nodes: k's from k, k + 1's

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.deferred import Deferred
-from designopt.collocation.solution.explain import Constraints
+from designopt.collocation.solution.named_multipliers import NamedMultipliers, path_blocks
 from designopt.collocation.solution.phase_values import PhaseValues
-from designopt.collocation.solution.prices import Prices, path_blocks
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
@@ -20,7 +20,6 @@ from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import column
-from designopt.collocation.transcription.scheme import lagrange
 from designopt.collocation.transcription.transcription import Transcription
 
 Vector = NDArray[np.float64]
@@ -60,7 +59,7 @@ class Reader:
         given: list[Any] = []
         for place, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
             constants = values.constants[: len(point.constant_names)]
-            given += [x[place.states[0]], x[place.states[-1]], values.t0, values.tf, values.integrals, constants]
+            given += [*place.at_ends(x), values.t0, values.tf, values.integrals, constants]
         return [*given, x[list(self.places.parameters.values())]]
 
     def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
@@ -88,9 +87,9 @@ def read_solution(
     statement = reader.statement
     x = made.shift + made.scale * iterate.x
     values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
-    prices = Prices(problem, made, given, x, iterate, values)
+    multipliers = NamedMultipliers(problem, made, given, x, iterate, values)
     phases = {
-        phase.name: _phase(i, problem, made, given, x, of_phase, prices)
+        phase.name: _phase(i, problem, made, given, x, of_phase, multipliers)
         for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
     }
     objective, figures = reader.figures(values, x)
@@ -106,15 +105,15 @@ def read_solution(
         parameters={name: float(x[k]) for name, k in parameters.items()},
         parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
-        parameter_multipliers=Deferred(prices.of_parameters),
+        parameter_multipliers=Deferred(multipliers.of_parameters),
         violation=constraints.violation,
         iterations=int(stats.get("iter_count", 0)),
         history=_history(stats, made.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
-        multipliers=Deferred(prices.of_limits),
-        data_sensitivity=Deferred(prices.of_data),
+        multipliers=Deferred(multipliers.of_limits),
+        data_sensitivity=Deferred(multipliers.of_data),
         scales=scales_by_name(statement, made),
     )
 
@@ -126,7 +125,7 @@ def _phase(
     given: Boxes,
     x: Vector,
     of_points: PhaseValues,
-    prices: Prices,
+    multipliers: NamedMultipliers,
 ) -> PhaseSolution:
     phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
     mesh, system = place.mesh, phase.system
@@ -137,7 +136,7 @@ def _phase(
         ("algebraic", system.algebraic),
     ]
     at_points = x[place.point]
-    first = _extrapolation(mesh.schemes[0].points, mesh.first)
+    first = mesh.left[None, :] if mesh.first else np.empty((0, 1))
     all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
     all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
     rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
@@ -166,10 +165,10 @@ def _phase(
         path=dict(zip(names, of_points.path.T, strict=True)),
         path_limits={n: (phase.path[_stem(n)].low, phase.path[_stem(n)].high) for n in names},
         integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
-        costates=Deferred(lambda: prices.of_states(i)),
-        end_multipliers=Deferred(lambda: prices.of_ends(i)),
-        bound_multipliers=Deferred(lambda: prices.of_bounds(i)),
-        path_multipliers=Deferred(lambda: prices.of_path(i)),
+        costates=Deferred(lambda: multipliers.of_states(i)),
+        end_multipliers=Deferred(lambda: multipliers.of_ends(i)),
+        bound_multipliers=Deferred(lambda: multipliers.of_bounds(i)),
+        path_multipliers=Deferred(lambda: multipliers.of_path(i)),
     )
 
 
@@ -210,11 +209,6 @@ def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float
         )
     found.update({name: float(made.scale[k]) for name, k in made.layout.parameters.items()})
     return found
-
-
-def _extrapolation(points: Vector, first: int) -> Vector:
-    """Weights (first, k) of the first points for the polynomial through them at the left end, if there is no point."""
-    return lagrange(points[1:], np.zeros(1)) if first else np.empty((0, len(points)))
 
 
 def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.dormand_prince import stage_places, step_functions
 from designopt.collocation.solution.equations import Equations, Indices, explicit_rates
 from designopt.collocation.solution.integrate import integrate
-from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.statement.problem import Phase
+from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -54,6 +54,11 @@ class Resimulation:
     segment_errors: Vector
 
 
+def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+    """The motions of `problem`, by phase, that the controls of a `solution` cause, and how far they are from it."""
+    return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
+
+
 def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, kept within their bounds, at a relative error of 1e-9."""
     equations = Equations(phase, found, parameters)
@@ -85,9 +90,9 @@ class _Segments:
         self.rates = explicit_rates(system)
         self.stiff: set[int] = set()
         self.step, self.many = step_functions(system, AT_ONCE)
-        self.courses = self._courses()
+        self.trajectories = self._trajectories()
 
-    def _courses(self) -> NDArray[np.float64]:
+    def _trajectories(self) -> NDArray[np.float64]:
         """Controls and algebraic variables on every interval (intervals, n, nu + nz): coefficients of Legendre
         polynomials over the interval."""
         from numpy.polynomial.legendre import legvander
@@ -107,8 +112,8 @@ class _Segments:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
-        courses = self.courses[segments]
-        found = np.matmul(legvander(2.0 * tau - 1.0, courses.shape[1] - 1), courses)
+        trajectories = self.trajectories[segments]
+        found = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
         return np.asarray(np.clip(found, self.low, self.high))
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:

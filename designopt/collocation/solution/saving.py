@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.explain import Constraints
+from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
+from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
-from designopt.collocation.transcription.scheme import Scheme, hermite_simpson, radau, trapezoidal
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -28,6 +28,8 @@ Arrays = dict[str, NDArray[Any]]
 FORMAT, VERSION = "designopt trajectory", 1
 
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
+#: Fields that files of former versions have under other names.
+_FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Round, StartRecord)}
 #: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
 _BROKEN = (
@@ -60,13 +62,13 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
     return found
 
 
-def save(solution: Solution, path: Path | str) -> None:
+def save_solution(solution: Solution, path: Path | str) -> None:
     """Write `solution` to the file `path` (npz)."""
     with Path(path).open("wb") as file:
         np.savez(file, **to_arrays(solution))  # type: ignore[arg-type]
 
 
-def load(path: Path | str) -> Solution:
+def load_solution(path: Path | str) -> Solution:
     """The solution in the file `path`. Raises `ValueError`, in a sentence, for a file that is damaged or another."""
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as given:
@@ -100,6 +102,7 @@ def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
             "nodes": _encoded(value.nodes, f"{where}.nodes", arrays),
             "distinct": [_scheme_header(scheme) for scheme, _ in value.groups],
             "which": _encoded(_which(value), f"{where}.schemes", arrays),
+            "left_point": value.left_point,
         }}  # fmt: skip
     if isinstance(value, Status):
         return {"Status": value.name}
@@ -134,10 +137,10 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if kind == "Mesh":
         distinct = [_scheme(header) for header in given["distinct"]]
         which = _decoded(given["which"], arrays)
-        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which))
+        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which), given.get("left_point", False))
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in given))
-    return _RECORDS[kind](**{name: _decoded(v, arrays) for name, v in given.items()})
+    return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in given.items()})
 
 
 def _which(mesh: Mesh) -> NDArray[np.int64]:

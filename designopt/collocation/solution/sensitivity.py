@@ -59,9 +59,9 @@ def data_sensitivity(
                     total[j] += float(gradient[nc + k] @ (slope * share))
         results.append((phase, [*point.constant_names, *fixed], total))
         data = known.constants[: len(point.constant_names)]
-        ends += [x[place.states[0]], x[place.states[-1]], known.t0, known.tf, known.integrals, data]
-    of_rows = [found.of_rows[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
-    ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_rows, np.empty(0)])]
+        ends += [*place.at_ends(x), known.t0, known.tf, known.integrals, data]
+    of_limits = [found.constraint_multipliers[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
+    ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
     by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
     sensitivities = {}
     for i, (phase, names, total) in enumerate(results):

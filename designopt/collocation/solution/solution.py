@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Mapping
+import operator
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.solution.explain import Constraints, Explanation, explained
+from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.guess import Guess
 from designopt.collocation.transcription.mesh import Mesh
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.resimulate import Resimulation
-    from designopt.collocation.statement.problem import TrajectoryProblem
 
 Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
@@ -48,7 +46,7 @@ class StartRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhaseSolution:
-    """The course of all variables of a phase.
+    """The trajectories of all variables of a phase.
 
     `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
     `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
@@ -99,7 +97,7 @@ class PhaseSolution:
         found = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
         # the last iterate of a failed solve may have states whose rates are not finite
-        courses = {
+        trajectories = {
             n: r if np.isfinite(r).all() else np.gradient(self.values[n], self.times) for n, r in self.rates.items()
         }
         for scheme, some in self.mesh.groups:
@@ -113,7 +111,7 @@ class PhaseSolution:
             h = (duration * self.mesh.widths[k])[:, None]
             for name, values in self.values.items():
                 if self.kinds[name] == "state":
-                    rates = courses[name][slots]
+                    rates = trajectories[name][slots]
                     found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
                 else:
                     found[name][rows] = (of_controls * values[slots]).sum(axis=1)
@@ -155,8 +153,8 @@ class Iterate:
     """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
 
     x: Vector
-    of_rows: Vector
-    of_bounds: Vector
+    constraint_multipliers: Vector
+    bound_multipliers: Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +162,7 @@ class Solution:
     """The result of a solve, of a failed one too: then the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is held).
+    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is fixed).
     `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
     by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
     times, by "phase.name". All of them mean something of a solved problem only.
@@ -229,19 +227,15 @@ class Solution:
             raise ValueError(f"several phases: {', '.join(self.phases)}")
         return next(iter(self.phases.values()))
 
-    def to_guess(self) -> Guess:
-        """This result as a guess, on any mesh."""
-        return Guess(dict(self.phases), dict(self.parameters))
-
     @property
-    def at_bound(self) -> dict[str, Literal["", "low", "high", "held"]]:
-        """The bound at which each parameter ended, if any; a held parameter has no other choice."""
-        found: dict[str, Literal["", "low", "high", "held"]] = {}
+    def at_bound(self) -> dict[str, Literal["", "low", "high", "fixed"]]:
+        """The bound at which each parameter ended, if any; a fixed parameter has no other choice."""
+        found: dict[str, Literal["", "low", "high", "fixed"]] = {}
         for name, value in self.parameters.items():
             low, high = self.parameter_bounds[name]
             near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
             found[name] = (
-                "held" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
+                "fixed" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
             )
         return found
 
@@ -254,28 +248,34 @@ class Solution:
         """Values by name at `times` (n,) of the only phase. Raises `ValueError` for other times, or several phases."""
         return self.phase.interpolate(times)
 
-    def resimulate(self, problem: TrajectoryProblem) -> dict[str, Resimulation]:
-        """The motions of `problem`, by phase, that the controls of this result cause, and how far they are from it."""
-        from designopt.collocation.solution.resimulate import resimulate
-
-        return {phase.name: resimulate(phase, self.phases[phase.name], self.parameters) for phase in problem.phases}
-
-    def explain(self) -> Explanation:
-        """What is violated at the last iterate: which constraint, where, by how much, with the values there."""
-        return explained(self)
-
-    def save(self, path: Path | str) -> None:
-        """Write this result to one file: plain arrays and a JSON header (npz)."""
-        from designopt.collocation.solution.saving import save
-
-        save(self, path)
+    def __getattr__(self, name: str) -> Any:
+        """The methods of former versions, which are functions now."""
+        if name not in _FORMER_METHODS:
+            raise AttributeError(f"a Solution has no '{name}'")
+        function = _former(name)
+        return lambda *arguments: function(self, *arguments)
 
     @staticmethod
     def load(path: Path | str) -> Solution:
-        """A result that `save` wrote. Raises `ValueError` for a file that is damaged or something else."""
-        from designopt.collocation.solution.saving import load
+        """The former name of `designopt.collocation.load_solution`."""
+        found: Solution = _former("load")(path)
+        return found
 
-        return load(path)
+
+#: What methods of former versions are called now, in `designopt.collocation`.
+_FORMER_METHODS = {
+    "explain": "explain",
+    "load": "load_solution",
+    "resimulate": "resimulate_phases",
+    "save": "save_solution",
+    "to_guess": "Guess.of",
+}
+
+
+def _former(name: str) -> Callable[..., Any]:
+    called = _FORMER_METHODS[name]
+    warnings.warn(f"Solution.{name} is designopt.collocation.{called} now", DeprecationWarning, stacklevel=3)
+    return cast(Callable[..., Any], operator.attrgetter(called)(importlib.import_module("designopt.collocation")))
 
 
 def _is_range(low: float, high: float) -> bool:

@@ -30,17 +30,17 @@ def violation_between_points(
     equations = Equations(phase, found, parameters)
     states = [v.name for v in phase.system.states]
     others = point.names[len(states) :]
-    courses, path = [], []
+    trajectories, path = [], []
     for scheme, some in found.mesh.groups:
         gaps = zip(scheme.points, scheme.points[1:], strict=False)
         tau = np.concatenate([*(np.linspace(a, b, FINER, endpoint=False) for a, b in gaps), [1.0]])
         x = equations.states(some, tau).reshape(-1, len(states))
-        courses.append(x)
+        trajectories.append(x)
         if phase.path:
             w = np.hstack([x, equations.others(some, tau, others).reshape(len(x), -1)])
             path.append(_path(point, equations, w, equations.fractions(some, tau).ravel()))
     bounds = [found.bounds[name] for name in states]
-    worst = _outside(np.vstack(courses), bounds)
+    worst = _outside(np.vstack(trajectories), bounds)
     if path:
         sizes = zip(phase.path.values(), point.path_sizes, strict=True)
         worst = max(worst, _outside(np.vstack(path), [(c.low, c.high) for c, size in sizes for _ in range(size)]))

@@ -14,7 +14,7 @@ from designopt.plugin import Diverged
 
 
 def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
-    """The solution of `problem` with its parameters held at the values of `design`, which may name other inputs too.
+    """The solution of `problem` with its parameters fixed at the values of `design`, which may name other inputs too.
 
     Parameters to which the problem itself gives a number may be left out of the design. Raises `ProblemError` for
     others that are, `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that
@@ -28,8 +28,8 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
     if missing:
         text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
-    held = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
-    solution = solve(replace(problem, parameters={**problem.parameters, **held}), options)
+    fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
+    solution = solve(replace(problem, parameters={**problem.parameters, **fixed}), options)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Solution, StartRecord
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.solve.initial_point import default_trajectory, middle
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.scaling import WIDEST
 
 Vector = NDArray[np.float64]
 
-#: Perturbed courses are known at so many points and have so many waves.
+#: Perturbed trajectories are known at so many points and have so many waves.
 POINTS, WAVES = 41, 3
 #: The size of the first wave, as a share of half the range of a variable, or of the largest value of the guess.
 SIZE = 0.3
@@ -71,26 +72,26 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     before = 0.0
     for phase in problem.phases:
         given = guess.phases.get(phase.name)
-        phases[phase.name] = _perturbed_course(phase, given if isinstance(given, Sampled) else None, before, rng)
+        phases[phase.name] = _perturbed_trajectory(phase, given if isinstance(given, Sampled) else None, before, rng)
         before = phases[phase.name].tf
     return Guess(phases, parameters)
 
 
-def _perturbed_course(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
-    default = default_course(phase, given, before)
+def _perturbed_trajectory(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
+    default = default_trajectory(phase, given, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
     values: dict[str, Vector] = dict(given.at(fractions)) if given else {}
-    courses: Mapping[str, Vector] = {**default.at(fractions), **values}
+    trajectories: Mapping[str, Vector] = {**default.at(fractions), **values}
     for v in (*phase.system.states, *phase.system.controls):
         low, high = phase.bounds.get(v.name, (v.low, v.high))
-        course = courses[v.name]
-        size = 0.5 * (high - low) if high - low <= WIDEST else max(1.0, float(np.abs(course).max()))
+        trajectory = trajectories[v.name]
+        size = 0.5 * (high - low) if high - low <= WIDEST else max(1.0, float(np.abs(trajectory).max()))
         waves = rng.standard_normal((2, WAVES)) / np.arange(1, WAVES + 1)
         angles = math.pi * np.outer(np.arange(1, WAVES + 1), fractions)
         bump = waves[0] @ np.sin(angles)
         if v in phase.system.controls:
             bump += waves[1] @ np.cos(angles)
-        values[v.name] = np.clip(course + SIZE * size * bump, low, high)
+        values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
     t0 = before if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
     tf = _drawn(phase.tf, default.tf, rng)
     if not t0 < tf:  # as long as without the drawing, from there

@@ -69,8 +69,8 @@ def _residuals(solution: Solution) -> dict[str, float]:
     """Violation of constraints, gradient of the Lagrangian, complementarity: all relative to scales."""
 
     def last(name: str) -> float:
-        course = solution.history.get(name)
-        return float(course[-1]) if course is not None and len(course) else math.nan
+        trajectory = solution.history.get(name)
+        return float(trajectory[-1]) if trajectory is not None and len(trajectory) else math.nan
 
     return {
         "constraint violation": solution.violation,
@@ -90,7 +90,7 @@ def _missed(solution: Solution, options: Options) -> str:
 def _progress(solution: Solution, options: Options) -> str:
     residuals = ", ".join(f"{name} {value:.2g}" for name, value in _residuals(solution).items())
     feasible = solution.violation <= options.acceptable_tolerance
-    hint = "Continue with this result as the guess (to_guess)."
+    hint = "Continue with this result as the guess (Guess.of)."
     word = "feasible" if feasible else "infeasible"
     return f"After {solution.iterations} iterations the iterate is {word}: {residuals}. {hint}"
 
@@ -119,7 +119,7 @@ def _saturated(solution: Solution) -> Iterator[str]:
 
 def _conditioning(solution: Solution) -> str:
     low, high = solution.scaling_range
-    sizes = np.abs(solution.iterate.of_rows)
+    sizes = np.abs(solution.iterate.constraint_multipliers)
     sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
     multipliers = f"{sizes.min():.2g}, the largest {sizes.max():.2g}" if len(sizes) else "not known"
     ratio = high / low if low > 0.0 else math.nan

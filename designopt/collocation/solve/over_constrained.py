@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import TrajectoryProblem, ends
+from designopt.collocation.statement.problem import TrajectoryProblem, ends, is_added
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -18,7 +18,7 @@ ROUNDED = 1e-10
 
 
 def free_variables(given: Boxes) -> int:
-    """How many variables are not held."""
+    """How many variables are not fixed."""
     return int((given.low < given.high).sum())
 
 
@@ -35,13 +35,13 @@ def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
     suspects = []
     for phase in problem.phases:
         for side, stated in (("initial", phase.initial), ("final", phase.final)):
-            held = [name for name, box in stated.items() if len(set(ends(box))) == 1]
-            if held:
-                suspects.append(f"{side} values of {', '.join(held)} of {phase.name}")
+            fixed = [name for name, box in stated.items() if len(set(ends(box))) == 1]
+            if fixed:
+                suspects.append(f"{side} values of {', '.join(fixed)} of {phase.name}")
         equal = [name for name, c in phase.path.items() if c.low == c.high]
         if equal:
             suspects.append(f"path constraints {', '.join(equal)} of {phase.name}")
-    equal = [name for name, c in problem.constraints.items() if c.low == c.high]
+    equal = [name for name, c in problem.constraints.items() if c.low == c.high and not is_added(c)]
     if equal:
         suspects.append(f"constraints {', '.join(equal)}")
     text = f"{rows} equations for {free} free variables, {rows - free} too many."
@@ -49,7 +49,7 @@ def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
 
 
 def without_idle_rows(made: Transcription, given: Boxes, x: Vector, rows: Vector) -> Boxes:
-    """`given` without limits of rows that hold whatever the free variables are, as those of controls that are held.
+    """`given` without limits of rows that hold whatever the free variables are, as those of controls that are fixed.
 
     `rows` (m,) are the scaled constraints at the scaled variables `x`.
     """

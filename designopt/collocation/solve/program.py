@@ -18,12 +18,13 @@ from designopt.collocation.solution.solution import Iterate, PhaseSolution, Solu
 from designopt.collocation.solution.status import OF_SOLVER, Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
-from designopt.collocation.solve.guess import Guess, initial_point
+from designopt.collocation.solve.initial_point import initial_point
 from designopt.collocation.solve.interrupt import Stopping
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import ipopt
 from designopt.collocation.solve.outcomes import told
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
+from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import Boxes, boxes
@@ -75,7 +76,7 @@ class Program:
         compiled = time.perf_counter()
         if meshes is None:
             meshes = [Mesh.uniform(options.scheme_for(problem), options.intervals) for _ in problem.phases]
-        self.meshes = tuple(meshes)
+        self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
         guess = guess or Guess()
         given = boxes(self.statement, problem, places, ())
@@ -149,7 +150,7 @@ class Program:
         if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
-            start = guess or (previous.to_guess() if previous else Guess())
+            start = guess or (Guess.of(previous) if previous else Guess())
             x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
         # the result of a solve is known to be more than stationary
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
@@ -158,11 +159,11 @@ class Program:
     def _check_size(self, previous: Solution) -> None:
         made = self.transcription
         of_program = len(made.scale), len(made.row_scale)
-        given = len(previous.iterate.x), len(previous.iterate.of_rows)
+        given = len(previous.iterate.x), len(previous.iterate.constraint_multipliers)
         if given != of_program:
             text = (
                 f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
-                " it is of another program; give it as a guess (to_guess)"
+                " it is of another program; give it as a guess (Guess.of)"
             )
             raise ProblemError("bad_guess", "previous", text)
 
@@ -232,7 +233,7 @@ class Program:
             "ubg": given.row_high / made.row_scale,
         }
         if warm is not None:
-            arguments |= {"lam_x0": warm.of_bounds, "lam_g0": warm.of_rows}
+            arguments |= {"lam_x0": warm.bound_multipliers, "lam_g0": warm.constraint_multipliers}
         begin = time.perf_counter()
         with Stopping() as stopping:
             if watch is not None:
@@ -245,12 +246,14 @@ class Program:
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
         if stopping.requested:
             status = Status.CANCELLED
-        x, of_rows, of_bounds, rows = (np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g"))
+        x, constraint_multipliers, bound_multipliers, rows = (
+            np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
+        )
         if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
             rows = self._rows(x, given)
         if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
             status = Status.STALLED
-        return _End(Iterate(x, of_rows, of_bounds), rows, status, stats, seconds)
+        return _End(Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds)
 
     def _solved_from_beside(self, given: Boxes, found: _End) -> _End:
         """What is found from beside a guess that the solver did not move from, if that is better; else the same.

@@ -18,10 +18,11 @@ from designopt.collocation.solution.error import interval_errors
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.scheme import Scheme, radau
 from designopt.collocation.transcription.mesh import Mesh, refined
-from designopt.collocation.transcription.scheme import Scheme, radau
 
 Vector = NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def refine(program: Program, first: Solution, refinement: Refinement) -> Solutio
             finer_mesh(phase.mesh, phase.error, refinement, options.scheme_for(problem), options.defects)
             for phase in found.phases.values()
         ]
-        guess = found.to_guess()
+        guess = Guess.of(found)
         finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
         result = replace(
             finer.solve(guess=guess), starts=first.starts, seed=first.seed, warm_path=first.warm_path

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.equations import data_at, explicit_rates
 from designopt.collocation.solution.integrate import integrate
-from designopt.collocation.solve.guess import Guess, Sampled, default_course, middle
+from designopt.collocation.solve.initial_point import default_trajectory, middle
+from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.dynamics.system import Variable
 
@@ -39,11 +40,11 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
     last: dict[str, float] = {}
     before = 0.0
     for phase in problem.phases:
-        course = guess.phases.get(phase.name)
-        default = default_course(phase, course, before)
+        trajectory = guess.phases.get(phase.name)
+        default = default_trajectory(phase, trajectory, before)
         before = default.tf
         fractions = np.linspace(0.0, 1.0, POINTS)
-        given = dict(course.at(fractions)) if course else {}
+        given = dict(trajectory.at(fractions)) if trajectory else {}
         values = {**default.at(fractions), **given}
         begin = {}
         for v in phase.system.states:
@@ -60,29 +61,29 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
 
 
 def _simulated(
-    phase: Phase, first: dict[str, float], course: Sampled, parameters: dict[str, float]
+    phase: Phase, first: dict[str, float], trajectory: Sampled, parameters: dict[str, float]
 ) -> dict[str, Vector]:
-    """The states (n,) at the fractions of `course`, from the `first` ones, with its controls."""
+    """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""
     system = phase.system
     rates = explicit_rates(system)
-    duration = course.tf - course.t0
+    duration = trajectory.tf - trajectory.t0
     p = [parameters[v.name] for v in system.parameters]
-    data = data_at(phase, course.fractions, course.t0, course.tf)
+    data = data_at(phase, trajectory.fractions, trajectory.t0, trajectory.tf)
 
     def row(table: tuple[Variable, ...], fraction: float) -> list[float]:
-        return [float(np.interp(fraction, course.fractions, course.values[v.name])) for v in table]
+        return [float(np.interp(fraction, trajectory.fractions, trajectory.values[v.name])) for v in table]
 
     def rhs(fraction: float, x: Vector) -> Vector:
-        q = [float(np.interp(fraction, course.fractions, column)) for column in data.T]
-        t = course.t0 + fraction * duration
+        q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
+        t = trajectory.t0 + fraction * duration
         found = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
         return np.asarray(found, float).ravel() * duration
 
     begin = np.array(list(first.values()))
-    states = integrate(rhs, 0.0, begin, course.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)
+    states = integrate(rhs, 0.0, begin, trajectory.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)
     if np.isnan(states).any():
         lost = int(np.isnan(states).any(axis=0).argmax())
-        at = course.t0 + duration * course.fractions[max(lost - 1, 0)]
-        text = f"the guessed controls lead beyond all bounds after {at:.6g} s; guess others, or a course of the states"
+        at = trajectory.t0 + duration * trajectory.fractions[max(lost - 1, 0)]
+        text = f"the guessed controls lead beyond all bounds after {at:.6g} s; guess others, or the states too"
         raise ProblemError("bad_guess", f"{phase.name}: rollout", text)
     return dict(zip(first, states, strict=True))

@@ -58,12 +58,10 @@ def _check_system_names(phase: Phase) -> None:
 
 def _check_tables(phase: Phase) -> None:
     system = phase.system
-    states = [v.name for v in system.states]
     unknowns = system.residual_form.unknowns if system.residual_form else ()
-    on_the_way = [*states, *(v.name for v in (*unknowns, *system.controls, *system.algebraic))]
-    known(f"{phase.name}: bounds", phase.bounds, on_the_way, "variable")
-    known(f"{phase.name}: initial", phase.initial, states, "state")
-    known(f"{phase.name}: final", phase.final, states, "state")
+    on_the_way = [v.name for v in (*system.states, *unknowns, *system.controls, *system.algebraic)]
+    for side in ("bounds", "initial", "final"):
+        known(f"{phase.name}: {side}", getattr(phase, side), on_the_way, "variable")
 
 
 def _check_data(phase: Phase) -> None:

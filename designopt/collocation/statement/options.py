@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Literal
 
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
-from designopt.collocation.transcription.scheme import DEGREES, Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.scheme import DEGREES, Scheme, hermite_simpson, radau, trapezoidal
 
 #: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6

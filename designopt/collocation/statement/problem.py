@@ -2,7 +2,8 @@
 
 Every quantity is stated by a function of named symbols: on the way ``v["angle"]`` (states, controls, algebraic
 variables, unknown rates, parameters, data and outputs of the phase's system, and ``v.time``), at the ends
-``e.initial["angle"]``, ``e.final["angle"]``, ``e.t0``, ``e.tf``, ``e.integral["effort"]``, ``e["stiffness"]``.
+``e.initial["angle"]``, ``e.final["torque"]`` (all variables on the way), ``e.t0``, ``e.tf``, ``e.integral["effort"]``,
+``e["stiffness"]``.
 """
 
 from __future__ import annotations
@@ -60,12 +61,30 @@ class Symbols(Named):
         self.time = time
 
 
+class EndVariables(Symbols):
+    """The states at an end of a phase, and by their names also its controls, algebraic variables and unknown rates.
+
+    A scheme without a point at the left end of a phase (`radau`) gets one there when the problem names one of these:
+    the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
+    """
+
+    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str]) -> None:
+        super().__init__(named, time)
+        self._states = tuple(states)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+
 @dataclass(frozen=True)
 class PhaseEnds:
-    """What is known of a phase at its ends: states, times, integrals, and the data that are numbers."""
+    """What is known of a phase at its ends: variables, times, integrals, and the data that are numbers."""
 
-    initial: Symbols
-    final: Symbols
+    initial: EndVariables
+    final: EndVariables
     t0: Any
     tf: Any
     integral: Mapping[str, Any]
@@ -134,7 +153,7 @@ class Integral:
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """A measured course of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
+    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
 
     Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
     """
@@ -177,10 +196,10 @@ class Phase:
     """One stretch of time with one system.
 
     `t0` and `tf` are numbers or ranges; a `t0` of None is the end of the phase before. `bounds` replace the ranges of
-    the system's variables (states, controls, algebraic variables, unknown rates), `initial` and `final` hold the states
-    at the ends. `path` constraints hold at every collocation point. `data` gives every data entry of the system a
-    number or a `Signal`. `guess` has first and last values of variables: the search begins on straight lines between
-    them.
+    the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` hold them at
+    the ends, those that are no states by constraints that the problem adds ("initial torque of motion"). `path`
+    constraints hold at every collocation point. `data` gives every data entry of the system a number or a `Signal`.
+    `guess` has first and last values of variables: the search begins on straight lines between them.
     """
 
     system: System
@@ -216,6 +235,25 @@ class Duration:
     def __call__(self, e: Ends) -> Any:
         """tf - t0."""
         return e.phase[self.phase].duration
+
+
+@dataclass(frozen=True)
+class EndValue:
+    """The value of the constraint that a problem adds to hold a variable that is no state at an end of a phase."""
+
+    phase: str
+    side: str
+    name: str
+
+    def __call__(self, e: Ends) -> Any:
+        """The variable there."""
+        of_phase = e.phase[self.phase]
+        return (of_phase.initial if self.side == "initial" else of_phase.final)[self.name]
+
+
+def is_added(constraint: Constraint) -> bool:
+    """Whether a problem adds a constraint itself."""
+    return isinstance(getattr(constraint, "value", None), Duration | EndValue)
 
 
 class Continued(float):
@@ -262,8 +300,9 @@ class TrajectoryProblem:
             for phase, begin in zip(phases, begins, strict=True)
             if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
         }
-        own = {name: c for name, c in self.constraints.items() if not isinstance(getattr(c, "value", None), Duration)}
-        object.__setattr__(self, "constraints", {**own, **later})
+        held = {name: c for phase in phases for name, c in _held_at_ends(phase)}
+        own = {name: c for name, c in self.constraints.items() if not is_added(c)}
+        object.__setattr__(self, "constraints", {**own, **held, **later})
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -275,6 +314,20 @@ class TrajectoryProblem:
         for v in self.extra:
             found.setdefault(v.name, v)
         return tuple(found.values())
+
+
+def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
+    """The constraints, by name, that hold variables of a phase that are no states at its ends."""
+    form = phase.system.residual_form
+    others = (*phase.system.controls, *phase.system.algebraic, *(form.unknowns if form else ()))
+    units = {v.name: v.unit for v in others}
+    for side, given in (("initial", phase.initial), ("final", phase.final)):
+        for name, box in given.items():
+            if name in units:
+                yield (
+                    f"{side} {name} of {phase.name}",
+                    Constraint(EndValue(phase.name, side, name), *ends(box), units[name]),
+                )
 
 
 def ends(box: Box) -> tuple[float, float]:
@@ -301,7 +354,7 @@ def periodic(
     mirror, signs, offsets = mirror or {}, signs or {}, offsets or {}
     for label, given in (("mirror", mirror), ("signs", signs), ("offsets", offsets)):
         if unknown := sorted(set(given) - set(names)):
-            text = f"it is not among the periodic states {', '.join(names)}: name it there or leave it out here"
+            text = f"it is not among the periodic variables {', '.join(names)}: name it there or leave it out here"
             raise ProblemError("bad_statement", f"periodic: {label}.{unknown[0]}", text)
 
     def value(e: Ends) -> Any:

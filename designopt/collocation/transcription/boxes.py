@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from designopt.collocation.statement.checks import known
 from designopt.collocation.statement.problem import (
     Box,
-    Constraint,
     Duration,
+    EndValue,
     Phase,
     ProblemError,
     Signal,
     TrajectoryProblem,
     ends,
+    is_added,
 )
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
@@ -60,16 +61,14 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
     _limit_parameters(problem, places, low, high)
     _limit_integrals(problem, places, low, high)
-    row_low, row_high = _row_limits(problem, blocks)
+    row_low, row_high = _row_limits(statement.problem, problem, blocks)
     return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
 def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector, high: Vector) -> None:
     """The boxes of all variables on the way, and of the states at both ends."""
-    states = point.names[: point.nx]
-    known(f"{phase.name}: bounds", phase.bounds, point.names, "variable")
-    known(f"{phase.name}: initial", phase.initial, states, "state")
-    known(f"{phase.name}: final", phase.final, states, "state")
+    for side in ("bounds", "initial", "final"):
+        known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
     unknowns = point.form.unknowns if point.form else ()
     system = phase.system
     for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
@@ -81,9 +80,11 @@ def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector
                 a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
                 a, b = max(a, box[0]), min(b, box[1])
                 if a > b:
-                    text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the state: change one"
+                    what = "state" if j < point.nx else "variable"
+                    text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
-                low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+                if j < point.nx:  # others are held by rows that the problem adds
+                    low[place.states[slot, j]], high[place.states[slot, j]] = a, b
 
 
 def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
@@ -126,7 +127,9 @@ def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, hi
                 raise ProblemError("bad_bounds", where, text)
 
 
-def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[Vector, Vector]:
+def _row_limits(
+    built: TrajectoryProblem, problem: TrajectoryProblem, blocks: tuple[Block, ...]
+) -> tuple[Vector, Vector]:
     lows, highs = [], []
     for block in blocks:
         limits = (0.0, 0.0)
@@ -134,8 +137,13 @@ def _row_limits(problem: TrajectoryProblem, blocks: tuple[Block, ...]) -> tuple[
             name = block.names[0].split("[")[0]
             stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
             where = f"{problem.phases[block.phase].name}: path" if block.kind == "path" else "constraints"
-            c = stated.get(name, Constraint(Duration(""), 0.0))  # ranges of times that overlap no longer
-            limits = _box(f"{where}.{name}", (c.low, c.high))
+            c = stated.get(name)
+            if c is not None:
+                limits = _box(f"{where}.{name}", (c.low, c.high))
+            elif isinstance(built.constraints[name].value, Duration):  # ranges of times that overlap no longer
+                limits = (0.0, math.inf)
+            else:  # what was held at an end no longer is
+                limits = (-math.inf, math.inf)
         lows.append(np.full(block.rows.size, limits[0]))
         highs.append(np.full(block.rows.size, limits[1]))
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
@@ -153,7 +161,7 @@ def _box(where: str, given: Box) -> tuple[float, float]:
 def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     """A variant has the phases, constraints and integrals of the problem that the program was built for."""
     pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
-    given = [[n for n, c in p.constraints.items() if not isinstance(c.value, Duration)] for p in (stated, problem)]
+    given = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (stated, problem)]
     pairs.append(("constraints", given[0], given[1]))
     for a, b in zip(stated.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
@@ -167,6 +175,9 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         if isinstance(c.value, Duration) and name not in stated.constraints:
             text = "may lie before t0, which it could not when the program was built: build it anew"
             raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
+        if isinstance(c.value, EndValue) and name not in stated.constraints:
+            text = "was not given when the program was built: build it anew"
+            raise ProblemError("bad_bounds", f"{c.value.phase}: {c.value.side}.{c.value.name}", text)
 
 
 def _number(phase: Phase, name: str) -> float:

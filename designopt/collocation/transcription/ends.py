@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Ends, Named, PhaseEnds, Symbols, TrajectoryProblem
+from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import Point, column, nonzeros, stated
@@ -24,8 +24,9 @@ Indices = NDArray[np.int64]
 class EndSymbols:
     """Symbols of all that end functions may name, and the problem's expressions of them.
 
-    `phases` has (initial states, final states, t0, tf, integrals, constants) of each; `cost`, `constraints` in their
-    order, `figures` by name: terms of the cost and figures of the problem.
+    `phases` has (initial variables, final variables, t0, tf, integrals, constants) of each; `cost`, `constraints` in
+    their order, `figures` by name: terms of the cost and figures of the problem. `left` tells of which phases they name
+    an initial variable that is no state: those need a point at their left end.
     """
 
     phases: tuple[tuple[Any, Any, Any, Any, Any, Any], ...]
@@ -33,6 +34,7 @@ class EndSymbols:
     cost: Any
     constraints: tuple[Any, ...]
     figures: Mapping[str, Any]
+    left: tuple[bool, ...]
 
     @property
     def all(self) -> list[Any]:
@@ -47,9 +49,9 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
     phases, named = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
     for phase, point in zip(problem.phases, points, strict=True):
-        states = [v.name for v in phase.system.states]
-        x0 = {n: ca.SX.sym(f"{n}_initial") for n in states}
-        xf = {n: ca.SX.sym(f"{n}_final") for n in states}
+        states = point.names[: point.nx]
+        x0 = {n: ca.SX.sym(f"{n}_initial") for n in point.names}
+        xf = {n: ca.SX.sym(f"{n}_final") for n in point.names}
         t0, tf = ca.SX.sym("t0"), ca.SX.sym("tf")
         integral = {n: ca.SX.sym(n) for n in phase.integrals}
         constant = {n: ca.SX.sym(n) for n in point.constant_names}
@@ -58,19 +60,20 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
             column(list(constant.values())),
         ))  # fmt: skip
         named[phase.name] = PhaseEnds(
-            Symbols(x0, t0, "state"), Symbols(xf, tf, "state"), t0, tf, Named(integral, "integral"),
+            EndVariables(x0, t0, states), EndVariables(xf, tf, states), t0, tf, Named(integral, "integral"),
             Named(constant, "data entry that is a number"),
         )  # fmt: skip
     e = Ends(Named(named, "phase"), Named(parameters, "parameter"))
     figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
-    return EndSymbols(
-        tuple(phases),
-        column(list(parameters.values())),
-        stated("cost", problem.cost, e, scalar=True),
-        tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items()),
-        figures,
+    cost = stated("cost", problem.cost, e, scalar=True)
+    constraints = tuple(stated(f"constraints.{n}", c.value, e) for n, c in problem.constraints.items())
+    every = ca.vertcat(cost, *constraints, *figures.values())
+    left = tuple(
+        point.nx < len(point.names) and bool(ca.depends_on(every, of_phase[0][point.nx :]))
+        for point, of_phase in zip(points, phases, strict=True)
     )
+    return EndSymbols(tuple(phases), column(list(parameters.values())), cost, constraints, figures, left)
 
 
 def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
@@ -112,10 +115,17 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
 
     symbols, where, constants = [], [], []
     replaced, by = [], []
+    stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
     for i, (place, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, of_data = ends
-        symbols += [x0, xf]
+        nx = place.states.shape[1]
+        symbols += [x0[:nx], xf[:nx]]
         where += [*place.states[0], *place.states[-1]]
+        for j in range(nx, x0.numel()):
+            for symbol, slot in ((x0[j], 0), (xf[j], -1)):
+                if ca.depends_on(stated, symbol):
+                    symbols.append(symbol)
+                    where.append(place.point[slot, j])
         constants.append(of_data)
         for time, index in ((t0, place.t0), (tf, place.tf)):
             if index >= 0:
@@ -134,10 +144,9 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     where += list(places.parameters.values())
     v: Any = ca.vertcat(*symbols)
     c = column(constants)
-    cost = symbols_of.cost
+    cost, rows = symbols_of.cost, column(list(symbols_of.constraints))
     if replaced:
-        cost = ca.substitute(cost, ca.vertcat(*replaced), ca.vertcat(*by))
-    rows = column(list(symbols_of.constraints))
+        cost, rows = ca.substitute([cost, rows], [ca.vertcat(*replaced)], [ca.vertcat(*by)])
     gradient: Any = ca.jacobian(cost, v)
     jacobian: Any = ca.jacobian(rows, v)
     mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
+from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import Point, PointFunctions, point_functions
 
 
@@ -19,6 +21,11 @@ class Statement:
     functions: tuple[PointFunctions, ...]
     ends: EndSymbols
     kept: tuple[tuple[int, int], ...]
+
+    def meshes(self, given: Sequence[Mesh]) -> tuple[Mesh, ...]:
+        """The meshes `given` for the phases, with a point at the left end where the ends of a phase need one."""
+        pairs = zip(given, self.ends.left, strict=True)
+        return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
 
 
 def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:

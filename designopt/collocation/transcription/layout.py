@@ -13,6 +13,7 @@ from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import Point
 
 Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,15 @@ class PhaseLayout:
     constants: int
     signals: int
     numbers_end: int
+
+    def at_ends(self, x: Vector) -> tuple[Vector, Vector]:
+        """All variables of a point (nw,) at both ends, of the program's variables `x`.
+
+        Without a point at the left end those that are no states are not known there, and no number.
+        """
+        first = x[self.point[0]] if self.mesh.first == 0 else np.full(self.point.shape[1], np.nan)
+        first[: self.states.shape[1]] = x[self.states[0]]
+        return first, x[self.point[-1]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.transcription.scheme import Scheme
+from designopt.collocation.statement.scheme import Scheme, lagrange
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -20,11 +20,14 @@ class Mesh:
     """Intervals between `nodes` (N+1,), fractions 0 = s_0 < ... < s_N = 1 of the phase, with one scheme each.
 
     The points of all intervals are numbered in the order of time; a node is one point of two intervals. They are called
-    slots here. Raises `ValueError` for nodes that do not rise from 0 to 1.
+    slots here. With `left_point` the equations of the system hold at the left end of the phase too, where the
+    scheme itself has no point: nothing is integrated from there, and controls lie on the polynomial through the first
+    interval. Raises `ValueError` for nodes that do not rise from 0 to 1.
     """
 
     nodes: Vector
     schemes: tuple[Scheme, ...]
+    left_point: bool = False
 
     def __post_init__(self) -> None:
         nodes = np.asarray(self.nodes, float)
@@ -70,7 +73,13 @@ class Mesh:
     @cached_property
     def first(self) -> int:
         """The first collocated slot: 0, or 1 of a scheme without equations at the left end."""
-        return 0 if self.schemes[0].starts else 1
+        return 0 if self.schemes[0].starts or self.left_point else 1
+
+    @cached_property
+    def left(self) -> Vector:
+        """Weights (m,) of the points of the first interval, its left end excepted, for the polynomial's value there."""
+        found: Vector = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
+        return found
 
     @cached_property
     def fractions(self) -> Vector:

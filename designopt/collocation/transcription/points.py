@@ -188,11 +188,11 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
         return ca.Function(name, arguments, [ca.cse(result)])
 
     a = point.arguments
-    of_rows = function("jacobian", a, nonzeros(jacobian))
+    constraint_multipliers = function("jacobian", a, nonzeros(jacobian))
     of_lagrangian = function("hessian", [*a, multipliers, of_cost], nonzeros(hessian))
     return PointFunctions(
         values=function("values", a, rows),
-        jacobian=of_rows,
+        jacobian=constraint_multipliers,
         jacobian_rows=np.array(J.row(), np.int64),
         jacobian_columns=_columns(J),
         cost=function("cost", a, cost),
@@ -202,7 +202,7 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
         hessian_rows=np.array(H.row(), np.int64),
         hessian_columns=_columns(H),
         rows=which,
-        operations=int(of_rows.n_nodes() + of_lagrangian.n_nodes()),
+        operations=int(constraint_multipliers.n_nodes() + of_lagrangian.n_nodes()),
     )
 
 

@@ -123,6 +123,11 @@ class Rows:
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
+        if mesh.left_point:
+            rows = self._block("control", i, tuple(point.names[of_controls]), np.zeros(1, np.int64))
+            self._variables(rows, place.point[0, of_controls], 1.0)
+            for k, weight in enumerate(mesh.left, 1):
+                self._variables(rows, place.point[k, of_controls], -weight)
         for scheme, some in mesh.groups:
             for combination in scheme.control_rows:
                 rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)

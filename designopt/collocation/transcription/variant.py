@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Duration, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, is_added
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import Point
@@ -54,7 +54,7 @@ def check_expressions(statement: Statement, problem: TrajectoryProblem) -> None:
 
 def _names(problem: TrajectoryProblem) -> list[Any]:
     phases = [(p.name, list(p.path), list(p.integrals)) for p in problem.phases]
-    return [phases, [n for n, c in problem.constraints.items() if not isinstance(c.value, Duration)]]
+    return [phases, [n for n, c in problem.constraints.items() if not is_added(c)]]
 
 
 def _check_names(where: str, before: Sequence[str], now: Sequence[str]) -> None:

@@ -27,9 +27,9 @@ def convergence(result: Result) -> Section | None:
         return None
     figures, notes = [], []
     m = len(problem.objectives)
-    course = hypervolume_course(result) if 1 < m <= OBJECTIVES and len(result.front()) > 1 else None
-    if course is not None:
-        _, places, volume = course
+    history = hypervolume_history(result) if 1 < m <= OBJECTIVES and len(result.front()) > 1 else None
+    if history is not None:
+        _, places, volume = history
         figures.append(_volume(result, places, volume))
         notes.append(f"Reference point of the hypervolume: {reference_words(result)}.")
     figures.append(_best(result))
@@ -42,7 +42,7 @@ def convergence(result: Result) -> Section | None:
     )
 
 
-def hypervolume_course(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
+def hypervolume_history(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
     """Reference point (m,), numbers of designs (k,), and the hypervolume after them as a share of the final one (k,).
 
     The reference is fixed, see `Result.reference`. None where nothing dominates it.

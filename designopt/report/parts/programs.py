@@ -16,7 +16,7 @@ from designopt.report.parts.trajectories import (
     best_of_each,
     choosable,
     drawn,
-    held,
+    fixed,
     program_choice,
     program_words,
 )
@@ -35,7 +35,7 @@ SAME = 1e-6
 
 @report("programs", version=1)
 def programs(result: Result) -> Section | None:
-    """Outcome, parameters and error of each program; mesh and error per interval; the course of the solver."""
+    """Outcome, parameters and error of each program; mesh and error per interval; the history of the solver."""
     records = result.programs()
     if not records:
         return None
@@ -92,7 +92,7 @@ def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None
 
 def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
     found = []
-    objectives = [_figure(r, "objective") for r in records if r.ok and not held(r)]
+    objectives = [_figure(r, "objective") for r in records if r.ok and not fixed(r)]
     if len(objectives) > 1:
         low, high = min(objectives), max(objectives)
         if high - low > SAME * max(abs(low), abs(high)):
@@ -122,11 +122,11 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
     if len(best) < 2:
         return ()
     some = [records[i] for i in sorted(best)]
-    names = [name for name in held(some[0]) if len({str(held(record).get(name)) for record in some}) > 1]
-    released = [name for name in some[0].start if name not in held(some[0])]
+    names = [name for name in fixed(some[0]) if len({str(fixed(record).get(name)) for record in some}) > 1]
+    released = [name for name in some[0].start if name not in fixed(some[0])]
     rows = [
         (
-            *(held(records[i]).get(name, "-") for name in names),
+            *(fixed(records[i]).get(name, "-") for name in names),
             _figure(records[i], "objective"),
             *(records[i].figures.get(f"optimum({name})", math.nan) for name in released),
             i + 1,
@@ -139,14 +139,14 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
 def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
     rows = []
     for i, record in enumerate(records):
-        at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items()) or "-"
+        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items()) or "-"
         iterations = _figure(record, "iterations")
         rows.append((
             i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "-",
             int(iterations) if math.isfinite(iterations) else "-", number(_figure(record, "error_estimate")),
             number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
         ))  # fmt: skip
-    columns = ("program", "stage", "held at", "status", "objective", "iterations", "error estimate",
+    columns = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
                "re-simulation error", "took [s]")  # fmt: skip
     note = "Set off: the best of its point. Points that several starts or a cold verification solved stand here again."
     marked = frozenset(best) if len(best) < len(records) else frozenset()

@@ -107,14 +107,14 @@ def drawn(result: Result) -> list[Drawn]:
 
 
 def best_of_each(result: Result) -> dict[int, int]:
-    """Of all programs with the same values held, the place in `result.programs()` of the best, with its rank."""
+    """Of all programs with the same values fixed, the place in `result.programs()` of the best, with its rank."""
     if not result.programs():
         return {}
     sign = result.problem.objectives[0].sign
     best: dict[tuple[Any, ...], tuple[float, int]] = {}
     for i, record in enumerate(result.programs()):
         value = sign * record.figures.get("program(objective)", np.nan)
-        point = tuple(sorted((name, str(v)) for name, v in held(record).items()))
+        point = tuple(sorted((name, str(v)) for name, v in fixed(record).items()))
         if record.ok and (point not in best or value < best[point][0]):
             best[point] = (value, i)
     return {i: rank for rank, (_, i) in enumerate(sorted(best.values()))}
@@ -125,14 +125,14 @@ def program_choice(shown: Sequence[Drawn]) -> tuple[Choice, ...]:
     return (Choice("Program", tuple(program.words for program in shown)),) if len(shown) > 1 else ()
 
 
-def held(record: ProgramRecord) -> dict[str, Any]:
-    """The parameters that a program held at a value: those that it did not release."""
+def fixed(record: ProgramRecord) -> dict[str, Any]:
+    """The parameters that a program fixed at a value: those that it did not release."""
     return {name: value for name, value in record.start.items() if f"optimum({name})" not in record.figures}
 
 
 def program_words(record: ProgramRecord, n: int) -> str:
-    """A program in words: its number, what it was held at, how it ended."""
-    at = ", ".join(f"{name} {number(value)}" for name, value in held(record).items())
+    """A program in words: its number, what it was fixed at, how it ended."""
+    at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
     value = f", {number(record.figures['program(objective)'])}" if record.ok else ""
     return f"{n}{f': {at}' if at else ''} ({record.status}{value})"
 

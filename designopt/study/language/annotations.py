@@ -47,6 +47,16 @@ _NAMES: dict[Any, str] = {
 }
 
 
+def admits(annotation: Any, wanted: type) -> bool:
+    """Whether an annotation admits values of the type `wanted`, by its name: ``InputFile | None`` admits files."""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is Annotated or origin in (typing.Required, typing.NotRequired):
+        return admits(args[0], wanted)
+    if origin in (Union, types.UnionType):
+        return any(admits(a, wanted) for a in args)
+    return annotation is wanted
+
+
 def number_type(annotation: Any) -> type | None:
     """float or int for an annotation that admits a number, None for one that does not."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)

@@ -156,7 +156,7 @@ def _file(_: Quantity | None) -> Any:
         if not isinstance(value, str):
             raise wrong_kind("the name of a file", value)
         try:
-            return InputFile(value, info.context["read"](value))
+            return typing.cast(InputFile, info.context["read"](value))
         except ValueError as error:
             raise refused(str(error)) from None
 

@@ -16,13 +16,9 @@ from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, Plugin
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.annotations import type_words
+from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import Finding
 from designopt.study.language.values import Checked, Entry, Reader, adapted, check, checker, members_of, table
-
-
-def no_files(name: str) -> bytes:
-    """The reader of a study that has no folder."""
-    raise ValueError(f"'{name}' cannot be read: the study has no folder")
 
 
 def settings_type(plugin: Plugin) -> Checked:
@@ -65,7 +61,7 @@ def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
     )
 
 
-def validate(plugin: P, data: Mapping[str, Any], read: Reader = no_files) -> tuple[Use[P] | None, list[Finding]]:
+def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:
     """`plugin` with the settings `data`, defaults filled in; or None and what is wrong (paths within `data`).
 
     Defaults are written out so that a study means the same whether it repeats a default or not.

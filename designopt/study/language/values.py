@@ -17,14 +17,14 @@ import typing_extensions
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from designopt.plugin import PluginError, Quantity, closest
+from designopt.plugin import InputFile, PluginError, Quantity, closest
 from designopt.study.language.annotations import type_name
 from designopt.study.language.findings import MOST, Finding, nearest_key
 from designopt.study.language.leaves import LEAVES, word_of
 from designopt.study.language.refusals import refused, several, wrong_kind
 
-#: Gives the content of a file named in a study, or raises `ValueError` with the reason for the user.
-Reader = Callable[[str], bytes]
+#: Gives a file named in a study, or raises `ValueError` with the reason for the user.
+Reader = Callable[[str], InputFile]
 
 _MISSING = dataclasses.MISSING
 

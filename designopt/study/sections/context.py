@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from designopt.files import InputFile
 from designopt.plugin import Field, InvalidSetting, Kind, ModelPlugin, Plugin, PluginError, Use, find, names
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.expression import Expression
+from designopt.study.language.files import Files
 from designopt.study.language.findings import MOST, Finding, Path
 from designopt.study.language.grammar import ExpressionError
 from designopt.study.language.part import Part
 from designopt.study.language.settings import field_type, validate
 from designopt.study.language.units import Amount, UnitError
-from designopt.study.language.values import Reader, check
+from designopt.study.language.values import check
 
 
 @dataclass
@@ -30,14 +32,15 @@ class Context:
 
     `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
     on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
-    there is none): a look-up is not cheap.
+    there is none): a look-up is not cheap. `tables` are the files of which rows were taken.
     """
 
-    read: Reader
+    read: Files
     folder: pathlib.Path | None = None
     typed: Callable[[Path], bool] = lambda path: False
     findings: list[Finding] = field(default_factory=list)
     known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
+    tables: list[InputFile] = field(default_factory=list)
 
     def add(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 from designopt.plugin import InvalidSetting, ModelPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
+from designopt.study.sections.trials import SOURCES
 from designopt.study.study import Parameter, Scenario
 
 
@@ -66,6 +67,8 @@ def _place(name: str, given: Any, path: Path) -> tuple[Path, Mapping[str, Any]]:
             continue
         if "use" not in section and section.get("name") == name:
             return (*path, position), section
-        if "use" in section and name.startswith(f"{section.get('name', 'sampled')}_"):
+        if section.get("use") in SOURCES or (
+            "use" in section and name.startswith(f"{section.get('name', 'sampled')}_")
+        ):
             sample = (*path, position), section
     return sample

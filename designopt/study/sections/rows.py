@@ -58,6 +58,7 @@ def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
     except TableError as error:
         ctx.add(path, str(error))
         return []
+    ctx.tables.append(file)
     if not table.rows:
         ctx.add(path, f"{table.name} has no rows below its header")
     return [_row(table, position, path) for position in range(len(table.rows))]

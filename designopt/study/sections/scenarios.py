@@ -15,7 +15,7 @@ from designopt.study.language.refusals import wrong_kind
 from designopt.study.language.settings import fields_type
 from designopt.study.language.values import Checked, check, checker
 from designopt.study.language.words import Label
-from designopt.study.sections import sample
+from designopt.study.sections import sample, trials
 from designopt.study.sections.context import Context
 from designopt.study.study import Scenario
 
@@ -30,7 +30,7 @@ class ScenarioSection(TypedDict, total=False):
 
 
 class ScenarioEntry:
-    """A scenario, or with ``use`` a sample of scenarios; both are checked when the model is known."""
+    """A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known."""
 
     @staticmethod
     def __study_type__() -> Any:
@@ -41,7 +41,9 @@ class ScenarioEntry:
 
         name = {"type": "string"}
         one = {"type": "object", "properties": {"name": name, "use": False}, "required": ["name"]}
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema({"anyOf": [one, sample.JSON_SCHEMA]})]
+        return Annotated[
+            Any, PlainValidator(validate), WithJsonSchema({"anyOf": [one, sample.JSON_SCHEMA, *trials.JSON_SCHEMAS]})
+        ]
 
 
 @dataclass
@@ -90,7 +92,7 @@ def scenarios(
         return []
     if isinstance(given, Mapping):
         if "use" in given:
-            _sampled(ctx, made, given, model, seed, path)
+            _several(ctx, made, given, model, seed, path)
         else:
             ctx.add(path, "expected a list of scenarios, or a sample of them: {use: sobol, count: 64, ...}")
         return made.scenarios
@@ -102,7 +104,7 @@ def scenarios(
         if section is None or ctx.full:
             continue
         if "use" in section:
-            _sampled(ctx, made, section, model, seed, here)
+            _several(ctx, made, section, model, seed, here)
         elif conditions is not None and "count" in section and "count" not in conditions:
             ctx.add(here, "'use' is missing: a sample of scenarios names what draws it, as in use: sobol")
         else:
@@ -127,10 +129,16 @@ def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -
         made.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
 
 
-def _sampled(
+def _several(
     ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
-    drawn = sample.sampled(ctx, section, model, seed, path, MOST_SCENARIOS - len(made.scenarios))
-    for scenario in drawn:
+    """The scenarios of files or a table, or of a sample."""
+    left = MOST_SCENARIOS - len(made.scenarios)
+    if section["use"] in trials.SOURCES:
+        for trial in trials.trials(ctx, section, model, path, left):
+            with trial.row.findings(ctx):
+                made.add(ctx, trial.scenario, (*trial.row.path, "name"))
+        return
+    for scenario in sample.sampled(ctx, section, model, seed, path, left):
         if not made.add(ctx, scenario, path, at="name" if "name" in section else "use"):
             break

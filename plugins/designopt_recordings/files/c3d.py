@@ -13,7 +13,7 @@ from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.arrays import Array
 from designopt_recordings.channels import Channels
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.c3d_layout import check_layout
 from designopt_recordings.files.c3d_parameters import Group, events, numbered
 from designopt_recordings.files.c3d_plates import plates_of
@@ -36,9 +36,10 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     residuals = np.asarray(content["data"]["meta_points"]["residuals"], dtype=float)[0]
     group, notes = Group(parameters, "POINT"), list[str]()
     rate = float(header["frame_rate"])
+    if not (points.shape[2] and np.isfinite(rate) and rate > 0.0):
+        message = f"there are {points.shape[2]} frames at {rate:g} Hz"
+        raise RecordingError(message, file=file.name, place="parameters of POINT")
     time = (header["first_frame"] + np.arange(points.shape[2])) / rate
-    if not len(time):
-        raise RecordingError("there are no frames", file=file.name, place="data section")
     stated = unit or group.text("UNITS")
     up = up or group.text("Y_SCREEN")
     if not stated:
@@ -47,19 +48,18 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
         notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is taken")
     stated, up = stated or "mm", up or "z"
     names, markers = markers_of(group, points, residuals, notes)
-    try:
+    with about(file.name, "parameters of POINT"):
         scale = axes.length(stated)
         markers = axes.turned(markers * scale, up)
         if unit is None:
             axes.check_size(markers, stated)
-    except RecordingError as problem:
-        raise RecordingError(problem.message, file=file.name, place="parameters of POINT") from None
     analog = _analog(parameters, content["data"]["analogs"], rate, float(time[0]), notes)
     plates = () if analog is None else plates_of(parameters, analog, scale, up, notes)
     results = results_of(group, points, notes)
     numbers = Group(parameters, "PROCESSING").numbers()
     marked = events(parameters)
-    return Recording(rate, time, names, markers, analog, plates, marked, results, numbers, tuple(notes))
+    with about(file.name, "header"):
+        return Recording(rate, time, names, markers, analog, plates, marked, results, numbers, tuple(notes))
 
 
 def _opened(file: InputFile) -> Any:

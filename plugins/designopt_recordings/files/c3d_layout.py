@@ -50,10 +50,16 @@ def check_layout(file: InputFile) -> None:
     if processor not in _ORDERS:
         raise _refused(file, "parameter section", f"the processor type is {processor}; it must be 84, 85 or 86")
     header = _header(content, processor)
-    numbers = dict(_records(file, start, processor))
+    values = {name: (first, count) for name, first, count in _records(file, start, processor)}
+    numbers = {name: first for name, (first, _) in values.items()}
     _check_header(file, header)
     _check_counts(file, header, numbers)
     _check_data(file, header, numbers)
+    for name in ("ANALOG:SCALE", "ANALOG:OFFSET") if header.analogs else ():
+        count = sum(values.get(key, (0.0, 0))[1] for key in [name, *(f"{name}{i}" for i in range(2, 10))])
+        if count < header.analogs // header.samples:
+            message = f"it has {count} values for {header.analogs // header.samples} channels"
+            raise _refused(file, f"parameter {name}", message)
 
 
 def _header(content: bytes, processor: int) -> _Header:
@@ -73,12 +79,15 @@ def _real(content: bytes, at: int, processor: int) -> float:
     return float(struct.unpack_from(_ORDERS[processor] + "f", content, at)[0])
 
 
-def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str, float]]:
-    """First number of every numeric parameter, as ("POINT:USED", 41.0); raises `RecordingError` for a broken record."""
+def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str, float, int]]:
+    """Every numeric parameter with its first value and its count, ("ANALOG:SCALE", 1.0, 12).
+
+    Raises `RecordingError` for a record that is broken.
+    """
     content, order, at = file.content, _ORDERS[processor], start + 4
     end = min(len(content), start + content[start + 2] * _BLOCK) if content[start + 2] else len(content)
     groups: dict[int, str] = {}
-    found: list[tuple[int, str, float]] = []
+    found: list[tuple[int, str, float, int]] = []
 
     def damaged(what: str) -> RecordingError:
         return _refused(file, f"parameter section, byte {at - start}", f"{what}; the section is damaged")
@@ -103,11 +112,12 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
         else:
             kind, count = struct.unpack_from("bB", content, pointer + 2) if pointer + 4 <= after else (0, 0)
             sizes = content[pointer + 4 : pointer + 4 + count]
-            if kind not in _SIZES or count > _MOST_DIMENSIONS:
+            if kind not in _SIZES or count > _MOST_DIMENSIONS or (kind < 0 and not count):
                 raise damaged(f"parameter '{name}' has an unknown type")
             described = pointer + 4 + count + _SIZES[kind] * math.prod(sizes)
             if kind > 0 and math.prod(sizes) > 0 and described < after:
-                found.append((group, name, _first(content, pointer + 2, kind, processor)))
+                first = _first(content, pointer + 2, kind, processor)
+                found.append((group, name, first, math.prod(sizes)))
         if described >= after or described + 1 + content[described] > after:
             raise damaged(f"'{name}' is longer than its record")
         if content[described] > _MOST_CHARACTERS:
@@ -115,10 +125,10 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
         if not offset:
             break
         at = after
-    for group, name, number in found:
+    for group, name, first, values in found:
         if group not in groups:
             raise damaged(f"parameter '{name}' belongs to no group")
-        yield f"{groups[group]}:{name}", number
+        yield f"{groups[group]}:{name}", first, values
 
 
 def _first(content: bytes, at: int, kind: int, processor: int) -> float:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from designopt.plugin import InputFile
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, shortened
@@ -42,7 +42,8 @@ def read_csv(file: InputFile) -> Table:
     in_degrees, assumed = _in_degrees(lines, at)
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
-    return Table(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
+    with about(file.name):
+        return Table(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
 
 
 def _splitter(separator: str) -> Callable[[str, int], list[str]]:

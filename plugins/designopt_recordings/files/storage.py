@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from designopt.plugin import InputFile
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.text import Lines, cells, shortened
 from designopt_recordings.table import Table
@@ -36,11 +36,14 @@ def read_storage(file: InputFile) -> Table:
     values, _ = read_rows(lines, at + 1, names, 0)
     notes = [*_counts(header, len(values), len(names)), *incomplete(names[1:], values[:, 1:])]
     in_degrees, assumed = _in_degrees(lines, header)
-    return Table(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumed)
+    with about(file.name):
+        return Table(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumed)
 
 
 def labels(lines: Lines, at: int, names: Sequence[str], *, number_like: bool = False) -> tuple[str, ...]:
     """Labels of line `at`; raises `RecordingError` where one is empty, a number (but for `number_like`) or repeated."""
+    if not names:
+        raise lines.error(at, "there are no column labels in this line")
     for column, name in enumerate(names, 1):
         if not name:
             raise lines.error(at, f"column {column} has no label")

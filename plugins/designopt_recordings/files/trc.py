@@ -9,7 +9,7 @@ import numpy as np
 from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.arrays import Array
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, cells, shortened
@@ -35,19 +35,16 @@ def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Reco
     values, at = read_rows(lines, 6, columns, 1)
     time, cells_read = values[:, 1], values[:, 2:]
     notes = _counts(header, len(values), len(names))
-    try:
+    with about(file.name, "line 3"):
         scale = axes.length(unit or header["units"])
-    except RecordingError as problem:
-        raise lines.error(3, problem.message) from None
     rate, rate_notes = _rate(lines, header, time, at)
     markers, marker_notes = _positions(names, cells_read)
     markers = axes.turned(markers * scale, up)
     if unit is None:
-        try:
+        with about(file.name, "line 3"):
             axes.check_size(markers, header["units"])
-        except RecordingError as problem:
-            raise lines.error(3, problem.message) from None
-    return Recording(rate, time, names, markers, notes=(*notes, *rate_notes, *marker_notes))
+    with about(file.name):
+        return Recording(rate, time, names, markers, notes=(*notes, *rate_notes, *marker_notes))
 
 
 def _header(lines: Lines) -> dict[str, str]:

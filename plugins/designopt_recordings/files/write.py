@@ -23,7 +23,7 @@ def motion_text(table: Table) -> str:
 
 
 def trc_text(recording: Recording, *, unit: str = "m") -> str:
-    """Markers of `recording` as a TRC file, Y up; missing ones are empty cells.
+    """Markers of `recording` as a TRC file, Y up; missing ones are NaN, as OpenSim wants it at the end of a line.
 
     Positions in metres are read back exactly, in another `unit` to round-off. Raises `RecordingError` for a marker
     exactly at the origin, which readers of TRC files take as missing.
@@ -53,7 +53,7 @@ def trc_text(recording: Recording, *, unit: str = "m") -> str:
     positions = recording.markers.reshape(frames, 3 * count)
     positions = positions if LENGTHS[unit] == 1.0 else positions / LENGTHS[unit]
     for i, (time, row) in enumerate(zip(recording.time, positions, strict=True), 1):
-        lines.append("\t".join([str(i), _cell(time), *("" if math.isnan(x) else _cell(x) for x in row.tolist())]))
+        lines.append("\t".join([str(i), _cell(time), *map(_cell, row.tolist())]))
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ from designopt_wholebody.model.schema import GROUND, NEEDS, Cross, Inertia, Join
 #: Points and vectors of a layout.
 _SIZES = {"1p3v": (1, 3), "2p2v": (2, 2), "2p": (2, 0)}
 _AXES = ("u", "v", "w")
-_OPTIONAL = ("at", "axes", "axis", "points", "centre", "radii", "attitude")
+_OPTIONAL = ("at", "axes", "axis", "compression", "points", "centre", "radii", "attitude")
 
 
 def mistakes(model: Model) -> list[Finding]:
@@ -151,7 +151,11 @@ def _joint(joint: Joint, model: Model, segments: dict[str, None], landmarks: dic
         yield from _unknown(("axis",), joint.axis, landmarks, "landmark")
     yield from _unknown(("points",), joint.points, landmarks, "landmark")
     for key, side, axes in (
-        ("proximal", joint.proximal, joint.type in ("universal", "ellipsoid") or isinstance(joint.axis, str)),
+        (
+            "proximal",
+            joint.proximal,
+            joint.type in ("universal", "ellipsoid") or isinstance(joint.axis, str) or joint.compression is not None,
+        ),
         ("distal", joint.distal, joint.type in ("universal", "revolute")),
     ):
         segment = model.segments.get(side)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import Finding, issues, nearest_or_all
@@ -40,7 +40,7 @@ def _file() -> Checked:
     return checker(Model)
 
 
-def _no_files(name: str) -> bytes:
+def _no_files(name: str) -> NoReturn:
     raise ValueError(f"a model file takes no other files; '{name}' cannot be read")
 
 

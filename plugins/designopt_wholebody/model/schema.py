@@ -96,6 +96,9 @@ class Joint:
     axis: Annotated[
         Literal["u", "v", "w"] | Between | None, Q("", "of rotation: an axis of the proximal segment or a line")
     ] = None
+    compression: Annotated[
+        Literal["u", "v", "w"] | None, Q("", "axis of the proximal segment along which the joint is compressed")
+    ] = None
     points: Annotated[tuple[str, ...], Q("", "landmarks of the distal segment on the surface")] = ()
     centre: Annotated[Triple | None, Q("m", "of the ellipsoid in the proximal frame")] = None
     radii: Annotated[Triple | None, Q("m", "of the ellipsoid", gt=0)] = None
@@ -108,9 +111,9 @@ class Joint:
 
 #: Keys that a type of joint needs, and those that it may have.
 NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "spherical": (("at",), ()),
-    "universal": (("at", "axes"), ()),
-    "revolute": (("at", "axis"), ()),
+    "spherical": (("at",), ("compression",)),
+    "universal": (("at", "axes"), ("compression",)),
+    "revolute": (("at", "axis"), ("compression",)),
     "ellipsoid": (("points", "centre", "radii"), ("attitude",)),
 }
 

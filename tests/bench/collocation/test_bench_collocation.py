@@ -25,7 +25,7 @@ from peer_runs import peer_run
 from stagewise import FORCE, Stagewise
 from unrolled import UnrolledCartPole
 
-from designopt.collocation import Options, Program, Solution, solve
+from designopt.collocation import Guess, Options, Program, Solution, solve
 from designopt.collocation.solve.warm import solve_chain
 
 pytestmark = pytest.mark.bench
@@ -123,7 +123,7 @@ def test_the_residual_form_pays_for_chains():
     iteration, derivatives = {}, {}
     for form in ("residual", "explicit"):
         program = Program(problem, Options(scheme="radau", intervals=40, form=form))
-        guess = found.to_guess()
+        guess = Guess.of(found)
         once = program.solve(guess=guess)
         iteration[form] = processor_seconds(lambda p=program, g=guess: p.solve(guess=g), 3) / once.iterations
         derivatives[form] = processor_seconds(lambda p=program, s=once: twenty_derivatives(p, s), 3) / 20
@@ -139,7 +139,7 @@ def twenty_derivatives(program: Program, found: Solution) -> None:
     numbers = [2.0]  # the fixed end of the phase
     for _ in range(20):
         made.jacobian(iterate.x, numbers)
-        made.hessian(iterate.x, numbers, 1.0, iterate.of_rows)
+        made.hessian(iterate.x, numbers, 1.0, iterate.constraint_multipliers)
 
 
 def test_fatrop_saves_less_in_a_solve_than_its_building_costs():

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,7 +132,16 @@ def test_a_parameter_that_reaches_beyond_its_record_is_refused(made_c3d: Make) -
             read_c3d(InputFile("made.c3d", good[:place] + bytes([value]) + good[place + 1 :]))
 
 
-def test_the_copy_for_the_library_is_removed(made_c3d: Make, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("key", ["SCALE", "OFFSET"])
+def test_channels_without_scales_are_refused_for_the_library_would_crash(made_c3d: Make, key: str) -> None:
+    good = made_c3d(POINTS, ["A", "B", "C"], analog=np.ones((200, 2)), channels=[("a", "V"), ("b", "V")]).content
+    at = good.index(key.encode(), good.index(b"GEN_SCALE") + 9)
+    damaged = good[:at] + b"Q" + good[at + 1 :]
+    with pytest.raises(RecordingError, match=f"parameter ANALOG:{key}: it has 0 values for 2 channels"):
+        read_c3d(InputFile("made.c3d", damaged))
+
+
+def test_the_copy_for_the_library_is_removed(made_c3d: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = made_c3d(POINTS, ["A", "B", "C"])
     folder = tmp_path / "temporary"
     folder.mkdir()

@@ -1,6 +1,7 @@
 """Force plates of C3D files: a known force at a known point comes back from channels of every type."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,8 +168,8 @@ def test_a_plate_that_cannot_be_used_is_left_out_and_noted(
     ],
 )
 def test_shared_plates_agree_with_the_library_s_own(
-    shared: Callable[[str], InputFile], tmp_path, path: str, peaks: list[float]
-) -> None:  # type: ignore[no-untyped-def]
+    shared: Callable[[str], InputFile], tmp_path: Path, path: str, peaks: list[float]
+) -> None:
     ezc3d = pytest.importorskip("ezc3d")
     file = shared(path)
     (tmp_path / "x.c3d").write_bytes(file.content)

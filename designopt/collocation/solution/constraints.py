@@ -1,0 +1,45 @@
+"""All constraints of a nonlinear program at an iterate: values, limits, violations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription.rows import Block
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
+
+    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
+    """
+
+    blocks: tuple[Block, ...]
+    units: tuple[str, ...]
+    values: Vector
+    low: Vector
+    high: Vector
+    scale: Vector
+
+    @cached_property
+    def relative(self) -> Vector:
+        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
+        return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
+
+    @cached_property
+    def missed(self) -> Vector:
+        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
+        below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
+        return np.asarray(below + above)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation relative to the scales, not a number where one is not."""
+        return float(np.abs(self.missed / self.scale).max(initial=0.0))

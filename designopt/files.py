@@ -1,0 +1,240 @@
+"""Files of the user's, taken by content: read where and when they are needed, and checked against their digest.
+
+A file that was named in a study is not held in memory. Workers of this machine read it where it lies, workers elsewhere
+ask for its content once; both compare it with the digest under which its evaluations are recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+#: Larger files are refused.
+LARGEST = 2 * 2**30
+#: Bytes that are read at a time.
+PIECE = 2**20
+
+
+class InputFileError(OSError):
+    """The content of a file cannot be had, or is not what it was when the study was checked."""
+
+
+class InputFile:
+    """A file of the user's: its `name` as written in the study, and its content by digest, never by path.
+
+    ``InputFile(name, content)`` holds its content; `at` reads that of a file when it is asked for. Two are equal when
+    name and content are.
+    """
+
+    __slots__ = ("_content", "_digest", "_path", "_seen", "name", "size")
+
+    def __init__(self, name: str, content: bytes) -> None:
+        self.name = name
+        self.size = len(content)
+        self._content: bytes | None = content
+        self._path: Path | None = None
+        self._digest = ""
+        self._seen: tuple[int, int] | None = None
+
+    @classmethod
+    def at(cls, path: Path, name: str, digest: str = "") -> InputFile:
+        """The file at `path`, called `name`; with a `digest` its content has to have that.
+
+        Raises `OSError` when it cannot be read, `InputFileError` when it is no regular file or too large.
+        """
+        made = cls(name, b"")
+        made._content, made._path, made._digest = None, path, digest
+        made.size = regular(path, name).st_size
+        return made
+
+    @classmethod
+    def known(cls, name: str, digest: str, size: int = 0) -> InputFile:
+        """A file of which only the digest is known; its content comes from what `provide` was given."""
+        made = cls(name, b"")
+        made._content, made._digest, made.size = None, digest, size
+        return made
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b-128 of the content, hexadecimal."""
+        if not self._digest:
+            if self._content is not None:
+                self._digest = hashlib.blake2b(self._content, digest_size=16).hexdigest()
+            else:
+                self._digest = self._digest_of(self._place())
+        return self._digest
+
+    @property
+    def content(self) -> bytes:
+        """The content, read anew each time; raises `InputFileError` when it is not to be had or has changed."""
+        if self._content is not None:
+            return self._content
+        place = self._place()
+        try:
+            with place.open("rb") as stream:
+                content = stream.read(LARGEST + 1)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        if self._digest and digest != self._digest:
+            raise self._changed()
+        self._digest = digest
+        return content
+
+    def text(self) -> str:
+        """The content as UTF-8 text; raises `UnicodeDecodeError` for anything else."""
+        return self.content.decode("utf-8-sig")
+
+    @contextlib.contextmanager
+    def path(self) -> Iterator[Path]:
+        """A file with this content and the suffix of the name, for libraries that read paths only.
+
+        It may be the user's own file: open it for reading. It lasts as long as the context.
+        """
+        suffix = Path(self.name).suffix
+        if self._content is None:
+            place = self._place()
+            self._verify(place)
+            if place.suffix == suffix:
+                yield place
+                return
+        folder = Path(tempfile.mkdtemp(prefix="designopt-file-"))
+        try:
+            target = folder / f"content{suffix}"
+            if self._content is not None:
+                target.write_bytes(self._content)
+            else:
+                try:
+                    target.symlink_to(place.resolve())
+                except OSError:  # no links on this file system
+                    shutil.copyfile(place, target)
+            yield target
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def root(self) -> str:
+        """The data root that the name begins with, as in ``gait:walk.csv``; "" for a file of the study's folder."""
+        return root_of(self.name)
+
+    def by_digest(self) -> InputFile:
+        """The same file without its place: what is sent to another machine."""
+        return self if self._content is not None else InputFile.known(self.name, self.digest, self.size)
+
+    def relocate(self, path: Path) -> None:
+        """From now on the content is read from its copy at `path`."""
+        if self._content is None:
+            self._path, self._seen = path, None
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the content can be had in this process without asking anybody."""
+        return self._content is not None or self._path is not None
+
+    # ------------------------------------------------------------------------------------------------ content
+
+    def _place(self) -> Path:
+        if self._path is not None:
+            return self._path
+        if _fetch is None:
+            raise InputFileError(f"the content of '{self.name}' is not at hand" + _give_root(self.name))
+        return _fetch(self._digest)
+
+    def _verify(self, place: Path) -> None:
+        """Compare the content with the digest, unless that was done and the file is the same since."""
+        about = regular(place, self.name)
+        seen = (about.st_size, about.st_mtime_ns)
+        if seen == self._seen:
+            return
+        digest = self._digest_of(place)
+        if self._digest and digest != self._digest:
+            raise self._changed()
+        self._digest, self._seen = digest, seen
+
+    def _digest_of(self, place: Path) -> str:
+        found = hashlib.blake2b(digest_size=16)
+        try:
+            with place.open("rb") as stream:
+                while piece := stream.read(PIECE):
+                    found.update(piece)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return found.hexdigest()
+
+    def _unreadable(self, error: OSError) -> InputFileError:
+        return InputFileError(f"file '{self.name}' cannot be read: {error.strerror or error}")
+
+    def _changed(self) -> InputFileError:
+        return InputFileError(f"file '{self.name}' is not what it was when the study was checked: it was changed since")
+
+    # ----------------------------------------------------------------------------------------- as any other value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, InputFile) and (self.name, self.digest) == (other.name, other.digest)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.digest))
+
+    def __repr__(self) -> str:
+        return f"InputFile(name={self.name!r})"
+
+    def __reduce__(self) -> tuple[Callable[..., InputFile], tuple[object, ...]]:
+        path = None if self._path is None else str(self._path)
+        return _restored, (self.name, self._content, path, self.digest, self.size)
+
+
+def _restored(name: str, content: bytes | None, path: str | None, digest: str, size: int) -> InputFile:
+    if content is not None:
+        return InputFile(name, content)
+    made = InputFile.known(name, digest, size)
+    made._path = None if path is None else Path(path)
+    return made
+
+
+def root_of(name: str) -> str:
+    """The data root in front of a file name; "" for none. One letter is a drive of another system, not a root."""
+    root, colon, _ = name.partition(":")
+    return root if colon and len(root) > 1 and "/" not in root else ""
+
+
+def _give_root(name: str) -> str:
+    root = root_of(name)
+    return f"; give its folder again with --data {root}=FOLDER" if root else ""
+
+
+def regular(path: Path, name: str, largest: int = LARGEST) -> os.stat_result:
+    """What the system knows of the file at `path`; raises `OSError`, or `InputFileError` for anything but a regular
+    file of at most `largest` bytes. Nothing is read."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise InputFileError(f"'{name}' is {_kind(about.st_mode)}, not a file that can be read from its beginning")
+    if about.st_size > largest:
+        raise InputFileError(f"'{name}' has {about.st_size} bytes; at most {largest} are read")
+    return about
+
+
+def _kind(mode: int) -> str:
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((words for test, words in kinds if test(mode)), "something else")
+
+
+#: Gives a file with the content of a digest, on a worker.
+_fetch: Callable[[str], Path] | None = None
+
+
+def provide(fetch: Callable[[str], Path] | None) -> None:
+    """From now on contents that are not at hand in this process come from `fetch`."""
+    global _fetch
+    _fetch = fetch

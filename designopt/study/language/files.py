@@ -1,0 +1,143 @@
+"""The files that a study may name: those below its folder, and below data roots that the user names."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from designopt.files import InputFile, InputFileError, root_of
+from designopt.study.language.findings import nearest
+
+#: A pattern looks at so many entries of folders, and may match so many files.
+MOST_ENTRIES, MOST_FILES = 200_000, 10_000
+#: Characters of a pattern, and how often it may stand for any folders.
+LONGEST, MOST_DEEP = 400, 3
+
+
+class Files(Protocol):
+    """Gives the files that a study names. Raises `ValueError` with the reason for the user."""
+
+    def __call__(self, name: str) -> InputFile:
+        """The file `name`."""
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names of files that match `pattern`, in order: ``*``, ``?``, ``[a-z]``, and ``**`` for any folders."""
+
+
+class NoFiles:
+    """The files of a study that has no folder."""
+
+    def __call__(self, name: str) -> InputFile:
+        """None can be had."""
+        raise ValueError(f"'{name}' cannot be read: the study has no folder")
+
+    def matching(self, pattern: str) -> list[str]:
+        """None can be had."""
+        raise ValueError(f"'{pattern}' cannot be looked for: the study has no folder")
+
+
+NO_FILES = NoFiles()
+
+
+class GivenFiles:
+    """Files that are given by name, for a study that is not in a folder."""
+
+    def __init__(self, files: Mapping[str, bytes | InputFile]) -> None:
+        self._files = files
+
+    def __call__(self, name: str) -> InputFile:
+        """The file given under this name."""
+        if name not in self._files:
+            raise ValueError(f"file '{name}' is not among the files of this study{nearest(name, self._files)}")
+        file = self._files[name]
+        return file if isinstance(file, InputFile) else InputFile(name, file)
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names that match."""
+        parts = _parts(pattern)
+        return sorted(name for name in self._files if _matches(name.split("/"), parts))
+
+
+class FolderFiles:
+    """The files below the study's folder `base`, and as ``NAME:file`` those below the data root of that name."""
+
+    def __init__(self, base: Path, roots: Mapping[str, Path] | None = None) -> None:
+        self._base = base
+        self._roots = roots or {}
+
+    def __call__(self, name: str) -> InputFile:
+        """The file, which is not read yet."""
+        folder, relative = self._folder(name)
+        try:
+            target = (folder / relative).resolve()
+            if not target.is_relative_to(folder):
+                where = f"data root '{root_of(name)}'" if root_of(name) else "study's folder"
+                raise ValueError(f"'{name}' leads out of the {where}")
+            return InputFile.at(target, name)
+        except FileNotFoundError:
+            here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
+            raise ValueError(f"file '{name}' does not exist{nearest(target.name, here)}") from None
+        except InputFileError as error:
+            raise ValueError(str(error)) from None
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ValueError(f"file '{name[:80]}' cannot be read: {reason}") from None
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names of regular files, as this reader takes them; links to folders are not followed."""
+        folder, relative = self._folder(pattern)
+        prefix = pattern[: len(pattern) - len(relative)]
+        parts = _parts(relative)
+        fixed = list(itertools.takewhile(lambda part: not any(c in part for c in "*?["), parts[:-1]))
+        found: list[str] = []
+        looked = 0
+        for place, folders, files in os.walk(folder.joinpath(*fixed), followlinks=False):
+            below = Path(place).relative_to(folder).parts
+            looked += len(folders) + len(files)
+            if looked > MOST_ENTRIES:
+                raise ValueError(f"'{pattern}' looks through more than {MOST_ENTRIES} files; begin it with a folder")
+            if "**" not in parts and len(below) + 1 >= len(parts):
+                folders.clear()
+            found += [prefix + "/".join((*below, name)) for name in files if _matches((*below, name), parts)]
+            if len(found) > MOST_FILES:
+                raise ValueError(f"'{pattern}' matches more than {MOST_FILES} files")
+        return sorted(found)
+
+    def _folder(self, name: str) -> tuple[Path, str]:
+        """The folder that a name is relative to, and the rest of the name."""
+        root = root_of(name)
+        relative = name[len(root) + 1 :] if root else name
+        outside = not relative or "\0" in name or "\\" in name or Path(relative).is_absolute()
+        if outside or re.match(r"^[A-Za-z]:", name):
+            raise ValueError(f"{name!r} is not a file name relative to the study file")
+        if not root:
+            return self._base.resolve(), relative
+        if root not in self._roots:
+            known = nearest(root, self._roots) or f"; give its folder with --data {root}=FOLDER"
+            raise ValueError(f"there is no data root '{root}'{known}")
+        return self._roots[root].resolve(), relative
+
+
+def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the folders and the file `names` match the `parts` of a pattern; what is hidden is named as such."""
+    if not parts or not names:
+        return not parts and not names
+    if parts[0] == "**" and len(parts) > 1:
+        return any(_matches(names[i:], parts[1:]) for i in range(len(names)))
+    hidden = names[0].startswith(".") and not parts[0].startswith(".")
+    return not hidden and fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
+
+
+def _parts(pattern: str) -> tuple[str, ...]:
+    """The parts of a pattern; raises `ValueError` for one that leads elsewhere or costs too much."""
+    parts = PurePosixPath(pattern).parts
+    if ".." in parts:
+        raise ValueError(f"'{pattern[:80]}' leads out of its folder")
+    if len(pattern) > LONGEST or parts.count("**") > MOST_DEEP:
+        raise ValueError(f"a pattern has at most {LONGEST} characters and '**' {MOST_DEEP} times")
+    return parts

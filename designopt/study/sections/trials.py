@@ -1,0 +1,215 @@
+"""Scenarios from files: one for each file that matches a pattern, or for each row of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Required, TypedDict
+
+from designopt.files import InputFile
+from designopt.plugin import Field, ModelPlugin, Quantity
+from designopt.study.language.annotations import admits
+from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.refusals import shown
+from designopt.study.language.settings import new_fields_type
+from designopt.study.language.values import Checked, check, checker
+from designopt.study.language.words import LABEL, Label
+from designopt.study.sections import rows
+from designopt.study.sections.context import Context
+from designopt.study.sections.rows import Row
+from designopt.study.study import Scenario
+
+FilesSection = TypedDict(
+    "FilesSection",
+    {
+        "use": Required[Literal["files"]],
+        "pattern": Required[Annotated[str, Quantity("", "which files, as in trials/*.c3d")]],
+        "as": Annotated[Label, Quantity("", "the condition that takes the file; default: the only one that does")],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
+    },
+    total=False,
+)
+
+TableSection = TypedDict(
+    "TableSection",
+    {
+        "use": Required[Literal["table"]],
+        "file": Required[
+            Annotated[InputFile, Quantity("", "CSV file: a scenario in each row, columns are conditions")]
+        ],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
+    },
+    total=False,
+)
+
+JSON_SCHEMAS: list[dict[str, Any]] = [
+    {
+        "type": "object",
+        "properties": {
+            "use": {"const": "files"},
+            "pattern": {"type": "string", "description": "which files, as in trials/*.c3d"},
+            "as": {"type": "string", "description": "the condition that takes the file"},
+            "with": {"type": "object", "description": "conditions that all scenarios have"},
+        },
+        "required": ["use", "pattern"],
+        "additionalProperties": False,
+    },
+    {
+        "type": "object",
+        "properties": {
+            "use": {"const": "table"},
+            "file": {"type": "string", "description": "CSV file: a scenario in each row, columns are conditions"},
+            "with": {"type": "object", "description": "conditions that all scenarios have"},
+        },
+        "required": ["use", "file"],
+        "additionalProperties": False,
+    },
+]
+
+SOURCES = ("files", "table")
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A scenario and the row or place that it was made of."""
+
+    scenario: Scenario
+    row: Row
+
+
+@lru_cache(maxsize=2)
+def _section_type(use: str) -> Checked:
+    return checker(FilesSection if use == "files" else TableSection)
+
+
+def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
+    """The scenarios of the section at `path`, which says ``use: files`` or ``use: table``; at most `most`."""
+    given, found = check(_section_type(section["use"]), section, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in found)
+    if found or model is None:
+        return []
+    made = _of_files(ctx, given, model, path) if given["use"] == "files" else _of_table(ctx, given, model, path)
+    if len(made) > most:
+        ctx.add(path, f"at most 10000 scenarios are possible; {most} are left for these {len(made)}", at="use")
+        return []
+    return made
+
+
+def takes_file(field: Field) -> bool:
+    """Whether a condition is a file."""
+    return admits(field.annotation, InputFile)
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def _of_files(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+    condition = _condition(ctx, given, model, path)
+    try:
+        names = ctx.read.matching(given["pattern"])
+    except ValueError as error:
+        ctx.add((*path, "pattern"), str(error))
+        return []
+    if not names:
+        ctx.add((*path, "pattern"), f"no file matches '{given['pattern'][:80]}'")
+    common = _common(ctx, given, model, path, [condition] if condition else [])
+    if condition is None or common is None:
+        return []
+    made = []
+    for name, label in zip(names, _labels(names), strict=True):
+        try:
+            file = ctx.read(name)
+        except ValueError as error:
+            ctx.add((*path, "pattern"), str(error))
+            continue
+        made.append(_Made(Scenario(label, {**common, condition: file}), Row({}, path, name)))
+    return made
+
+
+def _condition(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> str | None:
+    """The condition that takes the file."""
+    possible = [name for name, field in (model.conditions or {}).items() if takes_file(field)]
+    word: str | None = given.get("as")
+    if word is None and model.conditions is not None and len(possible) == 1:
+        return possible[0]
+    if word is None:
+        those = f": {', '.join(possible)}" if possible else ""
+        ctx.add(path, f"'as' is missing: the condition of model '{model.name}' that takes the file{those}")
+    elif model.conditions is not None and word not in possible:
+        hint = nearest_or_all(word, possible)
+        ctx.add((*path, "as"), f"model '{model.name}' has no scenario condition '{word}' that is a file{hint}")
+        return None
+    return word
+
+
+def _labels(names: list[str]) -> list[str]:
+    """A name for the scenario of each file: that of the file without its suffix, with the folders if need be."""
+    stems = [PurePosixPath(name.rpartition(":")[2]).stem for name in names]
+    if len(set(stems)) < len(stems):
+        stems = [str(PurePosixPath(name.rpartition(":")[2]).with_suffix("")).replace("/", "_") for name in names]
+    return [_label(stem, number) for number, stem in enumerate(stems, 1)]
+
+
+def _label(stem: str, number: int) -> str:
+    word = re.sub(r"[^\w.+-]", "_", stem)[:80]
+    return word if LABEL.fullmatch(word) else f"file_{number:04d}"
+
+
+# ----------------------------------------------------------------------------------------------------------- table
+
+
+def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+    file: InputFile = given["file"]
+    here: Path = (*path, "file")
+    found = rows.of_table(ctx, file, here)
+    columns = dict.fromkeys(name for row in found for name in row.values)
+    common = _common(ctx, given, model, path, columns)
+    if common is None:
+        return []
+    rest = {n: f for n, f in (model.conditions or {}).items() if n not in common}
+    against = None if model.conditions is None else new_fields_type("scenario", rest)
+    files = [name for name, field in rest.items() if takes_file(field)]
+    folder = file.name[: max(file.name.rfind("/"), file.name.rfind(":")) + 1]
+    made = []
+    for number, row in enumerate(found, 1):
+        if ctx.full:
+            break
+        values = {n: f"{folder}{v}" if n in files and isinstance(v, str) else v for n, v in row.values.items()}
+        name = values.pop("name", f"{PurePosixPath(file.name).stem}_{number:04d}")
+        before = len(ctx.findings)
+        with row.findings(ctx):
+            if not isinstance(name, str) or not LABEL.fullmatch(name):
+                ctx.add((*here, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -")
+            for key in [n for n in values if n in common]:
+                ctx.add((*here, key), f"'{key}' is in 'with' too; leave one of them out", key="")
+            if against is not None:
+                values, wrong = check(against, values, ctx.read)
+                ctx.findings.extend(finding.below(here) for finding in wrong)
+        if len(ctx.findings) == before:
+            made.append(_Made(Scenario(name, {**common, **values}), row))
+    return made
+
+
+def _common(
+    ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path, others: Collection[str]
+) -> dict[str, Any] | None:
+    """The conditions that all scenarios share; None when they are wrong. Those of `others` come from elsewhere."""
+    values = dict(given.get("with") or {})
+    if model.conditions is None:
+        return values
+    mine = {n: f for n, f in model.conditions.items() if n in values}
+    unknown = [n for n in values if n not in model.conditions]
+    for name in unknown:
+        hint = nearest_or_all(name, [n for n in model.conditions if n not in values])
+        ctx.add((*path, "with", name), f"model '{model.name}' has no scenario condition '{name}'{hint}", key="")
+    checked, wrong = check(new_fields_type("scenario", mine), {n: values[n] for n in mine}, ctx.read)
+    ctx.findings.extend(finding.below((*path, "with")) for finding in wrong)
+    if given["use"] == "files":
+        lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in others]
+        if lacking:
+            ctx.add(path, f"'with' lacks {', '.join(lacking[:20])}, which model '{model.name}' needs")
+            return None
+    return None if wrong or unknown else dict(checked)

@@ -1,0 +1,67 @@
+"""What a model prepares once for a scenario: kept on a worker while there is room, prepared again after that."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.canonical import canonical_json, plain
+from designopt.study.study import Scenario
+
+#: Bytes that are kept on a worker; the last one used is kept however large it is.
+ROOM = 512 * 2**20
+
+
+class PreparedScenarios:
+    """What ``prepare(conditions)`` of a model gave for `scenarios`; equal conditions share it."""
+
+    def __init__(
+        self, prepare: Callable[[Mapping[str, Any]], Any], scenarios: Sequence[Scenario], room: int = ROOM
+    ) -> None:
+        self._prepare = prepare
+        self._scenarios = scenarios
+        self._room = room
+        self._keys: dict[int, str] = {}
+        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._used = 0
+
+    def of(self, scenario: int) -> Any:
+        """What was prepared for a scenario; raises what the model raises."""
+        conditions = self._scenarios[scenario].values
+        if scenario not in self._keys:
+            self._keys[scenario] = canonical_json(plain(conditions))
+        key = self._keys[scenario]
+        if key not in self._kept:
+            value = self._prepare(conditions)
+            size = size_of(value)
+            self._used += size
+            self._kept[key] = value, size
+            while self._used > self._room and len(self._kept) > 1:
+                self._used -= self._kept.popitem(last=False)[1][1]
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+
+def size_of(value: Any) -> int:
+    """About how many bytes of memory a value takes: arrays, texts, containers and the attributes of objects."""
+    seen: set[int] = set()
+    waiting, total = [value], 0
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        total += item.nbytes if isinstance(item, np.ndarray) else sys.getsizeof(item, 64)
+        if isinstance(item, Mapping):
+            waiting.extend(item.values())
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            waiting.extend(item)
+        elif not isinstance(item, (type, np.ndarray)):
+            waiting.extend(getattr(item, "__dict__", {}).values())
+            slots = getattr(type(item), "__slots__", ())
+            waiting.extend(getattr(item, name) for name in slots if isinstance(name, str) and hasattr(item, name))
+    return total

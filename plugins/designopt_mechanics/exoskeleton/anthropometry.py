@@ -1,0 +1,120 @@
+"""Rods of an operator with an exoskeleton, from published tables.
+
+Masses, centres of mass and radii of gyration: Dempster (1955) in Winter, Biomechanics and Motor Control of Human
+Movement, table 4.1. Lengths by stature: Drillis and Contini (1966), in Winter, figure 4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from designopt_mechanics.rods.tree import Rod, RodTree
+
+Size = Literal[5, 11]
+
+GRAVITY = (0.0, -9.81, 0.0)
+#: The exoskeleton adds this share of the mass of each segment of the legs, placed like it.
+ADDED = 0.15
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Share of the body's mass; length by stature; centre from the upper end and radius of gyration, by length."""
+
+    mass: float
+    length: float
+    centre: float
+    gyration: float
+
+
+THIGH = Segment(0.100, 0.245, 0.433, 0.323)
+SHANK = Segment(0.0465, 0.246, 0.433, 0.302)
+#: Shank with foot, as table 4.1 has them together.
+LOWER_LEG = Segment(0.061, 0.246, 0.606, 0.416)
+#: Ankle to toe joint; the length is two thirds of the foot's 0.152.
+FOOT = Segment(0.0145, 0.101, 0.500, 0.475)
+#: Head, arms and trunk, and head and trunk; from hip to shoulder, centre from the hip.
+UPPER_BODY = Segment(0.678, 0.288, 0.626, 0.496)
+TRUNK = Segment(0.578, 0.288, 0.660, 0.503)
+UPPER_ARM = Segment(0.028, 0.186, 0.436, 0.322)
+FOREARM = Segment(0.022, 0.146, 0.682, 0.468)
+
+
+@dataclass(frozen=True)
+class Build:
+    """Rods and how their joints hang together.
+
+    `joints` are the rods' predecessors in the chain of joints (-1: ground): swing thigh on trunk, for instance, though
+    both begin at the hip. `driven` are the numbers of rods whose joint has a drive; the other joints have springs.
+    """
+
+    tree: RodTree
+    joints: tuple[int, ...]
+    driven: tuple[int, ...]
+
+    @property
+    def legs(self) -> tuple[int, ...]:
+        """Numbers of the rods that are links of the exoskeleton: those of the legs."""
+        return tuple(i for i, rod in enumerate(self.tree.rods) if "stance" in rod.name or "swing" in rod.name)
+
+
+def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any) -> Build:
+    """An operator of `mass` (kg) and `height` (m) on links of `stiffness` (N/m) and `link_damping` (ratio).
+
+    The damping of a length is 2 times ratio, root of stiffness times mass that moves with it.
+    """
+    trunk = UPPER_BODY if size == 5 else TRUNK
+    upwards = [
+        *([("stance_foot", FOOT, ADDED)] if size == 11 else []),
+        ("stance_shank", SHANK, ADDED),
+        ("stance_thigh", THIGH, ADDED),
+    ]
+    rods: list[Rod] = []
+    for name, segment, added in upwards:
+        rods.append(_rod(name, rods[-1].name if rods else "ground", segment, added, mass, height, upward=True))
+    hip = rods[-1].name
+    rods.append(_rod("trunk", hip, Segment(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration), 0.0,
+                     mass, height, upward=True))  # fmt: skip
+    if size == 11:
+        for side in ("left", "right"):
+            rods.append(_rod(f"{side}_upper_arm", "trunk", UPPER_ARM, 0.0, mass, height))
+            rods.append(_rod(f"{side}_forearm", f"{side}_upper_arm", FOREARM, 0.0, mass, height))
+    rods.append(_rod("swing_thigh", hip, THIGH, ADDED, mass, height, sign=-1))
+    rods.append(
+        _rod("swing_shank", "swing_thigh", LOWER_LEG if size == 5 else SHANK, ADDED, mass, height, sign=-1)
+    )  # fmt: skip
+    if size == 11:
+        rods.append(_rod("swing_foot", "swing_shank", FOOT, ADDED, mass, height, sign=-1))
+    moved = RodTree(tuple(rods), GRAVITY).mu
+    made = [_elastic(rod, stiffness, link_damping, moved[i, i]) for i, rod in enumerate(rods)]
+    names = [rod.name for rod in made]
+    before = {rod.name: rod.parent for rod in made} | {"swing_thigh": "trunk"}
+    joints = tuple(-1 if before[n] == "ground" else names.index(before[n]) for n in names)
+    passive = {"stance_foot"} | {n for n in names if "arm" in n}
+    driven = tuple(i for i, n in enumerate(names) if n not in passive)
+    return Build(RodTree(tuple(made), GRAVITY), joints, driven)
+
+
+def _rod(
+    name: str,
+    parent: str,
+    segment: Segment,
+    added: float,
+    mass: Any,
+    height: Any,
+    *,
+    upward: bool = False,
+    sign: int = 1,
+) -> Rod:
+    """A rod of constant moment of inertia by its length: the mass stretches with it. `upward`: from the lower end."""
+    com = 1.0 - segment.centre if upward else segment.centre
+    spread = com**2 + segment.gyration**2
+    return Rod(
+        name, parent, mass * segment.mass * (1.0 + added), com, spread, rest_length=height * segment.length, sign=sign
+    )
+
+
+def _elastic(rod: Rod, stiffness: Any, ratio: Any, moved: Any) -> Rod:
+    damping = 2.0 * ratio * (stiffness * moved) ** 0.5
+    return replace(rod, stiffness=stiffness, damping=damping)

@@ -1,0 +1,242 @@
+"""The model ``exoskeleton_gait``: stiffness of links and gains of drives in, how the gait is followed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, TypedDict, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.dynamics.simulator import Simulator
+from designopt.dynamics.system import System
+from designopt.dynamics.trajectory import SimulationStatus, Trajectory
+from designopt.plugin import Array, Diverged, InvalidDesign, model
+from designopt.plugin import Quantity as Q
+from designopt_mechanics.exoskeleton.anthropometry import Size, build
+from designopt_mechanics.exoskeleton.walker import CONDITIONS, reference, single_support, system
+from designopt_mechanics.rods.basis import objects
+from designopt_mechanics.rods.dynamics import inverse_dynamics
+from designopt_mechanics.rods.outputs import places
+
+Vector = NDArray[np.float64]
+
+_SAMPLES = 401
+
+
+class Links(TypedDict):
+    """What is designed: the elastic links and the gains of the drives."""
+
+    stiffness: Annotated[float, Q("N/m", "of every link along its length", gt=0)]
+    link_damping: Annotated[float, Q("", "damping ratio of a link with the mass that it carries", ge=0)]
+    frequency: Annotated[float, Q("rad/s", "natural frequency with which the drives follow", gt=0)]
+    drive_damping: Annotated[float, Q("", "damping ratio with which the drives follow", ge=0)]
+
+
+class Operator(TypedDict, total=False):
+    """Who walks, and how; what is left out is as in the model's text."""
+
+    mass: Annotated[float, Q("kg", "of the operator", gt=0)]
+    height: Annotated[float, Q("m", "of the operator", gt=0)]
+    speed: Annotated[float, Q("", "of the recorded one, by time", gt=0)]
+    cycle_time: Annotated[float, Q("s", "of the recorded gait", gt=0)]
+    sway: Annotated[float, Q("rad", "lateral lean of the trunk at the frequency of the cycle")]
+
+
+class GaitOutputs(TypedDict):
+    """Of one single support."""
+
+    tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
+    peak_moment: Annotated[float, Q("N m", "largest size of a drive's moment")]
+    energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
+    compression: Annotated[float, Q("", "largest shortening of a link by its length")]
+    tension: Annotated[float, Q("N", "largest axial force that lengthens a link; its pre-load has to exceed it")]
+    saturation_share: Annotated[float, Q("", "of the time in which a drive is at its largest moment")]
+    effort: Annotated[float, Q("N^2 m^2 s", "integral of the squared moments of all drives")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the single support"),
+    "scene": Array(("time", "vertex", "axis"), "m", "drawing of the rods; lines end where a place is not a number"),
+    "moments": Array(("time", "drive"), "N m", "azimuth then elevation of each drive, rods in order"),
+    "stretch": Array(("time", "link"), "", "lengthening of the links by their length"),
+    "distance": Array(("time",), "m", "root mean square over the watched points"),
+}
+
+
+@model("exoskeleton_gait", version=1, arrays=ARRAYS)
+class ExoskeletonGait:
+    """Exoskeleton with elastic links in the single support of recorded gait: five rods (legs and upper body) or eleven.
+
+    Rods after Borisov (2015), whose paper prints no data; anthropometry of Dempster, Winter, Drillis and Contini, and a
+    recorded gait are substitutes of the same model class. Gravity points along -y: upright rods have an azimuth of 90
+    degrees in the sagittal plane and no elevation. The anchor is the ankle of the stance leg (5 rods) or its toe joint
+    (11, the sole on springs). Drives at the joints of the legs follow the recorded angles by computed torque that knows
+    the lengths at rest only. Unless the scenario says otherwise: 80 kg, 1.80 m, recorded speed, cycle of 1.2 s, no
+    sway.
+
+    The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
+    whose squares are priced, moments bounded, and ends that deviate from the recorded motion as the beginning does.
+    """
+
+    rods: Annotated[Literal[5, 11], Q("", "of the model")] = 5
+    limit: Annotated[float, Q("N m", "largest moment of a drive", gt=0)] = 200.0
+    rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-7
+    deviation_price: Annotated[float, Q("m^2", "of a squared deviation (rad) in the program", gt=0)] = 1e-2
+
+    @cached_property
+    def _simulator(self) -> Simulator:
+        return _simulators(self.rods, self.limit, self.rtol)
+
+    def prepare(self) -> None:
+        """Derive and compile the equations."""
+        _ = self._simulator
+
+    def evaluate(
+        self, design: Links, scenario: Operator, arrays: Set[str] = frozenset()
+    ) -> tuple[GaitOutputs, dict[str, Vector]]:
+        """Simulate the single support."""
+        conditions = _conditions(scenario)
+        chosen = cast(Mapping[str, float], design)
+        duration = float(single_support(self.rods, conditions))
+        run = self._simulator.run(
+            start(self.rods, chosen, conditions), np.linspace(0.0, duration, _SAMPLES), p=chosen, q=conditions
+        )
+        if run.status is not SimulationStatus.DONE:
+            raise Diverged(run.message, reason=run.status.name.lower())
+        of = _outputs(self._simulator.system, run)
+        made = _built(self.rods, chosen, conditions)
+        moments = np.column_stack([of[n] for n in of if n.startswith("Mp")])
+        stretch = np.column_stack([of[n] for n in of if n.startswith("stretch_")])
+        pulled = stretch * np.array([made.tree.rods[i].rest_length for i in made.legs]) * chosen["stiffness"]
+        saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
+        outputs = GaitOutputs(
+            tracking_error=float(np.sqrt(np.trapezoid(of["squared_error"], run.t) / duration)),
+            peak_moment=float(np.abs(moments).max()),
+            energy=float(run.x[-1, -1]),
+            compression=float(max(0.0, -stretch.min())),
+            tension=float(max(0.0, pulled.max())),
+            saturation_share=float(saturated.mean()),
+            effort=float(np.trapezoid((moments**2).sum(axis=1), run.t)),
+        )
+        shown = {"time": run.t, "moments": moments, "stretch": stretch, "distance": np.sqrt(of["squared_error"])}
+        if "scene" in arrays:
+            shown["scene"] = drawing(self.rods, chosen, conditions, run.x)
+        return outputs, {name: shown[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The single support as a program."""
+        conditions = _conditions(scenario)
+        made = system(self.rods, limit=self.limit, feed_forward=True)
+        duration = float(single_support(self.rods, conditions))
+        controls = [v.name for v in made.controls]
+        moments = [v.name for v in made.outputs if v.name.startswith("Mp")]
+        middle = {"stiffness": 5e4, "link_damping": 0.3, "frequency": 15.0, "drive_damping": 1.0}
+        ends = [start(self.rods, middle, conditions, at)[:-1] for at in (0.0, duration)]
+        names = [v.name for v in made.states]
+        recorded = np.array([end[: 2 * self.rods] for end in ends])
+        angles = names[: 2 * self.rods]
+        phase = Phase(
+            made,
+            tf=duration,
+            name="single_support",
+            bounds=dict.fromkeys(controls, (-0.3, 0.3)),
+            path={n: Constraint(_value_of(n), -self.limit, self.limit, "N m") for n in moments},
+            integrals={
+                "distance": Integral(lambda v: v["squared_error"], unit="m^2 s"),
+                "deviation": Integral(lambda v: sum(v[n] ** 2 for n in controls), unit="rad^2 s"),
+                "effort": Integral(lambda v: sum(v[n] ** 2 for n in moments), unit="N^2 m^2 s"),
+            },
+            data=conditions,
+            guess={n: (float(a), float(b)) for n, a, b in zip(names, *ends, strict=True)},
+        )
+        # a step begins with the deviations with which the one before it ended
+        same = {
+            f"same_{n}": Constraint(_changes_by(n, float(b - a)), 0.0, 0.0, "rad")
+            for n, a, b in zip(angles, *recorded, strict=True)
+        }
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["distance"] + self.deviation_price * e.integral["deviation"],
+            constraints=same,
+            guess=middle,
+            figures={
+                "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
+                "effort": lambda e: e.integral["effort"],
+            },
+        )
+
+
+def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], at: float = 0.0) -> Vector:
+    """(6 n + 1,) the recorded state at a time (s), links compressed as at rest, no work done."""
+    angles, rates, axial, rest = (
+        np.asarray(r, dtype=np.float64).ravel() for r in _recorded(size)(at, _row(conditions))
+    )
+    lengths = rest - axial / design["stiffness"]
+    if not (lengths > 0.2 * rest).all():
+        raise InvalidDesign(f"stiffness: at {design['stiffness']:g} N/m a link collapses under the weight")
+    return np.concatenate([angles, lengths, rates, np.zeros(len(rest)), [0.0]])
+
+
+def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], states: Vector) -> Vector:
+    """(n, vertices, 3) m of the rods in `states` (n, ...)."""
+    tree = _built(size, design, conditions).tree
+    ends, _ = places(tree, states[:, : 3 * tree.n])
+    gap = np.full((len(ends), 3), np.nan)
+    vertices = []
+    for k, parent in enumerate(tree.parents):
+        vertices += [np.zeros_like(gap) if parent < 0 else ends[:, parent], ends[:, k], gap]
+    drawn = np.stack(vertices[:-1], axis=1)
+    return drawn[:, :, [0, 2, 1]] * [1.0, -1.0, 1.0]  # upright in a drawing whose z points up
+
+
+def _value_of(name: str) -> Any:
+    return lambda v: v[name]
+
+
+def _changes_by(name: str, change: float) -> Any:
+    return lambda e: e.final[name] - e.initial[name] - change
+
+
+def _built(size: Size, design: Mapping[str, float], conditions: Mapping[str, float]) -> Any:
+    return build(size, conditions["mass"], conditions["height"], design["stiffness"], design["link_damping"])
+
+
+def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(scenario.get(name, default)) for name, (_, default) in CONDITIONS.items()}
+
+
+def _row(conditions: Mapping[str, float]) -> Sequence[float]:
+    return [conditions[name] for name in CONDITIONS]
+
+
+def _outputs(made: System, run: Trajectory) -> dict[str, Vector]:
+    return {v.name: run.y[:, i] for i, v in enumerate(made.outputs)}
+
+
+@lru_cache(maxsize=8)
+def _simulators(size: Size, limit: float, rtol: float) -> Simulator:
+    return Simulator(system(size, limit=limit), rtol=rtol, atol=1e-2 * rtol)
+
+
+@lru_cache(maxsize=2)
+def _recorded(size: Size) -> Any:
+    """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
+    import casadi as ca
+
+    time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
+    conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}
+    made = build(size, conditions["mass"], conditions["height"], ca.SX(1.0), ca.SX(0.0))
+    wanted, n = reference(made, time, conditions), made.tree.n
+    rest, none = made.tree.column("rest_length"), objects(ca.SX.zeros(n))
+    forces = inverse_dynamics(
+        made.tree,
+        np.concatenate([wanted.phi, wanted.psi, rest]),
+        np.concatenate([wanted.dphi, wanted.dpsi, none]),
+        np.concatenate([wanted.d2phi, wanted.d2psi, none]),
+    )
+    angles, rates = ca.vertcat(*wanted.phi, *wanted.psi), ca.vertcat(*wanted.dphi, *wanted.dpsi)
+    results = [angles, rates, ca.vertcat(*forces[2 * n :]), ca.vertcat(*rest)]
+    return ca.Function("recorded", [time, row], results)

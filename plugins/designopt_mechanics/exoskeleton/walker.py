@@ -1,0 +1,239 @@
+"""The exoskeleton as a system: rods, drives that know the rigid model, and what is measured of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from designopt.dynamics.system import System, Variable
+from designopt_mechanics.exoskeleton.anthropometry import Build, Size, build
+from designopt_mechanics.exoskeleton.gait import BEGIN, END, leg, lifted
+from designopt_mechanics.rods.basis import objects
+from designopt_mechanics.rods.dynamics import inverse_dynamics
+from designopt_mechanics.rods.outputs import elastic_forces, energies, places
+
+#: What a design chooses, and its unit.
+DESIGN: Mapping[str, str] = {"stiffness": "N/m", "link_damping": "", "frequency": "rad/s", "drive_damping": ""}
+#: The operator and the walk: unit and default.
+CONDITIONS: Mapping[str, tuple[str, float]] = {
+    "mass": ("kg", 80.0),
+    "height": ("m", 1.80),
+    "speed": ("", 1.0),
+    "cycle_time": ("s", 1.2),
+    "sway": ("rad", 0.0),
+}
+#: Springs and dampers of joints without drives (N m/rad, N m s/rad): sole on the ground, shoulders and elbows.
+SOLE, ARM = (4000.0, 80.0), (10.0, 1.0)
+_ELBOW = 0.3  # rad, flexion at rest
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Directions (n,) of the recorded motion with their rates and second rates, as arrays of expressions."""
+
+    phi: Any
+    psi: Any
+    dphi: Any
+    dpsi: Any
+    d2phi: Any
+    d2psi: Any
+
+
+def single_support(size: Size, conditions: Mapping[str, Any]) -> Any:
+    """Duration (s)."""
+    return (END[size] - BEGIN) * conditions["cycle_time"] / conditions["speed"]
+
+
+def reference(made: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
+    """The recorded motion at `time` (s) from the beginning of single support, as expressions of it."""
+    import casadi as ca
+
+    pace = conditions["speed"] / conditions["cycle_time"]
+    phase = BEGIN + pace * time
+    stance, swing = leg(phase), leg(phase + 0.5)
+    up, down = 0.5 * math.pi, -0.5 * math.pi
+    directions = {
+        "stance_foot": math.pi + lifted(stance[2]),
+        "stance_shank": up + stance[1],
+        "stance_thigh": up + stance[0],
+        "trunk": ca.SX(up),
+        "left_upper_arm": ca.SX(down),
+        "left_forearm": ca.SX(down + _ELBOW),
+        "right_upper_arm": ca.SX(down),
+        "right_forearm": ca.SX(down + _ELBOW),
+        "swing_thigh": up + swing[0],
+        "swing_shank": up + swing[1],
+        "swing_foot": math.pi + swing[2],
+    }
+    names = [rod.name for rod in made.tree.rods]
+    phi = ca.vertcat(*(directions[n] for n in names))
+    lean = conditions["sway"] * ca.sin(2.0 * math.pi * phase)
+    psi = ca.vertcat(*(lean if n == "trunk" else ca.SX(0.0) for n in names))
+    both = ca.vertcat(phi, psi)
+    first = ca.jtimes(both, time, ca.SX(1.0))
+    second = ca.jtimes(first, time, ca.SX(1.0))
+    n = len(names)
+    parts = [objects(part) for column in (both, first, second) for part in (column[:n], column[n:])]
+    return Reference(*(parts[k] for k in (0, 1, 2, 3, 4, 5)))
+
+
+def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
+    """The exoskeleton in single support from its anchor, the ankle (5 rods) or the toe joint (11).
+
+    Drives follow the recorded motion by computed torque on the rigid model (lengths at rest) with the frequency and
+    damping of the design, saturated at `limit` (N m). With `feed_forward` the azimuths that the drives follow deviate
+    by controls, and nothing saturates: a program bounds the moments.
+
+    Outputs: moments of the drives, squared distances of hip, stance knee and swing ankle from the recorded motion
+    (m^2), compression of the links by their length, energy and dissipated power.
+    """
+    import casadi as ca
+
+    design = {name: ca.SX.sym(name) for name in DESIGN}
+    data = {name: ca.SX.sym(name) for name in CONDITIONS}
+    made = build(size, data["mass"], data["height"], design["stiffness"], design["link_damping"])
+    tree, n = made.tree, made.tree.n
+    x, v, s = (ca.SX.sym(name, 3 * n) for name in ("q", "dq", "d2q"))
+    time = ca.SX.sym("t")
+    wanted = reference(made, time, data)
+    q, dq = objects(x), objects(v)
+    deviation = ca.SX.sym("deviation", n if feed_forward else 0)
+    moments = _moments(made, wanted, q, dq, design, deviation)
+    if not feed_forward:
+        moments = [[ca.fmin(ca.fmax(m, -limit), limit) for m in part] for part in moments]
+    passive = _passive(made, wanted, q, dq)
+    azimuth, elevation = (
+        _net(made, [d if i in made.driven else p for i, (d, p) in enumerate(zip(of_drives, of_springs, strict=True))])
+        for of_drives, of_springs in zip(moments, passive, strict=True)
+    )
+    pull = elastic_forces(tree, q, dq)
+    forces = np.concatenate([azimuth, elevation, pull])
+    residual = ca.cse(ca.vertcat(*(inverse_dynamics(tree, q, dq, objects(s)) - forces)))
+    rates = [_relative(made, dq[k * n : (k + 1) * n]) for k in (0, 1)]
+    power = sum(ca.fmax(m[i] * r[i], 0.0) for m, r in zip(moments, rates, strict=True) for i in made.driven)
+    joints = [
+        (f"{kind}_{tree.rods[i].name}", m[i])
+        for kind, m in zip(("Mphi", "Mpsi"), moments, strict=True)
+        for i in made.driven
+    ]
+    names = tree.names
+    units = ["rad"] * (2 * n) + ["m"] * n
+    bounds = [(-10.0, 10.0)] * n + [(-1.4, 1.4)] * n + [(0.01, 2.0)] * n
+    return System.from_expressions(
+        f"exoskeleton_{size}",
+        states=[
+            *((Variable(names[k], units[k], *bounds[k]), x[k], v[k]) for k in range(3 * n)),
+            *((Variable(f"{names[k]}_speed", f"{units[k]}/s"), v[k], s[k]) for k in range(3 * n)),
+            *([] if feed_forward else [(Variable("work", "J"), ca.SX.sym("work"), power)]),
+        ],
+        unknowns=[(Variable(f"{names[k]}_acceleration", f"{units[k]}/s^2"), s[k], residual[k]) for k in range(3 * n)],
+        controls=[(Variable(f"deviation_{tree.rods[i].name}", "rad"), deviation[i]) for i in range(n) if feed_forward],
+        parameters=[(Variable(name, unit, 0.0), design[name]) for name, unit in DESIGN.items()],
+        data=[(Variable(name, unit), data[name]) for name, (unit, _) in CONDITIONS.items()],
+        outputs=[
+            *((Variable(name, "N m"), moment) for name, moment in joints),
+            *_measured(made, wanted, q, dq, moments, passive, rates),
+        ],
+        time=time,
+    )
+
+
+def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
+    """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
+    import casadi as ca
+
+    tree, n = made.tree, made.tree.n
+    w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
+    rest = tree.column("rest_length")
+    none = objects(ca.SX.zeros(n))
+    aims = [wanted.phi, wanted.psi]
+    if deviation.numel():
+        aims[0] = aims[0] + objects(deviation)
+    accelerations = []
+    followed = [i in made.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
+    for k, (aim, rate, second) in enumerate(
+        zip(aims, (wanted.dphi, wanted.dpsi), (wanted.d2phi, wanted.d2psi), strict=True)
+    ):
+        at, speed = q[k * n : (k + 1) * n], dq[k * n : (k + 1) * n]
+        steered = second + 2.0 * z * w * (rate - speed) + w**2 * (aim - at)
+        accelerations.append(
+            np.array([a if f else ca.SX(0.0) for a, f in zip(steered, followed, strict=True)], dtype=object)
+        )
+    rigid = np.concatenate([q[: 2 * n], rest])
+    needed = inverse_dynamics(
+        tree, rigid, np.concatenate([dq[: 2 * n], none]), np.concatenate([*accelerations, none])
+    )  # fmt: skip
+    return [_sums(made, needed[:n]), _sums(made, needed[n : 2 * n])]
+
+
+def _passive(made: Build, wanted: Reference, q: Any, dq: Any) -> list[Any]:
+    """Of azimuth and elevation the moments of springs and dampers in the joints without drives."""
+    n = made.tree.n
+    found = []
+    for k, aim in enumerate((wanted.phi, wanted.psi)):
+        at, speed = _relative(made, q[k * n : (k + 1) * n] - aim), _relative(made, dq[k * n : (k + 1) * n])
+        constants = [SOLE if rod.name == "stance_foot" else ARM for rod in made.tree.rods]
+        found.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
+    return found
+
+
+def _measured(
+    made: Build, wanted: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
+) -> list[tuple[Variable, Any]]:
+    """Distances, compression, energy and the power that leaves through dampers and enters through joints."""
+    tree, n = made.tree, made.tree.n
+    rest = tree.column("rest_length")
+    ends, _ = places(tree, q)
+    aims, _ = places(tree, np.concatenate([wanted.phi, wanted.psi, rest]))
+    names = [rod.name for rod in tree.rods]
+    watched = [names.index(name) for name in ("stance_thigh", "stance_shank", "swing_shank")]
+    error = sum(((ends[i] - aims[i]) ** 2).sum() for i in watched) / len(watched)
+    stretch = (q[2 * n :] - rest) / rest
+    own = energies(tree, q, dq)
+    damped = (tree.column("damping") * dq[2 * n :] ** 2).sum()
+    joint_power = sum(
+        (m[i] if i in made.driven else p[i]) * r[i]
+        for m, p, r in zip(moments, passive, rates, strict=True)
+        for i in range(n)
+    )
+    return [
+        (Variable("squared_error", "m^2"), error),
+        *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in made.legs),
+        (Variable("energy", "J"), own.kinetic + own.weight + own.elastic),
+        (Variable("joint_power", "W"), joint_power),
+        (Variable("damped_power", "W"), damped),
+    ]
+
+
+def _relative(made: Build, values: Any) -> list[Any]:
+    """Of each joint the value of its rod less that of the rod before it."""
+    return [value if before < 0 else value - values[before] for value, before in zip(values, made.joints, strict=True)]
+
+
+def _net(made: Build, moments: Any) -> Any:
+    """Generalised forces of the moments in the joints: each acts on its rod, and back on the rod before it."""
+    net = list(moments)
+    for i, before in enumerate(made.joints):
+        if before >= 0:
+            net[before] = net[before] - moments[i]
+    return np.array(net, dtype=object)
+
+
+def _sums(made: Build, forces: Any) -> list[Any]:
+    """The moments in the joints that make generalised `forces`: sums over all rods beyond a joint."""
+    total = list(forces)
+    for i in sorted(range(len(total)), key=lambda i: -_depth(made, i)):
+        if made.joints[i] >= 0:
+            total[made.joints[i]] = total[made.joints[i]] + total[i]
+    return total
+
+
+def _depth(made: Build, i: int) -> int:
+    depth = 0
+    while made.joints[i] >= 0:
+        i, depth = made.joints[i], depth + 1
+    return depth

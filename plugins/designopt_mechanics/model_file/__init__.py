@@ -1,0 +1,1 @@
+"""Mechanisms as YAML files: coordinates, joint functions, loops, frames with bodies, and wires."""

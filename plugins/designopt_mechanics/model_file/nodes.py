@@ -1,0 +1,114 @@
+"""Values of a YAML node in SI units, with findings that point at what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from designopt.study.language import units
+from designopt.study.language.findings import Finding, Path, nearest_key
+from designopt.study.language.yaml import Node
+
+Vector3 = tuple[float, float, float]
+
+
+class Wrong(Exception):
+    """A finding on its way to the list of findings."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+@dataclass
+class Findings:
+    """All that is wrong so far."""
+
+    found: list[Finding] = field(default_factory=list)
+
+    @contextmanager
+    def item(self) -> Iterator[None]:
+        """What goes wrong inside is noted, and the next item is read."""
+        try:
+            yield
+        except Wrong as wrong:
+            self.found.append(wrong.finding)
+
+
+@dataclass(frozen=True)
+class At:
+    """A node and the path that leads to it."""
+
+    node: Node
+    path: Path = ()
+
+    def wrong(self, message: str, key: str | None = None, part: tuple[int, int] | None = None) -> Wrong:
+        """The exception for what is wrong here."""
+        return Wrong(Finding(self.path, message, key=key, part=part))
+
+    def mapping(self, needed: tuple[str, ...] = (), possible: tuple[str, ...] | None = None) -> dict[str, At]:
+        """The entries; `possible` keys besides those `needed`, any when it is None."""
+        if self.node.entries is None:
+            raise self.wrong("must be a mapping, key: value")
+        entries = {key: At(node, (*self.path, key)) for key, (_, node) in self.node.entries.items()}
+        if possible is not None:
+            known = (*needed, *possible)
+            for key in entries:
+                if key not in known:
+                    raise self.wrong(f"no entry '{key}' here{nearest_key(key, known, entries)}", key=key)
+        for key in needed:
+            if key not in entries:
+                raise self.wrong(f"'{key}' is missing")
+        return entries
+
+    def items(self, count: int | None = None) -> list[At]:
+        """The members of a list, of which there must be `count`."""
+        if self.node.items is None:
+            raise self.wrong("must be a list, [a, b, ...]")
+        if count is not None and len(self.node.items) != count:
+            raise self.wrong(f"must have {count} members, has {len(self.node.items)}")
+        return [At(node, (*self.path, i)) for i, node in enumerate(self.node.items)]
+
+    def word(self, choices: tuple[str, ...] | None = None) -> str:
+        """A text, one of `choices` if given."""
+        value = self.node.scalar
+        if not isinstance(value, str) or self.node.entries is not None or self.node.items is not None:
+            raise self.wrong(f"must be {'one of ' + ', '.join(choices) if choices else 'a word'}")
+        if choices and value not in choices:
+            raise self.wrong(f"'{value[:40]}' is not one of {', '.join(choices)}")
+        return value
+
+    def number(self, unit: str) -> float:
+        """A finite number in `unit`, which a text such as ``30 mm`` converts to."""
+        value = self.node.scalar
+        collection = self.node.entries is not None or self.node.items is not None
+        if collection or isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise self.wrong(f"must be a number{f' in {unit}' if unit else ''}")
+        try:
+            amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
+            given = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+        except (units.UnitError, OverflowError) as error:
+            raise self.wrong(str(error) or "the number is too large") from None
+        if not math.isfinite(given):
+            raise self.wrong(f"must be a finite number, is {given}")
+        return given
+
+    def numbers(self, unit: str) -> list[float]:
+        """A list of numbers."""
+        return [item.number(unit) for item in self.items()]
+
+    def vector(self, unit: str) -> Vector3:
+        """Three numbers."""
+        x, y, z = (item.number(unit) for item in self.items(3))
+        return x, y, z
+
+
+def named(at: At) -> Mapping[str, At]:
+    """The entries of a mapping whose keys are names."""
+    entries = at.mapping()
+    for name in entries:
+        if not name.isidentifier():
+            raise at.wrong(f"'{name[:40]}' is no name: letters, digits and _ only", key=name)
+    return entries

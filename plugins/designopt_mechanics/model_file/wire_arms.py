@@ -1,0 +1,214 @@
+"""The model ``wire_arms``: where a wire of a mechanism is attached in, its moment arms over a coordinate out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from functools import cached_property
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.dynamics.system import System, Variable
+from designopt.plugin import Array, InputFile, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt.study.language.errors import StudyError
+from designopt_mechanics import scene
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.model_file.reading import Mechanism, bundled, read
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import GROUND, Point
+from designopt_mechanics.tree_rows import TreeRows
+from designopt_mechanics.wires import Wire, moment_arms
+
+Vector = NDArray[np.float64]
+
+_SAMPLES = 121
+#: Largest multiple of the weight's greatest moment that the wire carries in the trajectory problem.
+_STRENGTH = 20.0
+
+
+class Attachment(TypedDict, total=False):
+    """How far the end of the wire is moved in the axes of its frame; what is left out is 0."""
+
+    shift_x: Annotated[float, Q("m", "of the last point of the wire")]
+    shift_y: Annotated[float, Q("m", "of the last point of the wire")]
+    shift_z: Annotated[float, Q("m", "of the last point of the wire")]
+
+
+class Pose(TypedDict, total=False):
+    """The part of the range that is looked at, all when it is left out."""
+
+    low: Annotated[float, Q("", "lowest value of the coordinate, in its SI unit")]
+    high: Annotated[float, Q("", "highest value of the coordinate, in its SI unit")]
+
+
+class ArmOutputs(TypedDict):
+    """Over the range of the coordinate."""
+
+    peak_arm: Annotated[float, Q("m", "largest size of the moment arm")]
+    least_arm: Annotated[float, Q("m", "least size of the moment arm")]
+    mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
+    excursion: Annotated[float, Q("m", "longest less shortest length of the wire")]
+    peak_tension: Annotated[
+        float, Q("N", "largest tension that holds the weight at rest; 0 where it would have to push")
+    ]
+    consistency: Annotated[float, Q("m", "largest difference of arm and -dl/dq by differences of the lengths")]
+    effort: Annotated[float, Q("N^2", "mean square of the tension that holds the weight at rest")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "", "the coordinate"),
+    "arm": Array(("time",), "m", "moment arm of the wire about the coordinate"),
+    "length": Array(("time",), "m", "of the wire"),
+    "tension": Array(("time",), "N", "that holds the weight at rest"),
+    "scene": Array(
+        ("time", "vertex", "axis"), "m", "drawing of the mechanism; lines end where a place is not a number"
+    ),
+}
+
+
+@model("wire_arms", version=1, arrays=ARRAYS)
+class WireArms:
+    """Moment arm of a wire (a muscle, a cable) of a mechanism over one coordinate, the others in the reference posture.
+
+    The mechanism is a YAML file or bundled: knee_patella (tibia and patella slide with the knee angle) or lumbo_pelvic.
+    The last point of the wire can be moved. As a trajectory problem the tension of the wire alone moves the mechanism
+    of one coordinate over the range in one second, from rest to rest, with the least integral of its square.
+    """
+
+    mechanism: Annotated[str, Q("", "bundled model file; not used with `file`")] = "knee_patella"
+    file: InputFile | None = None
+    wire: Annotated[str, Q("", "name of the wire")] = "quadriceps"
+    coordinate: Annotated[str, Q("", "name of the coordinate")] = "knee"
+
+    def check(self) -> None:
+        """Read the mechanism and find wire and coordinate."""
+        made = self._mechanism
+        try:
+            made.wire(self.wire)
+        except ValueError as error:
+            raise InvalidSetting("wire", str(error)) from None
+        if self.coordinate not in made.tree.names:
+            raise InvalidSetting(
+                "coordinate", f"there is no '{self.coordinate}'; there are {', '.join(made.tree.names)}"
+            )
+        low, high = self._range({})
+        if not np.isfinite([low, high]).all():
+            raise InvalidSetting("coordinate", f"'{self.coordinate}' has no range in the file; give range: [low, high]")
+
+    def evaluate(
+        self, design: Attachment, scenario: Pose, arrays: Set[str] = frozenset()
+    ) -> tuple[ArmOutputs, dict[str, Vector]]:
+        """Go through the range."""
+        made, wire = self._mechanism, self._moved(design)
+        rows = TreeRows(made.tree, made.gravity, [wire], compiled=False)
+        k = made.tree.names.index(self.coordinate)
+        low, high = self._range(scenario)
+        z = np.tile(made.tree.reference, (_SAMPLES, 1))
+        z[:, k] = np.linspace(low, high, _SAMPLES)
+        arm, length = rows.moment_arms(z)[:, k, 0], rows.lengths(z)[:, 0]
+        holding = rows.inverse_dynamics(z, 0.0 * z, 0.0 * z)[:, k]
+        tension = np.maximum(holding / np.where(arm == 0.0, np.nan, arm), 0.0)
+        shown = {"time": z[:, k], "arm": arm, "length": length, "tension": tension}
+        size = np.abs(arm)
+        outputs = ArmOutputs(
+            peak_arm=float(size.max()),
+            least_arm=float(size.min()),
+            mean_arm=float(size.mean()),
+            excursion=float(np.ptp(length)),
+            peak_tension=float(tension.max()),
+            consistency=float(np.abs(arm[1:-1] + self._differences(rows, z[1:-1], k)).max()),
+            effort=float((tension**2).mean()),
+        )
+        if "scene" in arrays:
+            shown["scene"] = scene.drawing(rows, self._lines(wire), z)
+        return outputs, {name: shown[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The wire moves the mechanism over its range, against its weight."""
+        low, high = self._range(scenario)
+        made = self._system
+        speed = f"{self.coordinate}_speed"
+        phase = Phase(
+            made,
+            tf=1.0,
+            name="pull",
+            initial={self.coordinate: high, speed: 0.0},
+            final={self.coordinate: low, speed: 0.0},
+            integrals={"effort": Integral(lambda v: v["tension"] ** 2, unit="N^2 s")},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            parameters=dict.fromkeys(Attachment.__annotations__, 0.0),
+            figures={"effort": lambda e: e.integral["effort"]},
+        )
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        if self.file is None:
+            try:
+                return bundled(self.mechanism)
+            except FileNotFoundError:
+                raise InvalidSetting("mechanism", f"there is no bundled mechanism '{self.mechanism}'") from None
+        try:
+            return read(self.file.content, self.file.name)
+        except StudyError as error:
+            told = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
+            raise InvalidSetting("file", "; ".join(told)) from None
+
+    @cached_property
+    def _system(self) -> System:
+        """With the tension as control and the shifts as parameters; several coordinates are refused."""
+        import casadi as ca
+
+        made = self._mechanism
+        if len(made.tree.names) != 1:
+            raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
+        state = State.symbols(made.tree)
+        shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
+        wire = made.wire(self.wire)
+        end = wire.points[-1]
+        moved = replace(wire, points=(*wire.points[:-1], Point(end.frame, ca.SX(list(end.place)) + shift)))
+        parts = equations_of(state, moment_arms(state, [moved]) * tension, made.gravity)
+        weight = sum(f.body.mass for f in made.tree.frames if f.body is not None) * float(np.linalg.norm(made.gravity))
+        return System.from_expressions(
+            "wire",
+            states=parts.states,
+            unknowns=parts.unknowns,
+            controls=[(Variable("tension", "N", 0.0, _STRENGTH * weight), tension)],
+            parameters=[(Variable(n, "m", -0.1, 0.1), shift[i]) for i, n in enumerate(Attachment.__annotations__)],
+        )
+
+    def _moved(self, design: Mapping[str, Any]) -> Wire:
+        wire = self._mechanism.wire(self.wire)
+        end = wire.points[-1]
+        shift = [float(design.get(name, 0.0)) for name in Attachment.__annotations__]
+        place = tuple(float(a) + b for a, b in zip(end.place, shift, strict=True))
+        return replace(wire, points=(*wire.points[:-1], Point(end.frame, place)))
+
+    def _range(self, scenario: Mapping[str, Any]) -> tuple[float, float]:
+        tree = self._mechanism.tree
+        coordinate = tree.coordinates[tree.names.index(self.coordinate)]
+        return float(scenario.get("low", coordinate.low)), float(scenario.get("high", coordinate.high))
+
+    def _lines(self, wire: Wire) -> list[list[Point]]:
+        tree = self._mechanism.tree
+        bones = [[Point(f.parent), Point(f.name)] for f in tree.frames if f.motions]
+        masses = [
+            [Point(f.name), Point(f.name, tuple(2.0 * np.asarray(f.body.centre)))]
+            for f in tree.frames
+            if f.body is not None
+        ]
+        return [[Point(GROUND), Point(GROUND)], *bones, *masses, list(wire.points)]
+
+    @staticmethod
+    def _differences(rows: TreeRows, z: Vector, k: int) -> Vector:
+        """dl/dq of the wire by differences of fourth order."""
+        h = 1e-4
+        step = h * np.eye(z.shape[1])[k]
+        l1, l2, l3, l4 = (rows.lengths(z + n * step)[:, 0] for n in (-2, -1, 1, 2))
+        return np.asarray((l1 - 8.0 * l2 + 8.0 * l3 - l4) / (12.0 * h))

@@ -1,0 +1,59 @@
+"""Report part `exoskeleton_support`: moments of drives, stretch of links and distance from the recorded gait."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.section import Section
+from designopt.store.result import Result
+from designopt_mechanics.exoskeleton.anthropometry import build
+
+
+@report("exoskeleton_support", version=1)
+def exoskeleton_support(result: Result) -> Section | None:
+    """Moments, stretch and distance over the single support of an exoskeleton."""
+    title = "The single support"
+    names = ("time", "moments", "stretch", "distance")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        figures=(
+            selectable("Moments of the drives in the sagittal plane", motions, _moments, height=400),
+            selectable("Lengthening of the links", motions, _stretch, height=380),
+            selectable("Distance from the recorded motion", motions, _distance, height=320,
+                       note="Root mean square of hip, stance knee and swing ankle."),
+        ),
+        notes=("Anthropometry and gait are substitutes: the paper of the rods prints no data.",),
+    )  # fmt: skip
+
+
+def _moments(arrays: Arrays) -> Plot:
+    moments = np.asarray(arrays["moments"])
+    drives = moments.shape[1] // 2
+    labels = _names(drives_only=True, drives=drives)
+    data = [line(arrays["time"], moments[:, i], labels[i], line={"color": category(i)}) for i in range(drives)]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("moment [N m]"))}
+
+
+def _stretch(arrays: Arrays) -> Plot:
+    stretch = 100.0 * np.asarray(arrays["stretch"])
+    labels = _names(drives_only=False, drives=5 if stretch.shape[1] == 4 else 7)
+    data = [line(arrays["time"], column, labels[i], line={"color": category(i)}) for i, column in enumerate(stretch.T)]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("lengthening [%]"))}
+
+
+def _distance(arrays: Arrays) -> Plot:
+    data = [line(arrays["time"], 1e3 * np.asarray(arrays["distance"]), line={"color": "@accent"})]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("distance [mm]", rangemode="tozero"))}
+
+
+def _names(*, drives_only: bool, drives: int) -> list[str]:
+    """Words for the rods with a drive at their near joint, or for the links."""
+    made = build(5 if drives == 5 else 11, 80.0, 1.8, 1e5, 0.1)
+    shown = made.driven if drives_only else made.legs
+    return [made.tree.rods[i].name.replace("_", " ") for i in shown]

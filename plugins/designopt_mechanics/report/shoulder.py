@@ -1,0 +1,46 @@
+"""Report part `shoulder_torques`: torques with a simplified rhythm against the original one, and the arm's errors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.section import Section
+from designopt.store.result import Result
+from designopt_mechanics.shoulder.chain import COORDINATES
+
+
+@report("shoulder_torques", version=1)
+def shoulder_torques(result: Result) -> Section | None:
+    """Torques over time as in figures 6 and 7 of Ehsani et al. (2016), and the errors of the controlled arm."""
+    title = "Torques of the shoulder"
+    names = ("time", "torques", "reference", "errors")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        introduction="Full lines are computed with the design's rhythm, dashed ones with the original.",
+        figures=(
+            selectable("Torques", motions, _torques, height=420),
+            selectable("Errors of the controlled arm", motions, _errors, height=340),
+        ),
+        notes=("The paper's path and segment data are not public: same model class and pattern, not its numbers.",),
+    )
+
+
+def _torques(arrays: Arrays) -> Plot:
+    data = []
+    for i, name in enumerate(COORDINATES):
+        style = {"color": category(i), "width": 2}
+        data.append(line(arrays["time"], arrays["torques"][:, i], name, line=style))
+        data.append(line(arrays["time"], arrays["reference"][:, i], line={**style, "dash": "dash"}))
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("torque [N m]"))}
+
+
+def _errors(arrays: Arrays) -> Plot:
+    errors = np.degrees(np.asarray(arrays["errors"]))
+    data = [line(arrays["time"], errors[:, i], n, line={"color": category(i)}) for i, n in enumerate(COORDINATES)]
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("error [deg]"))}

@@ -1,0 +1,33 @@
+"""Report part `wire_moment_arm`: moment arm, length and holding tension of a wire over its coordinate."""
+
+from __future__ import annotations
+
+from designopt.plugin import report
+from designopt.report.colours import axis, layout
+from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.section import Section
+from designopt.store.result import Result
+
+
+@report("wire_moment_arm", version=1)
+def wire_moment_arm(result: Result) -> Section | None:
+    """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
+    title = "Moment arm of the wire"
+    names = ("time", "arm", "length", "tension")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        figures=(
+            selectable("Moment arm", motions, lambda a: _curve(a, "arm", "moment arm [mm]", 1e3), height=360),
+            selectable("Length", motions, lambda a: _curve(a, "length", "length [mm]", 1e3), height=320),
+            selectable("Tension that holds the weight", motions, lambda a: _curve(a, "tension", "tension [N]", 1.0),
+                       height=320),
+        ),
+    )  # fmt: skip
+
+
+def _curve(arrays: Arrays, name: str, title: str, factor: float) -> Plot:
+    data = [line(arrays["time"], factor * arrays[name], line={"color": "@accent"})]
+    return {"data": data, "layout": layout(xaxis=axis("coordinate [rad or m]"), yaxis=axis(title))}

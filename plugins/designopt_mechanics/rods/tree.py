@@ -1,0 +1,185 @@
+"""Rods as data, and the weights with which their masses enter the equations of motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import closest
+from designopt_mechanics.body import is_number
+from designopt_mechanics.tree import GROUND
+
+Vector = NDArray[np.float64]
+
+#: Kinetic energy of turning: constant moments for azimuth and elevation (Borisov), or those of a body of revolution.
+Inertia = Literal["coordinate", "axisymmetric"]
+
+
+class RodError(ValueError):
+    """A rod that cannot be: `rod` is its name, `field` what of it."""
+
+    def __init__(self, rod: str, field: str, message: str) -> None:
+        super().__init__(f"rod '{rod}', {field}: {message}")
+        self.rod = rod
+        self.field = field
+        self.message = message
+
+
+class SingularConfiguration(ValueError):
+    """Coordinates with a rod along the axis of the azimuths or without length: accelerations are not determined."""
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A rod from the end of its `parent` rod (or an anchor of the ground) along its own direction.
+
+    `mass` (kg), its centre at the fraction `com` of the length from the near end; `spread` is the second moment of the
+    mass along the rod by mass and squared length: com^2 for a point (when not given), 1/3 with com 1/2 for a uniform
+    rod. `Ix`, `Iy` (kg m^2) belong to azimuth and elevation with ``inertia: coordinate``; `It`, `Ia` across and along
+    the rod with ``axisymmetric``. `stiffness` (N/m) and `damping` (N s/m) act on the length, relaxed at `rest_length`
+    (m). A rod of ``length="fixed"`` keeps its rest length. With `sign` -1 the direction points to the near end, as for
+    a limb that is traversed against its direction. Stiffness, damping and rest length may be CasADi expressions.
+    """
+
+    name: str
+    parent: str = GROUND
+    mass: Any = 1.0
+    com: float = 0.5
+    spread: float | None = None
+    Ix: Any = 0.0
+    Iy: Any = 0.0
+    It: Any = 0.0
+    Ia: Any = 0.0
+    length: Literal["free", "fixed"] = "free"
+    rest_length: Any = 1.0
+    stiffness: Any = 0.0
+    damping: Any = 0.0
+    sign: int = 1
+
+    @property
+    def second(self) -> float:
+        """`spread`, or com^2."""
+        return self.com**2 if self.spread is None else self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class RodTree:
+    """Rods, parents before their children, with `gravity` (3) m/s^2.
+
+    Raises `RodError` for names given twice, unknown parents and cycles, numbers out of range, moments of the other kind
+    of `inertia`, and a rod that leaves the mass matrix singular.
+    """
+
+    rods: tuple[Rod, ...]
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    inertia: Inertia = "coordinate"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rods", tuple(self.rods))
+        if not self.rods:
+            raise RodError("", "rods", "there are none")
+        if len(self.gravity) != 3 or not np.isfinite(self.gravity).all():
+            raise RodError(self.rods[0].name, "gravity", f"{self.gravity} is not three finite numbers")
+        names = [rod.name for rod in self.rods]
+        known = [GROUND]
+        for rod in self.rods:
+            if rod.name in known:
+                raise RodError(rod.name, "name", "is given twice")
+            if rod.parent not in known:
+                if rod.parent in names:
+                    raise RodError(rod.name, "parent", f"'{rod.parent}' hangs on it or comes after it")
+                near = closest(rod.parent, known)
+                hint = f"; did you mean '{near}'?" if near else ""
+                raise RodError(rod.name, "parent", f"no rod '{rod.parent}'{hint}")
+            known.append(rod.name)
+            self._check(rod)
+        for i, rod in enumerate(self.rods):
+            if is_number(rod.mass) and not self.children[i] and rod.com == 0.0 and rod.second == 0.0:
+                turning = (rod.Ix, rod.Iy) if self.inertia == "coordinate" else (rod.It, rod.It)
+                if not all(turning) or rod.length == "free":
+                    raise RodError(rod.name, "com", "0 without inertia leaves directions without mass")
+
+    @property
+    def n(self) -> int:
+        """Number of rods."""
+        return len(self.rods)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """Number of each rod's parent, -1 for the ground."""
+        number = {GROUND: -1} | {rod.name: i for i, rod in enumerate(self.rods)}
+        return tuple(number[rod.parent] for rod in self.rods)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of each rod's children."""
+        return tuple(tuple(c for c, p in enumerate(self.parents) if p == i) for i in range(self.n))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the 3 n coordinates in order: azimuths, elevations, lengths."""
+        return tuple(f"{kind}_{rod.name}" for kind in ("phi", "psi", "l") for rod in self.rods)
+
+    def column(self, field: str) -> Any:
+        """(n,) of one field; objects where some are expressions."""
+        values = [getattr(rod, field) for rod in self.rods]
+        return np.array(values, dtype=np.float64 if all(is_number(v) for v in values) else object)
+
+    @cached_property
+    def weights(self) -> Vector:
+        """W (n, n): what of rod i's vector is in the centre of mass of rod k (section 2.1 of the specification)."""
+        W = np.zeros((self.n, self.n))
+        for k, rod in enumerate(self.rods):
+            W[k, k] = rod.sign * rod.com
+            i = self.parents[k]
+            while i >= 0:
+                W[k, i] = self.rods[i].sign
+                i = self.parents[i]
+        return W
+
+    @cached_property
+    def mu(self) -> Any:
+        """(n, n) kg: mu_ij = sum over k of m_k W_ki W_kj, and m_i (spread - com^2) on the diagonal."""
+        m, W = self.column("mass"), self.weights
+        own = m * (self.column("second") - self.column("com") ** 2)
+        return (W * m[:, None]).T @ W + np.diag(own)
+
+    @cached_property
+    def nu(self) -> Any:
+        """(n,) kg: nu_i = sum over k of m_k W_ki."""
+        return self.column("mass") @ self.weights
+
+    def _check(self, rod: Rod) -> None:
+        def fail(field: str, message: str) -> RodError:
+            return RodError(rod.name, field, message)
+
+        if not rod.name.isidentifier():
+            raise fail("name", "is no name: letters, digits and _ only")
+        for field in ("mass", "com", "second", "Ix", "Iy", "It", "Ia", "rest_length", "stiffness", "damping"):
+            value = getattr(rod, field)
+            if is_number(value) and not np.isfinite(value):
+                raise fail(field, f"{value} is not finite")
+        for field in ("mass", "rest_length"):
+            value = getattr(rod, field)
+            if is_number(value) and value <= 0.0:
+                raise fail(field, f"{value:g} is not positive")
+        for field in ("Ix", "Iy", "It", "Ia", "stiffness", "damping"):
+            value = getattr(rod, field)
+            if is_number(value) and value < 0.0:
+                raise fail(field, f"{value:g} is negative")
+        if not 0.0 <= rod.com <= 1.0:
+            raise fail("com", f"{rod.com:g} is not between 0 and 1")
+        if rod.second < rod.com**2 - 1e-15:
+            raise fail("spread", f"{rod.second:g} is less than com^2 = {rod.com**2:g}, which no distribution has")
+        if rod.sign not in (1, -1):
+            raise fail("sign", f"{rod.sign} is neither 1 nor -1")
+        if rod.length not in ("free", "fixed"):
+            raise fail("length", f"'{rod.length}' is neither 'free' nor 'fixed'")
+        other = ("It", "Ia") if self.inertia == "coordinate" else ("Ix", "Iy")
+        for field in other:
+            if not is_number(getattr(rod, field)) or getattr(rod, field) != 0.0:
+                raise fail(field, f"does not belong to inertia '{self.inertia}'")

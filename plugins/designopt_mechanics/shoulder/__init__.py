@@ -1,0 +1,1 @@
+"""The shoulder girdle with its rhythm: clavicle and scapula follow the humerus."""

@@ -1,0 +1,238 @@
+"""The model ``shoulder_rhythm``: a simplified rhythm in, what it does to torques and motion out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Set
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.dynamics.simulator import Simulator
+from designopt.dynamics.system import System, Variable
+from designopt.dynamics.trajectory import SimulationStatus
+from designopt.plugin import Array, Diverged, model
+from designopt.plugin import Quantity as Q
+from designopt_mechanics import scene
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.recursion import inverse_dynamics
+from designopt_mechanics.shoulder.chain import COORDINATES, GRAVITY, Rhythm, shoulder
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Point
+from designopt_mechanics.tree_rows import TreeRows
+
+Vector = NDArray[np.float64]
+
+_SAMPLES = 201
+_ROTATION = math.radians(-30.0)
+#: How far the elevation may be from its ends during the motion of the trajectory problem (rad).
+_SAG = 0.2
+
+
+class Arm(TypedDict, total=False):
+    """The motion, and the rhythm with which torques are computed; what is left out is as in the model's text."""
+
+    rhythm: Annotated[Literal["original", "simplified", "distributed"], Q("", "of the model that computes torques")]
+    elevation_angle: Annotated[float, Q("rad", "held during the motion", gt=-3.0, lt=3.0)]
+    travel: Annotated[float, Q("rad", "of the plane of elevation", gt=0, lt=3.0)]
+
+
+class Timing(TypedDict, total=False):
+    """How fast, and how well it begins; what is left out is as in the model's text."""
+
+    duration: Annotated[float, Q("s", "of the motion", gt=0)]
+    initial_error: Annotated[float, Q("rad", "of the plane of elevation at the beginning")]
+
+
+class RhythmOutputs(TypedDict):
+    """What the rhythm of the computing model does, against the original one."""
+
+    plane_difference: Annotated[float, Q("", "RMS difference of the torque of the plane by the reference's range")]
+    elevation_difference: Annotated[float, Q("", "the same of the torque of elevation")]
+    plane_rms: Annotated[float, Q("N m", "RMS difference of the torque of the plane")]
+    elevation_rms: Annotated[float, Q("N m", "RMS difference of the torque of elevation")]
+    plane_peak: Annotated[float, Q("N m", "largest difference of the torque of the plane")]
+    elevation_peak: Annotated[float, Q("N m", "largest difference of the torque of elevation")]
+    plane_correlation: Annotated[float, Q("", "of Pearson; 0 where a torque does not change")]
+    elevation_correlation: Annotated[float, Q("", "of Pearson; 0 where a torque does not change")]
+    angle_error: Annotated[float, Q("rad", "largest of the controlled arm, whose true rhythm is the original one")]
+    effort: Annotated[float, Q("N^2 m^2 s", "integral of the squared torques of the original arm")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the motion"),
+    "torques": Array(("time", "coordinate"), "N m", "of the computing model, along the wanted motion"),
+    "reference": Array(("time", "coordinate"), "N m", "of the original rhythm, along the wanted motion"),
+    "errors": Array(("time", "coordinate"), "rad", "of the controlled arm"),
+    "scene": Array(("time", "vertex", "axis"), "m", "drawing of the bones; lines end where a place is not a number"),
+}
+
+
+@model("shoulder_rhythm", version=1, arrays=ARRAYS)
+class ShoulderRhythm:
+    """Raised arm that swings from the frontal plane forwards, with clavicle and scapula following by a rhythm.
+
+    Computed torque (Ehsani, Rostami and Parnianpour 2016, section on control) with gains of 100 1/s^2 and 20 1/s: the
+    arm has the original rhythm of de Groot and Brand (2001), the torques are computed with the original, the simplified
+    (by elevation alone) or the distributed one. The plane of elevation goes from 0 over `travel` on a quintic path,
+    elevation and axial rotation (-30 degrees) are held. Unless design and scenario say otherwise: simplified rhythm, 90
+    degrees of elevation, 90 degrees of travel in 1 s, no initial error. The paper's path and segments are not public:
+    its table is not reproduced.
+
+    As a trajectory problem the arm makes the same travel, from rest to rest, with the least integral of squared
+    torques, its elevation within 0.2 rad of the ends.
+    """
+
+    rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-8
+
+    def prepare(self) -> None:
+        """Derive and compile the equations."""
+        for rhythm in ("original", "simplified"):
+            _simulator(rhythm, self.rtol)
+
+    def evaluate(
+        self, design: Arm, scenario: Timing, arrays: Set[str] = frozenset()
+    ) -> tuple[RhythmOutputs, dict[str, Vector]]:
+        """Compare torques along the motion, and control it."""
+        rhythm: Rhythm = design.get("rhythm", "simplified")
+        half_turn = math.pi / 2.0
+        elevation, travel = design.get("elevation_angle", half_turn), design.get("travel", half_turn)
+        duration, initial = scenario.get("duration", 1.0), scenario.get("initial_error", 0.0)
+        time = np.linspace(0.0, duration, _SAMPLES)
+        z, dz, ddz = _wanted(time, elevation, travel, duration)
+        torques, reference = (_rows(r).inverse_dynamics(z, dz, ddz) for r in (rhythm, "original"))
+        away = torques - reference
+        spans = np.ptp(reference, axis=0)
+        rms = np.sqrt((away**2).mean(axis=0))
+        data = {"elevation": elevation, "travel": travel, "duration": duration}
+        begin = [*z[0], *dz[0]]
+        begin[0] += initial
+        run = _simulator(rhythm, self.rtol).run(begin, time, q=data)
+        if run.status is not SimulationStatus.DONE:
+            raise Diverged(run.message, reason=run.status.name.lower())
+        errors = run.x[:, :3] - z
+        outputs = RhythmOutputs(
+            plane_difference=float(rms[0] / spans[0]),
+            elevation_difference=float(rms[1] / spans[1]),
+            plane_rms=float(rms[0]),
+            elevation_rms=float(rms[1]),
+            plane_peak=float(np.abs(away[:, 0]).max()),
+            elevation_peak=float(np.abs(away[:, 1]).max()),
+            plane_correlation=_correlation(torques[:, 0], reference[:, 0]),
+            elevation_correlation=_correlation(torques[:, 1], reference[:, 1]),
+            angle_error=float(np.abs(errors).max()),
+            effort=float(np.trapezoid((reference**2).sum(axis=1), time)),
+        )
+        shown = {"time": time, "torques": torques, "reference": reference, "errors": errors}
+        if "scene" in arrays:
+            shown["scene"] = scene.drawing(_rows("original"), _BONES, run.x[:, :3])[:, :, [2, 0, 1]]  # upwards is z
+        return outputs, {name: shown[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The same travel from rest to rest at the least integral of squared torques."""
+        still = {f"{name}_speed": 0.0 for name in COORDINATES}
+        phase = Phase(
+            _driven(),
+            tf=float(scenario.get("duration", 1.0)),
+            name="swing",
+            initial={"plane": 0.0, "rotation": _ROTATION, **still},
+            final={"rotation": _ROTATION, **still},
+            path={"raised": Constraint(lambda v: v["elevation"] - v["elevation_angle"], -_SAG, _SAG, "rad")},
+            integrals={"effort": Integral(lambda v: sum(v[f"{n}_torque"] ** 2 for n in COORDINATES), unit="N^2 m^2 s")},
+            guess={"plane": (0.0, math.pi / 2.0), "elevation": (math.pi / 2.0, math.pi / 2.0)},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            constraints={
+                "travels": Constraint(lambda e: e.final["plane"] - e["travel"], 0.0, 0.0, "rad"),
+                "begins": Constraint(lambda e: e.initial["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
+                "ends": Constraint(lambda e: e.final["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
+            },
+            parameters={"travel": math.pi / 2.0, "elevation_angle": math.pi / 2.0},
+            figures={"effort": lambda e: e.integral["effort"]},
+        )
+
+
+_BONES = (
+    (Point("ground"), Point("joint_1")),
+    (Point("clavicle"), Point("joint_3")),
+    (Point("scapula"), Point("joint_8")),
+    (Point("joint_8"), Point("humerus"), Point("humerus", (0.0061, -0.2904, -0.0123))),
+)  # fmt: skip
+
+
+def _wanted(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
+    """Coordinates, rates and accelerations (n, 3) of the wanted motion: the plane on a quintic, the others held."""
+    s = time / duration
+    path = 10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5
+    rate = (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / duration
+    second = (60.0 * s - 180.0 * s**2 + 120.0 * s**3) / duration**2
+    none = 0.0 * s
+    z = np.column_stack([travel * path, elevation + none, _ROTATION + none])
+    return z, np.column_stack([travel * rate, none, none]), np.column_stack([travel * second, none, none])
+
+
+def _correlation(one: Vector, other: Vector) -> float:
+    if not (np.ptp(one) > 1e-12 and np.ptp(other) > 1e-12):
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+@lru_cache(maxsize=3)
+def _rows(rhythm: Rhythm) -> TreeRows:
+    return TreeRows(shoulder(rhythm), GRAVITY)
+
+
+@lru_cache(maxsize=12)
+def _simulator(rhythm: Rhythm, rtol: float) -> Simulator:
+    return Simulator(controlled(rhythm), rtol=rtol, atol=1e-2 * rtol)
+
+
+def controlled(rhythm: Rhythm) -> System:
+    """The arm of original rhythm under torques that are computed with `rhythm`; gains of 100 1/s^2 and 20 1/s."""
+    import casadi as ca
+
+    state = State.symbols(shoulder("original"))
+    time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))
+    s = time / duration
+    plane = travel * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
+    wanted = ca.vertcat(plane, elevation, _ROTATION)
+    rate = ca.jtimes(wanted, time, ca.SX(1.0))
+    second = ca.jtimes(rate, time, ca.SX(1.0))
+    steered = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - wanted)
+    torques = inverse_dynamics(State(shoulder(rhythm), state.z, state.dz, steered), GRAVITY)
+    parts = equations_of(state, torques, GRAVITY)
+    return System.from_expressions(
+        f"shoulder_{rhythm}",
+        states=parts.states,
+        unknowns=parts.unknowns,
+        data=[
+            (Variable("elevation", "rad"), elevation),
+            (Variable("travel", "rad"), travel),
+            (Variable("duration", "s"), duration),
+        ],
+        time=time,
+    )
+
+
+@lru_cache(maxsize=1)
+def _driven() -> System:
+    import casadi as ca
+
+    state = State.symbols(shoulder("original"))
+    torques = ca.SX.sym("torques", 3)
+    parts = equations_of(state, torques, GRAVITY)
+    return System.from_expressions(
+        "shoulder",
+        states=parts.states,
+        unknowns=parts.unknowns,
+        controls=[(Variable(f"{n}_torque", "N m", -30.0, 30.0), torques[i]) for i, n in enumerate(COORDINATES)],
+        parameters=[
+            (Variable("travel", "rad", 0.0, 3.0), ca.SX.sym("travel")),
+            (Variable("elevation_angle", "rad", -3.0, 3.0), ca.SX.sym("elevation_angle")),
+        ],
+    )

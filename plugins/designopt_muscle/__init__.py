@@ -1,0 +1,1 @@
+"""Muscles: sharing of moments, curves, models and geometry."""

@@ -1,0 +1,100 @@
+"""Lengths, moment arms and lengthening speeds of all muscles of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
+from designopt_muscle.geometry.paths import Course, courses
+from designopt_muscle.osim.model import OsimModel
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MuscleGeometry:
+    """Of k muscles and m coordinates in n frames.
+
+    `lengths` (n, k) m. `arms` (n, m, k) is -dl/dq of the free `coordinates`, the total derivative where couplers drive
+    others: m per radian, or 1 for a translation. `wrapped` (n, k) counts the surfaces that a path touches.
+    """
+
+    coordinates: tuple[str, ...]
+    muscles: tuple[str, ...]
+    lengths: Vector
+    arms: Vector
+    wrapped: NDArray[np.int64]
+
+    def speeds(self, rates: Vector) -> Vector:
+        """(n, k) m/s at which muscles lengthen with the `rates` (n, m) of the coordinates."""
+        return np.asarray(-np.einsum("nmk,nm->nk", self.arms, rates))
+
+
+def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeometry:
+    """Geometry for the `values` (n,) of the coordinates by name; those that are not given have their defaults.
+
+    Raises `ValueError` for names that are no coordinates and arrays that do not fit.
+    """
+    motion = kinematics(model, values)
+    n = len(motion.origin["ground"])
+    free, names = model.free, model.names
+    surfaces = {w.name: w for w in model.wraps}
+    lengths = np.empty((n, len(model.muscles)))
+    slopes = np.zeros((len(names), len(model.muscles), n))
+    wrapped = np.zeros((n, len(model.muscles)), dtype=np.int64)
+    for k, muscle in enumerate(model.muscles):
+        for course in courses(muscle, surfaces, motion):
+            lengths[course.frames, k] = _measure(course, motion, names, slopes[:, k])
+            wrapped[course.frames, k] = sum(node.arc is not None for node in course.nodes)
+    index = {name: i for i, name in enumerate(names)}
+    for coupler in model.couplers:
+        rate = coupler.function.slope(motion.coordinates[coupler.independent])
+        slopes[index[coupler.independent]] += slopes[index[coupler.dependent]] * rate
+    arms = -slopes[[index[name] for name in free]].transpose(2, 0, 1)
+    return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), wrapped)
+
+
+def _measure(course: Course, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
+    """The length (n,) of a course; its derivatives are added to `slopes` (coordinates, all frames).
+
+    A path over surfaces is the shortest one, so that only its straight parts pull: the derivative of the length is the
+    work of unit tensions on the nodes, and everything beyond a joint moves as one body.
+    """
+    nodes, frames = course.nodes, course.frames
+    x = np.stack([node.x for node in nodes])
+    way = np.diff(x, axis=0)
+    straight = np.sqrt((way**2).sum(axis=2))
+    pull = way / np.maximum(straight, 1e-300)[:, :, None]
+    length = np.zeros(len(frames))
+    for i, node in enumerate(nodes[:-1]):
+        if node.arc is None:
+            length = length + straight[i]
+        else:
+            length = length + node.arc
+            pull[i] = 0.0
+    force = np.zeros(x.shape)
+    force[1:] += pull
+    force[:-1] -= pull
+    moment = cross(x, force)
+    bodies = [node.body for node in nodes]
+    every = slice(None) if len(frames) == slopes.shape[1] else frames
+    sums: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}
+    for i, name in enumerate(names):
+        moves = tuple(body in motion.beyond[name] for body in bodies)
+        if all(moves) or not any(moves):
+            continue
+        if moves not in sums:
+            mask = np.array(moves)
+            sums[moves] = force[mask].sum(axis=0), moment[mask].sum(axis=0)
+        f, t = sums[moves]
+        turning, moving = motion.turning[name][every], motion.moving[name][every]
+        slopes[i, every] += (turning * t).sum(axis=1) + (moving * f).sum(axis=1)
+    for p, node in enumerate(nodes):
+        for axis in node.point.moving if node.point else ():
+            rate = axis.function.slope(motion.coordinates[axis.coordinate][every])
+            along = turned(motion.rotation[node.body][every], axis.axis)
+            slopes[names.index(axis.coordinate), every] += rate * (along * force[p]).sum(axis=1)
+    return np.asarray(length)

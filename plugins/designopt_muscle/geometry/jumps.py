@@ -1,0 +1,59 @@
+"""Where a muscle's path jumps between frames: a surface that engages, a point that comes or goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.geometry import MuscleGeometry
+
+Vector = NDArray[np.float64]
+
+#: Lengths may differ by this (m) from what the moment arms say, moment arms by this (m) between frames.
+_LENGTH, _ARM = 1e-3, 5e-3
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A jump of `muscle` between the frame at `time` (s) and the one before: `by` (m) of its length, or of its moment
+    arm about `coordinate`. `engaged` tells that a surface comes into the path or leaves it there."""
+
+    muscle: str
+    time: float
+    by: float
+    coordinate: str = ""
+    engaged: bool = False
+
+    def __str__(self) -> str:
+        what = f"moment arm about {self.coordinate}" if self.coordinate else "length"
+        why = ", where a surface engages or leaves" if self.engaged else ""
+        return f"{self.muscle} at {self.time:.4g} s: its {what} jumps by {1e3 * self.by:.3g} mm{why}"
+
+
+def jumps(geometry: MuscleGeometry, time: Vector, values: dict[str, Vector]) -> list[Jump]:
+    """The jumps over a trial: lengths that change by 1 mm more than moment arms and motion say, and moment arms that
+    change their sign or by more than 5 mm. Frames follow each other in `time` (n,)."""
+    q = np.column_stack([values.get(name, np.zeros(len(time))) for name in geometry.coordinates])
+    mean = 0.5 * (geometry.arms[1:] + geometry.arms[:-1])
+    expected = -np.einsum("nmk,nm->nk", mean, np.diff(q, axis=0))
+    off = np.abs(np.diff(geometry.lengths, axis=0) - expected)
+    changed = np.diff(geometry.wrapped, axis=0) != 0
+    turned = np.abs(np.diff(geometry.arms, axis=0))
+    flipped = (geometry.arms[1:] * geometry.arms[:-1] < 0) & (turned > _LENGTH)
+    found = [
+        Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), engaged=bool(changed[i, k]))
+        for i, k in np.argwhere(off > _LENGTH)
+    ]
+    found += [
+        Jump(
+            geometry.muscles[k],
+            float(time[i + 1]),
+            float(turned[i, m, k]),
+            geometry.coordinates[m],
+            bool(changed[i, k]),
+        )
+        for i, m, k in np.argwhere((turned > _ARM) | flipped)
+    ]
+    return sorted(found, key=lambda jump: (jump.time, jump.muscle, jump.coordinate))

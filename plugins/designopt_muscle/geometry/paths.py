@@ -1,0 +1,183 @@
+"""The path of one muscle in many frames: which points it passes, where it touches surfaces, how long it is."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.kinematics import Kinematics, turned
+from designopt_muscle.geometry.wraps import touch
+from designopt_muscle.osim.model import OsimMuscle, PathPoint, WrapObject
+
+Vector = NDArray[np.float64]
+Frames = NDArray[np.int64]
+
+#: Rounds in which several surfaces of one path find their places.
+_ROUNDS = 10
+#: Points on surfaces that move less than this (m) in a round have found their places.
+_SETTLED = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A point `x` (n, 3) of a path in the ground, fixed to `body`. `arc` (n,) is the way to the next node over a
+    surface, None for a straight one. `point` is the point of the model that it is, if any; `wrap` the surface."""
+
+    x: Vector
+    body: str
+    arc: Vector | None = None
+    point: PathPoint | None = None
+    wrap: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """The nodes of a path in those `frames` in which it has the same ones."""
+
+    frames: Frames
+    nodes: tuple[Node, ...]
+
+
+def courses(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinematics) -> list[Course]:
+    """The path of `muscle`: for each set of points and surfaces that it passes, the frames and the nodes."""
+    n = len(next(iter(motion.origin.values())))
+    places = [_placed(point, motion) for point in muscle.points]
+    present = np.column_stack([_present(point, motion, n) for point in muscle.points])
+    found = []
+    for pattern, frames in _groups(present):
+        nodes = [
+            Node(x[frames], p.body, point=p)
+            for p, x, there in zip(muscle.points, places, pattern, strict=True)
+            if there
+        ]
+        kept = [i for i, there in enumerate(pattern) if there]
+        found += _wrapped(muscle, surfaces, motion, frames, nodes, kept)
+    return found
+
+
+def _groups(present: NDArray[np.bool_]) -> list[tuple[tuple[bool, ...], Frames]]:
+    """Frames with the same row, in the order of their first ones."""
+    patterns: dict[tuple[bool, ...], list[int]] = {}
+    if (present == present[0]).all():
+        return [(tuple(bool(v) for v in present[0]), np.arange(len(present)))]
+    for frame, row in enumerate(present.tolist()):
+        patterns.setdefault(tuple(row), []).append(frame)
+    return [(pattern, np.array(frames)) for pattern, frames in patterns.items()]
+
+
+def _placed(point: PathPoint, motion: Kinematics) -> Vector:
+    """(n, 3) in the ground."""
+    if not point.moving:
+        return motion.place(point.body, point.location)
+    parts = [a.function.value(motion.coordinates[a.coordinate])[:, None] * a.axis for a in point.moving]
+    return motion.place(point.body, np.asarray(sum(parts)))
+
+
+def _present(point: PathPoint, motion: Kinematics, n: int) -> NDArray[np.bool_]:
+    """(n,) both ends of the range belong to it, but for rounding."""
+    if not point.condition:
+        return np.ones(n, dtype=np.bool_)
+    value, (low, high) = motion.coordinates[point.condition], point.within
+    return np.asarray((value >= low - 1e-10) & (value <= high + 1e-10))
+
+
+@dataclass(eq=False)
+class _Contact:
+    """Where one surface has its part of a path, in all frames: between which keys, and its two points."""
+
+    surface: WrapObject
+    key: Vector  # NaN where the path does not touch it
+    first: Vector
+    last: Vector
+    arc: Vector
+
+
+def _wrapped(
+    muscle: OsimMuscle,
+    surfaces: dict[str, WrapObject],
+    motion: Kinematics,
+    frames: Frames,
+    nodes: list[Node],
+    kept: list[int],
+) -> list[Course]:
+    """The courses of a path through `nodes`, which are the points `kept` of the muscle, with its surfaces."""
+    n = len(frames)
+    used = [(w, surfaces[w.wrap]) for w in muscle.wraps if surfaces[w.wrap].active]
+    if not used:
+        return [Course(frames, tuple(nodes))]
+    contacts = [_Contact(s, np.full(n, np.nan), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)) for _, s in used]
+    for _ in range(_ROUNDS if len(used) > 1 else 1):
+        moved = 0.0
+        for (wrap, _), contact in zip(used, contacts, strict=True):
+            low = 0 if wrap.first is None else wrap.first
+            high = len(muscle.points) - 1 if wrap.last is None else wrap.last
+            inside = [low <= i <= high for i in kept]
+            moved = max(moved, _find(contact, [c for c in contacts if c is not contact], motion, frames, nodes, inside))
+        if moved <= _SETTLED:
+            break
+    found = []
+    for pattern, some in _alike(contacts):
+        chosen = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
+        found.append(Course(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
+    return found
+
+
+def _alike(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Frames]]:
+    """Frames in which all contacts are at the same places of the path."""
+    keys = np.column_stack([c.key for c in contacts])
+    patterns: dict[tuple[str, ...], tuple[tuple[float, ...], list[int]]] = {}
+    for frame, row in enumerate(keys.tolist()):
+        patterns.setdefault(tuple(map(repr, row)), (tuple(row), []))[1].append(frame)
+    return [(row, np.array(frames)) for row, frames in patterns.values()]
+
+
+def _sequence(nodes: list[Node], chosen: list[tuple[_Contact, float]], some: Frames) -> list[tuple[float, Node]]:
+    """Nodes of the frames `some` in the order of the path, with their keys: whole numbers are the path's points."""
+    keyed = [(float(i), 0, Node(node.x[some], node.body, point=node.point)) for i, node in enumerate(nodes)]
+    for contact, key in chosen:
+        body, name = contact.surface.body, contact.surface.name
+        keyed.append((key, 1, Node(contact.first[some], body, contact.arc[some], wrap=name)))
+        keyed.append((key, 2, Node(contact.last[some], body, wrap=name)))
+    keyed.sort(key=lambda item: item[:2])
+    return [(key, node) for key, _, node in keyed]
+
+
+def _find(
+    contact: _Contact,
+    others: list[_Contact],
+    motion: Kinematics,
+    frames: Frames,
+    nodes: list[Node],
+    inside: list[bool],
+) -> float:
+    """Find the contact of one surface while the others stay; returns how far its points have moved (m)."""
+    surface = contact.surface
+    before = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
+    turn = motion.rotation[surface.body][frames] @ surface.place[:3, :3]
+    at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.place[:3, 3])
+    contact.key[:] = np.nan
+    for pattern, some in _alike(others) if others else [((), np.arange(len(frames)))]:
+        chosen = [(c, key) for c, key in zip(others, pattern, strict=True) if key == key]
+        keyed = _sequence(nodes, chosen, some)
+        best = np.full(len(some), np.inf)
+        for (low, a), (high, b) in itertools.pairwise(keyed):
+            between = inside[int(np.floor(low))] and inside[int(np.ceil(high))]
+            if a.arc is not None or not between:
+                continue
+            r, o = turn[some], at[some]
+            back = r.transpose(0, 2, 1)
+            found = touch(surface, turned(back, a.x - o), turned(back, b.x - o))
+            first, last = o + turned(r, found.first), o + turned(r, found.last)
+            around = np.linalg.norm(first - a.x, axis=1) + found.arc + np.linalg.norm(b.x - last, axis=1)
+            more = np.where(found.engaged, around - np.linalg.norm(b.x - a.x, axis=1), np.inf)
+            better = more < best
+            best = np.where(better, more, best)
+            where = some[better]
+            contact.key[where] = 0.5 * (low + high)
+            contact.first[where], contact.last[where] = first[better], last[better]
+            contact.arc[where] = found.arc[better]
+    after = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
+    return float(np.abs(after - before).max(initial=0.0))

@@ -1,0 +1,21 @@
+"""Where a path touches a surface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """Of n paths: whether one touches the surface, `engaged` (n,), its `first` and `last` point on it (n, 3), and the
+    length of the `arc` between them (n,)."""
+
+    engaged: NDArray[np.bool_]
+    first: Vector
+    last: Vector
+    arc: Vector

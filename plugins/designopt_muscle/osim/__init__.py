@@ -1,0 +1,1 @@
+"""OpenSim model files: reading them into plain values, with the place of everything that is not understood."""

@@ -1,0 +1,180 @@
+"""Functions of one coordinate in OpenSim models, with their derivatives, of arrays and as CasADi expressions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Function(Protocol):
+    """A function of one variable."""
+
+    def value(self, x: Vector) -> Vector:
+        """Values at `x` (n,)."""
+
+    def slope(self, x: Vector) -> Vector:
+        """First derivatives at `x` (n,)."""
+
+    def expression(self, x: Any) -> Any:
+        """The function of a CasADi expression."""
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """`coefficients`, highest power first: constants and lines too."""
+
+    coefficients: tuple[float, ...]
+
+    def value(self, x: Vector) -> Vector:
+        return np.asarray(np.polyval(self.coefficients, x))
+
+    def slope(self, x: Vector) -> Vector:
+        return np.asarray(np.polyval(np.polyder(np.asarray(self.coefficients)), x))
+
+    def expression(self, x: Any) -> Any:
+        total: Any = 0.0
+        for coefficient in self.coefficients:
+            total = total * x + coefficient
+        return total
+
+
+def is_constant(function: Function) -> bool:
+    """Whether a function is the same everywhere."""
+    if isinstance(function, Scaled):
+        return is_constant(function.inner)
+    return isinstance(function, Polynomial) and not any(function.coefficients[:-1])
+
+
+@dataclass(frozen=True)
+class Sine:
+    """``amplitude sin(omega x + phase) + offset``."""
+
+    amplitude: float
+    omega: float
+    phase: float
+    offset: float
+
+    def value(self, x: Vector) -> Vector:
+        return np.asarray(self.amplitude * np.sin(self.omega * x + self.phase) + self.offset)
+
+    def slope(self, x: Vector) -> Vector:
+        return np.asarray(self.amplitude * self.omega * np.cos(self.omega * x + self.phase))
+
+    def expression(self, x: Any) -> Any:
+        import casadi as ca
+
+        return self.amplitude * ca.sin(self.omega * x + self.phase) + self.offset
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """`scale` times another function."""
+
+    inner: Function
+    scale: float
+
+    def value(self, x: Vector) -> Vector:
+        return self.scale * self.inner.value(x)
+
+    def slope(self, x: Vector) -> Vector:
+        return self.scale * self.inner.slope(x)
+
+    def expression(self, x: Any) -> Any:
+        return self.scale * self.inner.expression(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Cubics between `knots` (k + 1): `coefficients` (4, k), highest power first, of x minus the left knot.
+
+    Outside of the knots it follows the tangents at the ends.
+    """
+
+    knots: Vector
+    coefficients: Vector
+
+    def value(self, x: Vector) -> Vector:
+        inner, h, c = self._at(x)
+        return np.asarray(
+            ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
+        )
+
+    def slope(self, x: Vector) -> Vector:
+        _, h, c = self._at(x)
+        return np.asarray((3 * c[0] * h + 2 * c[1]) * h + c[2])
+
+    def _at(self, x: Vector) -> tuple[Vector, Vector, Vector]:
+        inner = np.clip(x, self.knots[0], self.knots[-1])
+        i = np.clip(np.searchsorted(self.knots, inner, side="right") - 1, 0, len(self.knots) - 2)
+        return inner, inner - self.knots[i], self.coefficients[:, i]
+
+    def expression(self, x: Any) -> Any:
+        import casadi as ca
+
+        inner = ca.fmin(ca.fmax(x, self.knots[0]), self.knots[-1])
+        left, *c = _chosen(inner, self.knots[1:-1], [self.knots[:-1], *self.coefficients])
+        h = inner - left
+        return ((c[0] * h + c[1]) * h + c[2]) * h + c[3] + (x - inner) * ((3 * c[0] * h + 2 * c[1]) * h + c[2])
+
+
+def _chosen(x: Any, inner: Vector, columns: list[Vector]) -> list[Any]:
+    """The entry of each of `columns` for the interval of `x` between the `inner` knots, by bisection."""
+    import casadi as ca
+
+    if not len(inner):
+        return [ca.SX(float(column[0])) for column in columns]
+    m = len(inner) // 2
+    low = _chosen(x, inner[:m], [column[: m + 1] for column in columns])
+    high = _chosen(x, inner[m + 1 :], [column[m + 1 :] for column in columns])
+    return [ca.if_else(x >= inner[m], b, a) for a, b in zip(low, high, strict=True)]
+
+
+def simm_spline(x: Vector, y: Vector) -> Pieces:
+    """The cubic spline of SIMM through `x` (n), which increases, and `y` (n); a line through two points.
+
+    The third derivative in the end pieces is that of the cubic through the first (last) four points (Forsythe, Malcolm
+    and Moler, Computer Methods for Mathematical Computations, 1977).
+    """
+    n = len(x)
+    if n == 2:
+        return Pieces(x, np.array([[0.0], [0.0], [(y[1] - y[0]) / (x[1] - x[0])], [y[0]]]))
+    h = np.diff(x)
+    d = np.diff(y) / h
+    matrix, right = np.zeros((n, n)), np.zeros(n)
+    for i in range(1, n - 1):  # unknowns are a sixth of the second derivatives
+        matrix[i, i - 1 : i + 2] = h[i - 1], 2.0 * (h[i - 1] + h[i]), h[i]
+        right[i] = d[i] - d[i - 1]
+    matrix[0, :2] = -h[0], h[0]
+    matrix[-1, -2:] = h[-1], -h[-1]
+    if n > 3:
+        second = np.diff(d) / (x[2:] - x[:-2])
+        third = np.diff(second) / (x[3:] - x[:-3])
+        right[0], right[-1] = h[0] ** 2 * third[0], -(h[-1] ** 2) * third[-1]
+    return _from_sixths(x, y, np.asarray(np.linalg.solve(matrix, right), dtype=np.float64))
+
+
+def natural_spline(x: Vector, y: Vector) -> Pieces:
+    """The cubic spline through `x` and `y` (n) whose second derivatives are 0 at the ends."""
+    n = len(x)
+    h = np.diff(x)
+    matrix, right = np.eye(n), np.zeros(n)
+    for i in range(1, n - 1):
+        matrix[i, i - 1 : i + 2] = h[i - 1], 2.0 * (h[i - 1] + h[i]), h[i]
+        right[i] = (y[i + 1] - y[i]) / h[i] - (y[i] - y[i - 1]) / h[i - 1]
+    return _from_sixths(x, y, np.asarray(np.linalg.solve(matrix, right), dtype=np.float64))
+
+
+def lines(x: Vector, y: Vector) -> Pieces:
+    """Straight lines between points."""
+    return _from_sixths(x, y, np.zeros(len(x)))
+
+
+def _from_sixths(x: Vector, y: Vector, sixth: Vector) -> Pieces:
+    h, d = np.diff(x), np.diff(y) / np.diff(x)
+    linear = d - h * (sixth[1:] + 2.0 * sixth[:-1])
+    return Pieces(x, np.array([np.diff(sixth) / h, 3.0 * sixth[:-1], linear, y[:-1]]))

@@ -1,0 +1,181 @@
+"""What an OpenSim model says, as values: bodies, joints, coordinates, muscles with their paths, actuators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.osim.functions import Function
+
+Vector = NDArray[np.float64]
+
+GROUND = "ground"
+
+
+@dataclass(frozen=True, eq=False)
+class OsimBody:
+    """Mass (kg), centre of mass (3) m and inertia about it (3, 3) kg m^2 in the body's axes."""
+
+    name: str
+    mass: float
+    centre: Vector
+    inertia: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One of the six steps of a joint: `function` of `coordinate` (of nothing: a constant) about or along `axis`."""
+
+    axis: Vector
+    function: Function
+    coordinate: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How `child` moves on `parent`.
+
+    The pose of the child is that of the parent, times `in_parent` (4, 4), the translations (three axes, summed) and
+    rotations (three axes, one after the other), times the inverse of `in_child` (4, 4).
+    """
+
+    name: str
+    parent: str
+    child: str
+    in_parent: Vector
+    in_child: Vector
+    rotations: tuple[Axis, ...]
+    translations: tuple[Axis, ...]
+
+
+@dataclass(frozen=True)
+class OsimCoordinate:
+    """A coordinate: `rotational` (rad) or not (m), its default and range, and the joint that it belongs to."""
+
+    name: str
+    joint: str
+    rotational: bool
+    default: float
+    low: float
+    high: float
+    locked: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Coupler:
+    """`dependent` is `function` of `independent`."""
+
+    dependent: str
+    independent: str
+    function: Function
+
+
+@dataclass(frozen=True, eq=False)
+class PathPoint:
+    """A point of a muscle's path, at `location` (3) m in `body`.
+
+    It is there only while `condition` (a coordinate) is within `within`, and moves with `moving`: functions of
+    coordinates for x, y and z.
+    """
+
+    name: str
+    body: str
+    location: Vector
+    condition: str = ""
+    within: tuple[float, float] = (-np.inf, np.inf)
+    moving: tuple[Axis, ...] = ()
+
+
+Quadrant = Literal["all", "+x", "-x", "+y", "-y", "+z", "-z"]
+
+
+@dataclass(frozen=True, eq=False)
+class WrapObject:
+    """A surface fixed to `body` with the pose `place` (4, 4) in it.
+
+    `kind` and `sizes`: a cylinder's radius and length (about z), a sphere's radius, an ellipsoid's three half axes, a
+    torus' inner and outer radius (its axis is z).
+    """
+
+    name: str
+    body: str
+    kind: Literal["cylinder", "sphere", "ellipsoid", "torus"]
+    sizes: tuple[float, ...]
+    place: Vector
+    quadrant: Quadrant = "all"
+    active: bool = True
+
+
+@dataclass(frozen=True)
+class PathWrap:
+    """A path's use of a surface: between which of its points (from 0, inclusive) segments are tested; None: open."""
+
+    wrap: str
+    first: int | None = None
+    last: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class OsimMuscle:
+    """A muscle: path, wraps, and the parameters that its model has.
+
+    `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the greatest speed of
+    shortening in optimal fibre lengths per second. `shape` holds what only this model has, under the file's names.
+    """
+
+    name: str
+    model: Literal["thelen", "millard", "degroote"]
+    points: tuple[PathPoint, ...]
+    wraps: tuple[PathWrap, ...]
+    force: float
+    fibre: float
+    slack: float
+    pennation: float
+    fastest: float
+    least: float
+    greatest: float
+    rigid: bool
+    rise: float
+    fall: float
+    shape: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CoordinateActuator:
+    """A drive of one coordinate: its generalised force at control 1, and the range of the control."""
+
+    name: str
+    coordinate: str
+    optimal: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class OsimModel:
+    """A model. Bodies are in the order of their joints, parents first; `notes` tell what of the file is replaced."""
+
+    name: str
+    gravity: Vector
+    bodies: tuple[OsimBody, ...]
+    joints: tuple[Joint, ...]
+    coordinates: tuple[OsimCoordinate, ...]
+    couplers: tuple[Coupler, ...]
+    wraps: tuple[WrapObject, ...]
+    muscles: tuple[OsimMuscle, ...]
+    actuators: tuple[CoordinateActuator, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all coordinates."""
+        return tuple(c.name for c in self.coordinates)
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Names of the coordinates that no coupler drives."""
+        driven = {c.dependent for c in self.couplers}
+        return tuple(n for n in self.names if n not in driven)

@@ -1,0 +1,48 @@
+"""Small readings that all parts of a model share: poses, names at the ends of paths, elements that are understood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.osim.xml import Element
+
+Vector = NDArray[np.float64]
+
+
+def last_name(path: str) -> str:
+    """The name at the end of a path like ``/bodyset/femur_r``."""
+    return path.strip().rstrip("/").rpartition("/")[2]
+
+
+def only(element: Element, tags: set[str]) -> None:
+    """Raise `ModelError` for the first child that is not understood."""
+    for child in element.children:
+        if child.tag not in tags:
+            raise child.error(f"is not understood within <{element.tag}>")
+
+
+def pose(translation: Sequence[float], angles: Sequence[float]) -> Vector:
+    """(4, 4) of a `translation` (3) m and body-fixed rotations by `angles` (3) rad about x, y and z."""
+    made = np.eye(4)
+    for axis, angle in zip(np.eye(3), angles, strict=True):
+        made[:3, :3] = made[:3, :3] @ rotation(axis, angle)
+    made[:3, 3] = translation
+    return made
+
+
+def rotation(axis: Vector, angle: float) -> Vector:
+    """(3, 3) of a turn by `angle` about the unit vector `axis` (Rodrigues)."""
+    x, y, z = axis
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
+
+
+def inverse(place: Vector) -> Vector:
+    """The inverse of a pose (4, 4)."""
+    made = np.eye(4)
+    made[:3, :3] = place[:3, :3].T
+    made[:3, 3] = -place[:3, :3].T @ place[:3, 3]
+    return made

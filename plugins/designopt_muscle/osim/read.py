@@ -1,0 +1,190 @@
+"""Read an OpenSim model file (versions 3 and 4) into an `OsimModel`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
+from designopt_muscle.osim.places import last_name, only, pose
+from designopt_muscle.osim.read_forces import read_forces
+from designopt_muscle.osim.read_functions import function_in
+from designopt_muscle.osim.read_joints import Joints
+from designopt_muscle.osim.xml import Element, parse
+
+Vector = NDArray[np.float64]
+
+#: Parts of a model that say nothing of its mechanics.
+_DECORATION = {
+    "credits", "publications", "length_units", "force_units", "MarkerSet", "ProbeSet", "assembly_accuracy", "defaults",
+    "ModelVisualPreferences", "Ground", "BodySet", "JointSet", "ConstraintSet", "ForceSet", "gravity",
+    "ContactGeometrySet", "ControllerSet", "ComponentSet", "MiscModelComponents", "components", "use_visualizer",
+}  # fmt: skip
+_BODY = {
+    "mass", "mass_center", "inertia", "inertia_xx", "inertia_yy", "inertia_zz", "inertia_xy", "inertia_xz",
+    "inertia_yz", "FrameGeometry", "attached_geometry", "WrapObjectSet", "VisibleObject", "Joint", "components",
+    "frame_geometry", "Appearance",
+}  # fmt: skip
+_WRAP = {
+    "active", "xyz_body_rotation", "translation", "quadrant", "display_preference", "VisibleObject", "Appearance",
+    "radius", "length", "dimensions", "inner_radius", "outer_radius", "color", "SurfaceProperties",
+}  # fmt: skip
+_COUPLER = {
+    "isEnforced", "isDisabled", "coupled_coordinates_function", "independent_coordinate_names",
+    "dependent_coordinate_name", "scale_factor",
+}  # fmt: skip
+_QUADRANTS = ("all", "+x", "-x", "+y", "-y", "+z", "-z")
+
+
+def read_model(content: bytes) -> OsimModel:
+    """The model in an ``.osim`` file.
+
+    Raises `ModelError` with path, line and column for files that are no model, numbers that are none, names that lead
+    nowhere, and everything that would change the mechanics and is not understood.
+    """
+    root = parse(content)
+    model = root.find("Model") if root.tag == "OpenSimDocument" else None
+    if model is None:
+        raise root.error("is no OpenSim model: a <Model> within <OpenSimDocument> is")
+    version = root.attributes.get("Version", "")
+    if not version.isdigit() or not 30000 <= int(version) < 50000:
+        raise root.error(f"has the version '{version}'; files of the versions 30000 to 49999 are read")
+    only(model, _DECORATION)
+    reader = _Reader(model, new=int(version) >= 40000)
+    return reader.read()
+
+
+class _Reader:
+    def __init__(self, model: Element, new: bool) -> None:
+        self.model = model
+        self.new = new
+
+    def read(self) -> OsimModel:
+        elements = {e.name: e for e in _objects(self.model, "BodySet", "Body")}
+        ground = self.model.find("Ground")
+        bodies = {name: _body(e) for name, e in elements.items() if name != GROUND}
+        known = {GROUND, *bodies}
+        joints = Joints(known)
+        for element in self._joint_elements(elements):
+            joints.read(element[0], element[1])
+        order = joints.ordered()
+        without = set(bodies) - {joint.child for joint in order}
+        if without:
+            name = min(without)
+            raise elements[name].error("hangs on no joint; weld it to the ground or take it out")
+        wraps = [w for name, e in elements.items() for w in _wraps(e, name)]
+        if ground is not None:
+            wraps += _wraps(ground, GROUND)
+        names = {c.name for c in joints.coordinates}
+        couplers = tuple(c for e in _objects(self.model, "ConstraintSet") if (c := _coupler(e, names)) is not None)
+        muscles, actuators, notes = read_forces(self.model, known, names, {w.name: w for w in wraps})
+        gravity = self.model.find("gravity")
+        return OsimModel(
+            self.model.name,
+            np.array(gravity.values(3) if gravity is not None else [0.0, -9.80665, 0.0]),
+            tuple(bodies[joint.child] for joint in order),
+            order,
+            tuple(joints.coordinates),
+            couplers,
+            tuple(wraps),
+            muscles,
+            actuators,
+            (*joints.notes, *notes),
+        )
+
+    def _joint_elements(self, elements: dict[str, Element]) -> list[tuple[Element, str]]:
+        """The joints, and in files of version 3 the body that each is written in."""
+        if self.new:
+            return [(e, "") for e in _objects(self.model, "JointSet")]
+        found = []
+        for name, body in elements.items():
+            holder = body.find("Joint")
+            for joint in [] if holder is None else holder.children:
+                found.append((joint, name))
+        return found
+
+
+def _objects(model: Element, collection: str, tag: str = "") -> list[Element]:
+    """The members of a set; with a `tag`, members of another kind are refused."""
+    holder = model.find(collection)
+    if holder is None:
+        return []
+    objects = holder.find("objects")
+    members = [] if objects is None else objects.children
+    for member in members:
+        if tag and member.tag != tag:
+            raise member.error(f"is not understood among the members of {collection}")
+        if not member.name:
+            raise member.error("has no name")
+    names = [m.name for m in members]
+    for member in members:
+        if names.count(member.name) > 1:
+            raise member.error(f"the name '{member.name}' is given more than once in {collection}")
+    return members
+
+
+def _body(element: Element) -> OsimBody:
+    only(element, _BODY)
+    mass = element.number("mass")
+    if not 0.0 <= mass < np.inf:
+        raise element.need("mass").error(f"{mass:g} kg is not a mass")
+    if element.find("inertia") is not None:
+        xx, yy, zz, xy, xz, yz = element.numbers("inertia", 6)
+    else:
+        xx, yy, zz, xy, xz, yz = (
+            element.number(f"inertia_{axes}", 0.0) for axes in ("xx", "yy", "zz", "xy", "xz", "yz")
+        )
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return OsimBody(element.name, mass, np.array(element.numbers("mass_center", 3, (0.0, 0.0, 0.0))), inertia)
+
+
+def _wraps(body: Element, name: str) -> list[WrapObject]:
+    holder = body.find("WrapObjectSet", "objects")
+    found = []
+    for element in [] if holder is None else holder.children:
+        only(element, _WRAP)
+        kind: str
+        sizes: tuple[float, ...]
+        match element.tag:
+            case "WrapCylinder":
+                kind, sizes = "cylinder", (element.number("radius"), element.number("length"))
+            case "WrapSphere":
+                kind, sizes = "sphere", (element.number("radius"),)
+            case "WrapEllipsoid":
+                kind, sizes = "ellipsoid", tuple(element.numbers("dimensions", 3))
+            case "WrapTorus":
+                kind, sizes = "torus", (element.number("inner_radius"), element.number("outer_radius"))
+            case _:
+                raise element.error("is a wrap object that is not understood")
+        if not all(0.0 < size < np.inf for size in sizes):
+            raise element.error(f"has the sizes {', '.join(f'{s:g}' for s in sizes)}; they are positive")
+        quadrant = element.word("quadrant", "all") or "all"
+        quadrant = f"+{quadrant}" if quadrant in ("x", "y", "z") else quadrant
+        if quadrant not in _QUADRANTS:
+            raise element.need("quadrant").error(f"'{quadrant}' is none of {', '.join(_QUADRANTS)}")
+        if kind == "cylinder" and quadrant[1] == "z":
+            raise element.need("quadrant").error("a cylinder has no side along its axis z")
+        place = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
+        found.append(
+            WrapObject(element.name, name, kind, sizes, place, quadrant, element.flag("active", True))  # type: ignore[arg-type]
+        )
+    return found
+
+
+def _coupler(element: Element, names: set[str]) -> Coupler | None:
+    if not element.flag("isEnforced", True) or element.flag("isDisabled", False):
+        return None
+    if element.tag != "CoordinateCouplerConstraint":
+        raise element.error("is a constraint that is not understood; disable it if it does not matter")
+    only(element, _COUPLER)
+    dependent = last_name(element.word("dependent_coordinate_name"))
+    independent = element.word("independent_coordinate_names").split()
+    if len(independent) != 1:
+        raise element.error(f"couples to {len(independent)} coordinates; one is understood")
+    for name in (dependent, last_name(independent[0])):
+        if name not in names:
+            raise element.error(f"names the coordinate '{name}', which is not there")
+    if element.number("scale_factor", 1.0) != 1.0:
+        raise element.need("scale_factor").error("other scale factors than 1 are not understood")
+    function = function_in(element.need("coupled_coordinates_function"))
+    return Coupler(dependent, last_name(independent[0]), function)

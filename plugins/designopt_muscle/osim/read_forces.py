@@ -1,0 +1,218 @@
+"""Read muscles with their paths, and drives of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from designopt_muscle.osim.model import (
+    Axis,
+    CoordinateActuator,
+    OsimMuscle,
+    PathPoint,
+    PathWrap,
+    WrapObject,
+)
+from designopt_muscle.osim.places import last_name, only
+from designopt_muscle.osim.read_functions import TAGS, function_in
+from designopt_muscle.osim.xml import Element
+
+_MODELS = {
+    "Thelen2003Muscle": "thelen",
+    "Millard2012EquilibriumMuscle": "millard",
+    "DeGrooteFregly2016Muscle": "degroote",
+}
+_CURVES = {"ActiveForceLengthCurve", "FiberForceLengthCurve", "ForceVelocityCurve", "TendonForceLengthCurve"}
+_COMMON = {
+    "appliesForce", "isDisabled", "min_control", "max_control", "GeometryPath", "optimal_force",
+    "max_isometric_force", "optimal_fiber_length", "tendon_slack_length", "pennation_angle_at_optimal",
+    "max_contraction_velocity", "ignore_tendon_compliance", "ignore_activation_dynamics", "activation_time_constant",
+    "deactivation_time_constant", "minimum_activation", "default_activation", "default_fiber_length", "components",
+    "path",
+}  # fmt: skip
+#: What only one model has: its name in the file and OpenSim's own value where the file has none.
+_SHAPES: dict[str, dict[str, float]] = {
+    "thelen": {
+        "FmaxTendonStrain": 0.04, "FmaxMuscleStrain": 0.6, "KshapeActive": 0.45, "KshapePassive": 5.0, "Af": 0.25,
+        "Flen": 1.4, "fv_linear_extrap_threshold": 0.95, "maximum_pennation_angle": float(np.arccos(0.1)),
+    },
+    "millard": {"fiber_damping": 0.1, "maximum_pennation_angle": float(np.arccos(0.1))},
+    "degroote": {
+        "active_force_width_scale": 1.0, "fiber_damping": 0.0, "passive_fiber_strain_at_one_norm_force": 0.6,
+        "tendon_strain_at_one_norm_force": 0.049,
+    },
+}  # fmt: skip
+_MORE = {
+    "thelen": set(),
+    "millard": _CURVES,
+    "degroote": {"ignore_passive_fiber_force", "tendon_compliance_dynamics_mode", "default_normalized_tendon_force"},
+}
+#: Curves of Millard's muscles whose strain at one normalised force is taken over: its name here, OpenSim's own value.
+_STRAINS = (
+    ("FiberForceLengthCurve", "passive_fiber_strain_at_one_norm_force", 0.7),
+    ("TendonForceLengthCurve", "tendon_strain_at_one_norm_force", 0.049),
+)
+_POINTS = {
+    "PathPoint": set(),
+    "ConditionalPathPoint": {"socket_coordinate", "coordinate", "range"},
+    "MovingPathPoint": {f"{s}{a}_{w}" for a in "xyz" for s in ("socket_", "") for w in ("coordinate", "location")},
+}
+_POINT = {"socket_parent_frame", "body", "location", "display_preference", "VisibleObject", "Appearance"}
+_PATH = {"PathPointSet", "PathWrapSet", "Appearance", "VisibleObject", "default_color", "display_preference"}
+_DRIVE = {
+    "appliesForce", "isDisabled", "min_control", "max_control", "optimal_force", "coordinate", "socket_coordinate",
+}  # fmt: skip
+
+
+def read_forces(
+    model: Element, bodies: set[str], coordinates: set[str], wraps: Mapping[str, WrapObject]
+) -> tuple[tuple[OsimMuscle, ...], tuple[CoordinateActuator, ...], tuple[str, ...]]:
+    """Muscles, drives, and notes. Forces that are switched off are left out, with all they hold."""
+    defaults = {e.tag: e for e in (model.find("defaults") or model).children if e.tag in _MODELS}
+    muscles: list[OsimMuscle] = []
+    drives: list[CoordinateActuator] = []
+    notes: list[str] = []
+    holder = model.find("ForceSet", "objects")
+    names: set[str] = set()
+    for element in [] if holder is None else holder.children:
+        if not element.flag("appliesForce", True) or element.flag("isDisabled", False):
+            continue
+        if not element.name or element.name in names:
+            raise element.error("has no name of its own")
+        names.add(element.name)
+        if element.tag in _MODELS:
+            muscles.append(_muscle(element, defaults.get(element.tag), bodies, coordinates, wraps))
+        elif element.tag == "CoordinateActuator":
+            drives.append(_drive(element, coordinates))
+        elif element.tag in ("PointActuator", "TorqueActuator"):
+            notes.append(f"{element.tag} '{element.name}' takes no part: it acts on no single coordinate")
+        else:
+            raise element.error("is a force that is not understood; switch it off (appliesForce) if it does not matter")
+    if any(muscle.model == "millard" for muscle in muscles):
+        notes.append("Millard2012 muscles are evaluated with the curves of De Groote et al. (2016)")
+    return tuple(muscles), tuple(drives), tuple(notes)
+
+
+def _drive(element: Element, coordinates: set[str]) -> CoordinateActuator:
+    only(element, _DRIVE)
+    coordinate = last_name(element.word("coordinate") or element.word("socket_coordinate"))
+    if coordinate not in coordinates:
+        raise element.error(f"drives '{coordinate}', which is no coordinate")
+    optimal = element.number("optimal_force", 1.0)
+    low, high = element.number("min_control", -np.inf), element.number("max_control", np.inf)
+    return CoordinateActuator(element.name, coordinate, optimal, low, high)
+
+
+def _muscle(
+    element: Element,
+    default: Element | None,
+    bodies: set[str],
+    coordinates: set[str],
+    wraps: Mapping[str, WrapObject],
+) -> OsimMuscle:
+    model = _MODELS[element.tag]
+    shapes = _SHAPES[model]
+    only(element, _COMMON | set(shapes) | _MORE[model])
+
+    def number(tag: str, otherwise: float | None = None) -> float:
+        holder = element if element.find(tag) is not None or default is None else default
+        return holder.number(tag, otherwise)
+
+    def positive(tag: str, otherwise: float | None = None, least: float = 0.0) -> float:
+        value = number(tag, otherwise)
+        if not least < value < np.inf:
+            raise (element.find(tag) or element).error(f"{tag} is {value:g}; it is positive")
+        return value
+
+    path = element.find("GeometryPath")
+    if path is None:
+        raise element.error("has no GeometryPath; other paths are not understood")
+    only(path, _PATH)
+    points = [_point(e, bodies, coordinates) for e in path.need("PathPointSet", "objects").children]
+    if len(points) < 2:
+        raise path.error("has fewer than two points")
+    listed = path.find("PathWrapSet", "objects")
+    used = [_wrap(e, wraps, len(points)) for e in ([] if listed is None else listed.children)]
+    pennation = number("pennation_angle_at_optimal", 0.0)
+    if not 0.0 <= pennation < np.pi / 2:
+        raise element.need("pennation_angle_at_optimal").error(f"{pennation:g} rad is not between 0 and a right angle")
+    least, greatest = number("min_control", 0.01), number("max_control", 1.0)
+    if not 0.0 <= least <= greatest <= 1.0:
+        raise element.error(f"controls from {least:g} to {greatest:g} are not within 0 and 1")
+    shape = {name: number(name, value) for name, value in shapes.items()}
+    if model == "millard":
+        for curve, name, usual in _STRAINS:
+            holder = element.find(curve)
+            shape[name] = usual if holder is None else holder.number("strain_at_one_norm_force", usual)
+    if model == "degroote":
+        shape["ignore_passive_fiber_force"] = float(element.flag("ignore_passive_fiber_force", False))
+    return OsimMuscle(
+        name=element.name,
+        model=model,  # type: ignore[arg-type]
+        points=tuple(points),
+        wraps=tuple(used),
+        force=positive("max_isometric_force"),
+        fibre=positive("optimal_fiber_length"),
+        slack=positive("tendon_slack_length"),
+        pennation=pennation,
+        fastest=positive("max_contraction_velocity", 10.0),
+        least=least,
+        greatest=greatest,
+        rigid=element.flag("ignore_tendon_compliance", False),
+        rise=positive("activation_time_constant", 0.015),
+        fall=positive("deactivation_time_constant", 0.060 if model == "degroote" else 0.050),
+        shape=shape,
+    )
+
+
+def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
+    if element.tag not in _POINTS:
+        raise element.error("is a point that is not understood")
+    only(element, _POINT | _POINTS[element.tag])
+    body = last_name(element.word("socket_parent_frame") or element.word("body"))
+    if body not in bodies:
+        raise element.error(f"is fixed to '{body}', which is no body")
+    moving: tuple[Axis, ...] = ()
+    condition, within = "", (-np.inf, np.inf)
+    if element.tag == "ConditionalPathPoint":
+        condition = _named(element, "coordinate", coordinates)
+        low, high = element.numbers("range", 2)
+        within = min(low, high), max(low, high)
+    if element.tag == "MovingPathPoint":
+        moving = tuple(_location(element, axis, coordinates) for axis in "xyz")
+        location = np.zeros(3)
+    else:
+        location = np.array(element.numbers("location", 3))
+    return PathPoint(element.name, body, location, condition, within, moving)
+
+
+def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
+    holder = element.need(f"{axis}_location")
+    written = [child for child in holder.children if child.tag in TAGS]
+    function = function_in(holder) if written else None
+    if function is None:
+        raise holder.error("holds no function that is understood")
+    unit = np.eye(3)["xyz".index(axis)]
+    return Axis(unit, function, _named(element, f"{axis}_coordinate", coordinates))
+
+
+def _named(element: Element, tag: str, coordinates: set[str]) -> str:
+    name = last_name(element.word(f"socket_{tag}") or element.word(tag))
+    if name not in coordinates:
+        raise element.error(f"depends on '{name}', which is no coordinate")
+    return name
+
+
+def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> PathWrap:
+    only(element, {"wrap_object", "method", "range"})
+    name = element.word("wrap_object")
+    if name not in wraps:
+        raise element.error(f"wraps around '{name}', which is not there")
+    if wraps[name].kind == "torus":
+        raise element.error(f"wraps around the torus '{name}'; cylinders, spheres and ellipsoids are understood")
+    first, last = (int(v) for v in element.numbers("range", 2, (-1.0, -1.0)))
+    for end in (first, last):
+        if end != -1 and not 1 <= end <= points:
+            raise element.need("range").error(f"names the point {end} of {points}")
+    return PathWrap(name, None if first == -1 else first - 1, None if last == -1 else last - 1)

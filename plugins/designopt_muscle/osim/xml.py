@@ -1,0 +1,151 @@
+"""XML with the position of every element, by expat: no document types, no entities, nothing from outside the file."""
+
+from __future__ import annotations
+
+import math
+import xml.parsers.expat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+#: Elements within elements, beyond which a file is no model.
+_DEEPEST = 200
+
+
+class ModelError(ValueError):
+    """A model file that cannot be used: `path` of the element, `line` and `column` (from 1), and why."""
+
+    def __init__(self, path: str, line: int, column: int, message: str) -> None:
+        super().__init__(f"line {line}, column {column}, {path or 'the file'}: {message}")
+        self.path = path
+        self.line = line
+        self.column = column
+        self.message = message
+
+
+@dataclass(eq=False)
+class Element:
+    """One element: its tag, name (or ''), text, children, and where it stands."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    parent: Element | None
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.attributes.get("name", "")
+
+    @property
+    def path(self) -> str:
+        """Tags, with names, from the root to here."""
+        own = f'{self.tag} "{self.name}"' if self.name else self.tag
+        return own if self.parent is None else f"{self.parent.path}/{own}"
+
+    def error(self, message: str) -> ModelError:
+        """An error at this place, to be raised."""
+        return ModelError(self.path, self.line, self.column, message)
+
+    def find(self, *tags: str) -> Element | None:
+        """The first child with this tag, and in it the first with the next one, and so on."""
+        found: Element | None = self
+        for tag in tags:
+            found = next((child for child in found.children if child.tag == tag), None) if found else None
+        return found
+
+    def need(self, *tags: str) -> Element:
+        """As `find`; raises `ModelError` when it is not there."""
+        found = self.find(*tags)
+        if found is None:
+            raise self.error(f"has no element <{'/'.join(tags)}>")
+        return found
+
+    def walk(self) -> Iterator[Element]:
+        """This element and all within it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def word(self, tag: str, default: str = "") -> str:
+        """The text of a child, without blanks at its ends."""
+        found = self.find(tag)
+        return default if found is None else found.text.strip()
+
+    def number(self, tag: str, default: float | None = None) -> float:
+        """The number in a child. Raises `ModelError` when it is not one, or not there and there is no default."""
+        (value,) = self.numbers(tag, 1, None if default is None else (default,))
+        return value
+
+    def numbers(self, tag: str, count: int | None = None, default: tuple[float, ...] | None = None) -> list[float]:
+        """The numbers in a child, `count` of them when it is given."""
+        found = self.find(tag)
+        if found is None and default is not None:
+            return list(default)
+        return self.need(tag).values(count)
+
+    def values(self, count: int | None = None) -> list[float]:
+        """The numbers in this element."""
+        values = []
+        for word in self.text.split():
+            try:
+                value = float(word)
+            except ValueError:
+                raise self.error(f"'{word}' is not a number") from None
+            if math.isnan(value):
+                raise self.error("holds NaN")
+            values.append(value)
+        if count is not None and len(values) != count:
+            raise self.error(f"holds {len(values)} numbers, not {count}")
+        return values
+
+    def flag(self, tag: str, default: bool) -> bool:
+        """true or false in a child."""
+        found = self.find(tag)
+        if found is None:
+            return default
+        word = found.text.strip().lower()
+        if word not in ("true", "false"):
+            raise found.error(f"'{word}' is neither true nor false")
+        return word == "true"
+
+
+def parse(content: bytes) -> Element:
+    """The root element of an XML file. Raises `ModelError` with line and column."""
+    parser = xml.parsers.expat.ParserCreate()
+    parser.SetParamEntityParsing(xml.parsers.expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    parser.buffer_text = True
+    root: list[Element] = []
+    stack: list[Element] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        element = Element(tag, attributes, *place, stack[-1] if stack else None)
+        if len(stack) >= _DEEPEST:
+            raise element.error(f"elements are nested more than {_DEEPEST} deep")
+        (stack[-1].children if stack else root).append(element)
+        stack.append(element)
+
+    def end(tag: str) -> None:
+        stack.pop()
+
+    def data(text: str) -> None:
+        if stack:
+            stack[-1].text += text
+
+    def refuse(*_: object) -> None:
+        line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        raise ModelError("", line, column, "document types and entities are not read; write the file without them")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = data
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(content, True)
+    except xml.parsers.expat.ExpatError as error:
+        message = xml.parsers.expat.ErrorString(error.code)
+        raise ModelError("", error.lineno, error.offset + 1, f"is not well-formed XML: {message}") from None
+    return root[0]

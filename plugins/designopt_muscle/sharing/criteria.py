@@ -1,0 +1,132 @@
+"""What is minimised, as values: the criterion of a sharing problem, the weights of its muscles, its reserves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Power:
+    """Sum of ``w a^p``, p >= 1: 2 as most codes, 3 as Crowninshield & Brand (J. Biomech. 14, 1981)."""
+
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.p >= 1.0 or not np.isfinite(self.p):
+            raise ValueError(f"the exponent p is {self.p:g}; a power criterion takes a finite one from 1 on")
+
+
+@dataclass(frozen=True)
+class MinMax:
+    """The largest ``w a``, after Rasmussen, Damsgaard & Voigt (J. Biomech. 34, 2001).
+
+    What the largest leaves open is decided by `tie_break` times the sum of squares; if `strict`, by the largest of the
+    muscles that can still be lowered, and so on.
+    """
+
+    tie_break: float = 1e-4
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.tie_break < 1.0:
+            raise ValueError(f"tie_break is {self.tie_break:g}; it lies between 0 and 1")
+
+
+@dataclass(frozen=True)
+class QuadraticLinear:
+    """Sum of ``w (a^2 + c a)``, c >= 0."""
+
+    linear: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.linear < np.inf:
+            raise ValueError(f"the linear coefficient is {self.linear:g}; it is finite and not negative")
+
+
+@dataclass(frozen=True)
+class SoftSaturation:
+    """Sum of ``-w sqrt(1 - a^2)``: no muscle comes to its limit (Siemienski, J. Biomech. 25, 1992)."""
+
+
+Criterion = Power | MinMax | QuadraticLinear | SoftSaturation
+
+
+@dataclass(frozen=True, eq=False)
+class Reserves:
+    """Drives that help where muscles cannot: ``optimal * r`` acts on a row at the cost ``weight |r|^p``.
+
+    `optimal` (m,) is the generalised force at r = 1 in the unit of the row, 0 for a row without a reserve. `p` is 1 or
+    from 2 on.
+    """
+
+    optimal: Vector
+    weight: float = 1.0
+    p: float = 2.0
+
+    def __post_init__(self) -> None:
+        optimal = np.array(self.optimal, dtype=np.float64)
+        object.__setattr__(self, "optimal", optimal)
+        if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
+            raise ValueError("optimal forces of reserves are finite, not negative, one for each row")
+        if not 0.0 < self.weight < np.inf:
+            raise ValueError(f"the weight of reserves is {self.weight:g}; it is positive and finite")
+        if self.p != 1.0 and not 2.0 <= self.p < np.inf:
+            raise ValueError(f"the exponent of reserves is {self.p:g}; it is 1 or from 2 on")
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """Measured activity that activations follow at the cost ``weight (a - s e)^2``.
+
+    `signals` (n, k) is e, NaN for muscles and frames without one. The scale s of each muscle is 1, or found together
+    with the activations of all frames if `free_scale`. `band`, if given, keeps a within ``s e + band[0]`` and
+    ``s e + band[1]`` and within the muscle's own bounds.
+    """
+
+    signals: Vector
+    weight: float = 1.0
+    free_scale: bool = False
+    band: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        signals = np.array(self.signals, dtype=np.float64)
+        object.__setattr__(self, "signals", signals)
+        if signals.ndim != 2 or np.isinf(signals).any():
+            raise ValueError("signals have the shape (frames, muscles) and are finite, or NaN where there is none")
+        if not 0.0 <= self.weight < np.inf:
+            raise ValueError(f"the weight of tracking is {self.weight:g}; it is finite and not negative")
+        if self.band is not None and not self.band[0] <= self.band[1]:
+            raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
+        if self.band is not None and self.free_scale:
+            raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+
+
+@dataclass(frozen=True, eq=False)
+class JointReaction:
+    """A contact force that counts or is limited: ``c = offset + gain f`` with the muscle forces f.
+
+    `offset` (n, 3) N and `gain` (n, 3, k). `weight` (1/N^2) times the squared norm is added to the cost, or the squared
+    `component` (0, 1 or 2). `maximum` (N) limits the norm, or the size of the component.
+    """
+
+    offset: Vector
+    gain: Vector
+    weight: float = 0.0
+    component: int | None = None
+    maximum: float | None = None
+    name: str = field(default="joint")
+
+    def __post_init__(self) -> None:
+        if self.component not in (None, 0, 1, 2):
+            raise ValueError(f"component {self.component} of a joint reaction: it is 0, 1 or 2")
+        if not 0.0 <= self.weight < np.inf:
+            raise ValueError(f"the weight of a joint reaction is {self.weight:g}; it is finite and not negative")
+        if self.maximum is not None and not 0.0 < self.maximum < np.inf:
+            raise ValueError(f"the maximum of a joint reaction is {self.maximum:g}; it is positive and finite")
+        if np.shape(self.gain)[:2] != np.shape(self.offset) or np.shape(self.offset)[1:] != (3,):
+            raise ValueError("a joint reaction has an offset (frames, 3) and a gain (frames, 3, muscles)")

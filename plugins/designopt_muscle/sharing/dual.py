@@ -1,0 +1,257 @@
+"""Separable sharing problems of many frames at once, solved by Newton's method on their duals.
+
+For ``min sum f_v(x_v)  subject to  A x = tau, lower <= x <= upper`` the dual has as many unknowns as there are rows:
+x(lambda) = clip(f'^-1(A^T lambda)), and A x(lambda) = tau is solved by a semismooth Newton method with a search along
+the convex dual (Qi & Sun, Math. Program. 58, 1993). All arrays have the frames last, so that every operation runs over
+all frames; frames that are done leave the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.cholesky import solve_definite
+from designopt_muscle.sharing.cost import Cost
+
+Vector = NDArray[np.float64]
+
+#: Frames solved in one array operation: so many that the arrays stay in a core's cache.
+BATCH = 512
+#: Every so many frames are solved first, and the multipliers of the others start between them.
+COARSE = 8
+_TOLERANCE = 1e-13
+_ACCEPTED = 1e-10
+_ITERATIONS = 60
+_HALVINGS = 12
+_ARMIJO = 1e-4
+#: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual.
+_LEAST_SHIFT = 1e-15
+_DAMPING, _MOST_DAMPING = 1e-3, 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Problems of n frames with v variables and m rows: `matrix` (m, v, n), `needed` (m, n), bounds (v, n or 1)."""
+
+    matrix: Vector
+    needed: Vector
+    lower: Vector
+    upper: Vector
+    cost: Cost
+
+    def take(self, frames: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Batch:
+        """Some of the frames."""
+
+        def part(array: Vector) -> Vector:
+            return array if array.shape[1] == 1 else array[:, frames]
+
+        return Batch(
+            np.ascontiguousarray(self.matrix[:, :, frames]),
+            np.ascontiguousarray(self.needed[:, frames]),
+            part(self.lower),
+            part(self.upper),
+            self.cost.take(frames),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DualSolution:
+    """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,) and the `iterations` (n,) it took."""
+
+    x: Vector
+    multipliers: Vector
+    converged: NDArray[np.bool_]
+    iterations: NDArray[np.int64]
+
+
+def solve_dual(batch: Batch, *, related: bool = True) -> DualSolution:
+    """Solve all frames; those that do not converge are infeasible, or need another method.
+
+    `related` tells that neighbouring frames are alike: every eighth frame is solved first, and the multipliers of the
+    others start from the interpolated ones.
+    """
+    frames = batch.needed.shape[1]
+    if not related or frames < 4 * COARSE:
+        return _in_batches(batch, None)
+    coarse = np.unique(np.append(np.arange(0, frames, COARSE), frames - 1))
+    first = _in_batches(batch.take(coarse), None)
+    known = coarse[first.converged]
+    if len(known) < 2:
+        return _in_batches(batch, None)
+    every = np.arange(frames)
+    guess = np.stack([np.interp(every, known, row) for row in first.multipliers[:, first.converged]])
+    x = np.empty(batch.matrix.shape[1:])
+    solution = DualSolution(x, guess, np.zeros(frames, dtype=np.bool_), np.zeros(frames, dtype=np.int64))
+    _put(solution, coarse, first)
+    rest = np.setdiff1d(every, coarse, assume_unique=True)
+    _put(solution, rest, _in_batches(batch.take(rest), guess[:, rest]))
+    return solution
+
+
+def _put(solution: DualSolution, frames: NDArray[np.int64], part: DualSolution) -> None:
+    solution.x[:, frames] = part.x
+    solution.multipliers[:, frames] = part.multipliers
+    solution.converged[frames] = part.converged
+    solution.iterations[frames] = part.iterations
+
+
+def _in_batches(batch: Batch, guess: Vector | None) -> DualSolution:
+    rows, variables, frames = batch.matrix.shape
+    solution = DualSolution(
+        np.empty((variables, frames)),
+        np.empty((rows, frames)),
+        np.zeros(frames, dtype=np.bool_),
+        np.zeros(frames, dtype=np.int64),
+    )
+    for begin in range(0, frames, BATCH):
+        part = np.arange(begin, min(begin + BATCH, frames))
+        some = batch if len(part) == frames else batch.take(part)
+        _put(solution, part, _newton(some, None if guess is None else guess[:, part]))
+    return solution
+
+
+def first_multipliers(batch: Batch) -> Vector:
+    """(m, n) where a solution starts that has no better guess.
+
+    The unclipped minimiser of a quadratic cost; for other costs the multipliers that fit the slopes of the cost at the
+    minimiser of the weighted squares best.
+    """
+    cost = batch.cost
+    if cost.is_quadratic:
+        diagonal = np.broadcast_to(1.0 / cost.quadratic, batch.matrix.shape[1:])
+        at_zero = np.clip(-cost.linear * diagonal, batch.lower, batch.upper)
+        missing = batch.needed - np.einsum("ivn,vn->in", batch.matrix, at_zero)
+        return solve_definite(_normal(batch.matrix, diagonal), missing)
+    squares = Cost(np.zeros((1, 1)), cost.exponent, cost.quadratic + 2.0 * cost.weight, cost.linear, saturating=False)
+    plain = Batch(batch.matrix, batch.needed, batch.lower, batch.upper, squares)
+    x = _newton(plain, None).x
+    free = ((x > batch.lower) & (x < batch.upper)).astype(np.float64)
+    if cost.saturating:
+        x = np.clip(x, -0.999, 0.999)
+    weight = free / np.maximum(cost.curvature(x), 1e-12) + 1e-9
+    slopes = np.einsum("ivn,vn->in", batch.matrix, weight * cost.slope(x))
+    return solve_definite(_normal(batch.matrix, weight), slopes)
+
+
+def _normal(matrix: Vector, diagonal: Vector) -> Vector:
+    """(m, m, n) the matrices A diag(d) A^T."""
+    return np.asarray(np.einsum("ivn,lvn->iln", matrix * diagonal, matrix))
+
+
+@dataclass(eq=False)
+class _State:
+    """Where Newton's method stands: frames last, `error` (n,) the largest residual of a row."""
+
+    multipliers: Vector
+    x: Vector
+    slope: Vector
+    residual: Vector
+    dual: Vector
+
+    @property
+    def error(self) -> Vector:
+        return np.asarray(np.abs(self.residual).max(axis=0))
+
+    def take(self, frames: NDArray[np.bool_]) -> _State:
+        return _State(
+            self.multipliers[:, frames],
+            self.x[:, frames],
+            self.slope[:, frames],
+            self.residual[:, frames],
+            self.dual[frames],
+        )
+
+    def put(self, frames: NDArray[np.int64], part: _State) -> None:
+        self.multipliers[:, frames] = part.multipliers
+        self.x[:, frames] = part.x
+        self.slope[:, frames] = part.slope
+        self.residual[:, frames] = part.residual
+        self.dual[frames] = part.dual
+
+
+def _at(batch: Batch, multipliers: Vector) -> _State:
+    s = np.einsum("ivn,in->vn", batch.matrix, multipliers)
+    unclipped, slope = batch.cost.inverse(s)
+    x = np.clip(unclipped, batch.lower, batch.upper)
+    slope = np.where(x == unclipped, slope, 0.0)
+    residual = np.einsum("ivn,vn->in", batch.matrix, x) - batch.needed
+    dual = (s * x - batch.cost.value(x)).sum(axis=0) - (multipliers * batch.needed).sum(axis=0)
+    return _State(multipliers, x, slope, residual, dual)
+
+
+def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
+    frames = batch.matrix.shape[2]
+    state = _at(batch, first_multipliers(batch) if guess is None else guess)
+    solution = DualSolution(
+        np.array(state.x),
+        np.array(state.multipliers),
+        np.zeros(frames, dtype=np.bool_),
+        np.zeros(frames, dtype=np.int64),
+    )
+    index = np.arange(frames)
+    size = np.maximum(1.0, np.abs(batch.needed).max(axis=0))
+    shift = _size_of_normal(batch)
+    damping = np.full(frames, _DAMPING)
+    for iteration in range(_ITERATIONS + 1):
+        error = state.error
+        left = (error <= _TOLERANCE * size) | (damping > _MOST_DAMPING) | (iteration == _ITERATIONS)
+        if left.any():
+            solution.x[:, index[left]] = state.x[:, left]
+            solution.multipliers[:, index[left]] = state.multipliers[:, left]
+            solution.converged[index[left]] = error[left] <= _ACCEPTED * size[left]
+            solution.iterations[index[left]] = iteration
+            stay = ~left
+            index, batch, state = index[stay], batch.take(stay), state.take(stay)
+            size, shift, damping = size[stay], shift[stay], damping[stay]
+            if not len(index):
+                break
+        normal = _normal(batch.matrix, state.slope)
+        diagonal = np.arange(len(normal))
+        normal[diagonal, diagonal] += shift * (_LEAST_SHIFT + damping * np.minimum(1.0, state.error / size))
+        direction = solve_definite(normal, -state.residual)
+        state, halvings = _search(batch, state, direction)
+        damping = np.where(halvings == 0, 0.1 * damping, np.where(halvings < _HALVINGS, damping, 100.0 * damping))
+    return solution
+
+
+def _size_of_normal(batch: Batch) -> Vector:
+    """(n,) the size of A D A^T for variables within their ranges, which its shift is relative to."""
+    middle = np.clip(0.5 * (np.maximum(batch.lower, -1.0) + np.minimum(batch.upper, 1.0)), 0.1, 0.5)
+    d = 1.0 / np.maximum(batch.cost.curvature(middle), 1e-12)
+    return np.asarray(np.einsum("ivn,vn->n", batch.matrix**2, np.broadcast_to(d, batch.matrix.shape[1:]))) / len(
+        batch.matrix
+    )
+
+
+def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, NDArray[np.int64]]:
+    """The state after a step along `direction`, halved until the dual or the residual falls, and how often.
+
+    Frames in which they fall nowhere stay where they are.
+    """
+    state = _at(batch, start.multipliers + direction)
+    fall = (start.residual * direction).sum(axis=0)
+    before = (start.residual**2).sum(axis=0)
+
+    def refused(new: _State, of: NDArray[np.int64] | slice, step: float) -> NDArray[np.bool_]:
+        lower_dual = new.dual <= start.dual[of] + _ARMIJO * step * fall[of]
+        smaller = (new.residual**2).sum(axis=0) <= (1.0 - _ARMIJO * step) * before[of]
+        return np.asarray(~(lower_dual | smaller))
+
+    halvings = np.zeros(len(fall), dtype=np.int64)
+    bad = np.flatnonzero(refused(state, slice(None), 1.0))
+    for halving in range(1, _HALVINGS):
+        if not len(bad):
+            return state, halvings
+        halvings[bad] = halving
+        step = 0.5**halving
+        tried = _at(batch.take(bad), start.multipliers[:, bad] + step * direction[:, bad])
+        still = refused(tried, bad, step)
+        state.put(bad[~still], tried.take(~still))
+        bad = bad[still]
+    halvings[bad] = _HALVINGS
+    nowhere = halvings == _HALVINGS
+    state.put(bad, start.take(nowhere))
+    return state, halvings

@@ -1,0 +1,311 @@
+"""Convex sharing problems of many frames at once by a primal-dual interior-point method.
+
+For the criteria whose dual is not small (largest activation, synergies, joint reactions, p = 1) and for the frames
+that the dual method leaves. Boyd & Vandenberghe, Convex Optimization (2004), section 11.7, with Mehrotra's choice of
+the centring; the bounds of variables stay out of the linear systems. Frames come first here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.cholesky import solve_definite
+from designopt_muscle.sharing.newton import Arrow, Dense, dense, times, transposed_times
+
+Vector = NDArray[np.float64]
+
+_ITERATIONS = 100
+#: Of stationarity, rows and limits, and of products of multipliers and distances from bounds: aimed at, accepted.
+_RESIDUAL, _ACCEPTED_RESIDUAL = 1e-11, 1e-8
+_PRODUCT, _ACCEPTED_PRODUCT = 1e-16, 1e-12
+#: Share of the way to the nearest bound that a step goes at most.
+_SHARE = 0.995
+_HALVINGS = 20
+#: How often the rows of a linear system are solved for: the second time takes away the rounding of the first.
+_REFINED = 2
+#: A residual below which rounding decides whether it falls.
+_NOISE = 4e-9
+#: What Newton's matrix has more on its diagonal: a reserve near 0 with a power above 2 has no curvature.
+_LEAST_CURVATURE = 1e-10
+
+
+class Objective(Protocol):
+    """A convex function of the variables of each frame."""
+
+    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+        """Gradient (n, v) and Hessian, (n, v) if diagonal or (n, v, v), at `x` (n, v) of these frames."""
+
+
+class Limits(Protocol):
+    """Convex functions of the variables that may not be positive.
+
+    `arrow` tells that each is of one variable, which no other has, and of the last one: then systems are solved by
+    elimination.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many."""
+
+    @property
+    def arrow(self) -> bool:
+        """See above."""
+
+    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+        """Values (n, c) and gradients (n, c, v) at `x` (n, v) of these frames."""
+
+    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+        """(n, v, v) the sum of their Hessians times `multipliers` (n, c), which they do not depend on x; or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """``min f(x)  subject to  matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
+
+    `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite where there is no bound. Where both are
+    equal the variable is fixed.
+    """
+
+    objective: Objective
+    matrix: Vector
+    needed: Vector
+    lower: Vector
+    upper: Vector
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorSolution:
+    """`x` (n, v), `multipliers` (n, m) of the rows, `limit_multipliers` (n, c), `converged` (n,), `iterations` (n,)."""
+
+    x: Vector
+    multipliers: Vector
+    limit_multipliers: Vector
+    converged: NDArray[np.bool_]
+    iterations: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """x, multipliers of rows, of lower and upper bounds, of limits, and distances from limits and bounds; (n, ...).
+
+    Distances from bounds are infinite where there is none. They are variables of their own: what x says of them loses
+    its digits close to a bound.
+    """
+
+    x: Vector
+    y: Vector
+    low: Vector
+    up: Vector
+    w: Vector
+    t: Vector
+    below: Vector
+    above: Vector
+
+    def take(self, frames: NDArray[np.bool_] | NDArray[np.int64]) -> _Point:
+        return _Point(*(getattr(self, f.name)[frames] for f in fields(self)))
+
+    def moved(self, by: _Point, step: Vector) -> _Point:
+        return _Point(*(getattr(self, f.name) + step[:, None] * getattr(by, f.name) for f in fields(self)))
+
+    def put(self, frames: NDArray[np.bool_] | NDArray[np.int64], part: _Point) -> None:
+        for f in fields(self):
+            getattr(self, f.name)[frames] = getattr(part, f.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Conditions:
+    """What a point leaves of the optimality conditions of its frames, and what their derivatives are made of."""
+
+    stationarity: Vector
+    rows: Vector
+    limits: Vector
+    hessian: Vector
+    matrix: Vector  # 0 in the columns of fixed variables
+    gradients: Vector  # of the limits
+    free: NDArray[np.bool_]
+
+    def residual(self) -> Vector:
+        """(n,) the largest of all but the products."""
+        parts = (self.stationarity, self.rows, self.limits)
+        return np.asarray(np.max([np.abs(part).max(axis=1, initial=0.0) for part in parts], axis=0))
+
+    def norm(self, point: _Point, target: Vector) -> Vector:
+        """(n,) Euclidean norm of everything, with the products aimed at `target` (n,)."""
+        total = sum((part**2).sum(axis=1) for part in (self.stationarity, self.rows, self.limits))
+        return np.asarray(
+            np.sqrt(total + sum(((p - target[:, None]) ** 2 * m).sum(axis=1) for p, m in self._products(point)))
+        )
+
+    def _products(self, point: _Point) -> list[tuple[Vector, Vector]]:
+        """Products of multipliers and distances, and 1 where there is a bound."""
+        pairs = [(point.low, point.below), (point.up, point.above), (point.w, point.t)]
+        return [(m * np.where(np.isfinite(d), d, 0.0), np.isfinite(d).astype(np.float64)) for m, d in pairs]
+
+    def product(self, point: _Point) -> tuple[Vector, Vector]:
+        """(n,) mean and largest product."""
+        found = self._products(point)
+        count = np.maximum(sum(mask.sum(axis=1) for _, mask in found), 1.0)
+        largest = np.max([p.max(axis=1, initial=0.0) for p, _ in found], axis=0)
+        return np.asarray(sum(p.sum(axis=1) for p, _ in found) / count), np.asarray(largest)
+
+
+def solve_interior(problem: Problem, start: Vector | None = None) -> InteriorSolution:
+    """Solve all frames from the middle of the bounds, or from `start` (n, v), which is pushed off them."""
+    frames = len(problem.needed)
+    point = _first(problem, start)
+    converged = np.zeros(frames, dtype=np.bool_)
+    iterations = np.zeros(frames, dtype=np.int64)
+    active = np.arange(frames)
+    last_step = np.full(frames, 0.5)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for iteration in range(_ITERATIONS + 1):
+            here = point.take(active)
+            conditions = _conditions(problem, here, active)
+            residual = conditions.residual()
+            mean, largest = conditions.product(here)
+            size = np.maximum(1.0, np.abs(problem.needed[active]).max(axis=1))
+            fine = (residual <= _RESIDUAL * size) & (largest <= _PRODUCT)
+            left = fine | (last_step[active] == 0.0) | ~np.isfinite(residual) | (iteration == _ITERATIONS)
+            if left.any():
+                good = (residual <= _ACCEPTED_RESIDUAL * size) & (largest <= _ACCEPTED_PRODUCT)
+                converged[active[left]] = good[left]
+                iterations[active[left]] = iteration
+                active = active[~left]
+                if not len(active):
+                    break
+                here, mean = here.take(~left), mean[~left]
+                conditions = _conditions(problem, here, active)
+            centring = np.clip((1.0 - last_step[active]) ** 2, 0.01, 0.5)
+            target = np.maximum(centring * mean, 0.1 * _PRODUCT)
+            direction = _direction(problem, here, conditions, target, active)
+            moved, last_step[active] = _searched(problem, here, conditions, direction, target, active)
+            point.put(active, moved)
+    return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
+
+
+def _first(problem: Problem, start: Vector | None) -> _Point:
+    frames, rows, variables = problem.matrix.shape
+    low, up = problem.lower, problem.upper
+    floor = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up - 1.0, -0.5))
+    ceiling = np.where(np.isfinite(up), up, np.where(np.isfinite(low), low + 1.0, 0.5))
+    if start is None:
+        x = 0.5 * (floor + ceiling)
+    else:
+        margin = np.minimum(1e-2, 0.25 * (ceiling - floor))
+        x = np.where(np.isfinite(low), np.maximum(start, low + margin), start)
+        x = np.where(np.isfinite(up), np.minimum(x, up - margin), x)
+    x = np.where(low == up, low, x)
+    one = np.ones((frames, variables))
+    bounded_low, bounded_up = np.isfinite(low) & (low < up), np.isfinite(up) & (low < up)
+    count = problem.limits.count if problem.limits else 0
+    t = np.ones((frames, count))
+    if problem.limits:
+        t = np.maximum(-problem.limits.at(x, np.arange(frames))[0], 0.1)
+    return _Point(
+        x,
+        np.zeros((frames, rows)),
+        one * bounded_low,
+        one * bounded_up,
+        np.ones((frames, count)),
+        t,
+        np.where(bounded_low, x - np.where(bounded_low, low, 0.0), np.inf),
+        np.where(bounded_up, np.where(bounded_up, up, 0.0) - x, np.inf),
+    )
+
+
+def _conditions(problem: Problem, point: _Point, frames: NDArray[np.int64]) -> _Conditions:
+    lower, upper = problem.lower[frames], problem.upper[frames]
+    free = lower < upper
+    gradient, hessian = problem.objective.at(point.x, frames)
+    matrix = problem.matrix[frames]
+    rows = times(matrix, point.x) - problem.needed[frames]
+    matrix = matrix * free[:, None, :]
+    stationarity = gradient - transposed_times(matrix, point.y) - point.low + point.up
+    gradients = np.zeros((len(frames), 0, point.x.shape[1]))
+    limits = np.zeros((len(frames), 0))
+    if problem.limits:
+        limits, gradients = problem.limits.at(point.x, frames)
+        limits, gradients = limits + point.t, gradients * free[:, None, :]
+        stationarity = stationarity + transposed_times(gradients, point.w)
+        bend = problem.limits.bend(point.w, frames)
+        if bend is not None:
+            hessian = dense(hessian) + bend
+    return _Conditions(
+        np.where(free, stationarity, 0.0),
+        rows,
+        limits,
+        hessian,
+        matrix,
+        gradients,
+        free,
+    )
+
+
+def _direction(problem: Problem, point: _Point, now: _Conditions, target: Vector, frames: NDArray[np.int64]) -> _Point:
+    """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
+    mu = target[:, None]
+    barrier = point.low / point.below + point.up / point.above + _LEAST_CURVATURE
+    push = (mu - point.w * point.t + point.w * now.limits) / point.t
+    right = -now.stationarity + (mu / point.below - point.low * now.free) - (mu / point.above - point.up * now.free)
+    right = np.where(now.free, right - transposed_times(now.gradients, push), 0.0)
+    arrow = now.hessian.ndim == 2 and (problem.limits is None or problem.limits.arrow)
+    kind: type[Dense] | type[Arrow] = Arrow if arrow else Dense
+    system = kind(now.hessian, barrier, now.gradients, point.w / point.t, now.free)
+    both = system.solve(np.concatenate([now.matrix.transpose(0, 2, 1), right[:, :, None]], axis=2))
+    solved, particular = both[:, :, :-1], both[:, :, -1]
+    schur = np.matmul(now.matrix, solved).transpose(1, 2, 0)
+    x, y = particular, np.zeros(now.rows.shape)
+    for _ in range(_REFINED):
+        more = solve_definite(schur, -(now.rows + times(now.matrix, x)).T).T
+        x, y = x + times(solved, more), y + more
+    low = mu / point.below - point.low - point.low / point.below * x
+    up = mu / point.above - point.up + point.up / point.above * x
+    change = system.of_limits(right + transposed_times(now.matrix, y), x)
+    t = -now.limits - change
+    w = push + point.w / point.t * change
+    return _Point(x, y, low, up, w, t, x, -x)
+
+
+def _searched(
+    problem: Problem,
+    point: _Point,
+    now: _Conditions,
+    direction: _Point,
+    target: Vector,
+    frames: NDArray[np.int64],
+) -> tuple[_Point, Vector]:
+    """The point after a step that keeps off the bounds and lessens the norm of the conditions, and the step (n,)."""
+    walls = [
+        (point.below, direction.x),
+        (point.above, -direction.x),
+        (point.low, direction.low),
+        (point.up, direction.up),
+        (point.w, direction.w),
+        (point.t, direction.t),
+    ]
+    step = np.ones(len(frames))
+    for distance, way in walls:
+        towards = np.where((way < 0) & (distance > 0), -distance / np.where(way < 0, way, -1.0), np.inf)
+        step = np.minimum(step, _SHARE * towards.min(axis=1, initial=np.inf))
+    step = np.where(np.isfinite(direction.x).all(axis=1) & np.isfinite(step), step, 0.0)
+    before = now.norm(point, target)
+    moved = point.moved(direction, step)
+    bad = np.flatnonzero(step > 0)
+    for _ in range(_HALVINGS):
+        tried = moved.take(bad)
+        there = _conditions(problem, tried, frames[bad])
+        falls = there.norm(tried, target[bad]) <= (1.0 - 0.01 * step[bad]) * before[bad]
+        refused = ~(falls | (there.residual() <= _NOISE))
+        bad = bad[refused]
+        if not len(bad):
+            break
+        step[bad] *= 0.5
+        moved.put(bad, point.take(bad).moved(direction.take(bad), step[bad]))
+    step[bad] = 0.0
+    moved.put(step == 0.0, point.take(step == 0.0))
+    return moved, step

@@ -1,0 +1,137 @@
+"""Share the moments of a motion among muscles: one convex problem for each frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_recordings.frames import FrameStatus
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.criteria import MinMax, Reserves
+from designopt_muscle.sharing.diagnose import Diagnosis, diagnose
+from designopt_muscle.sharing.formulate import Balance, formulate
+from designopt_muscle.sharing.formulation import Formulation, Terms
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.prepare import Prepared, prepare
+from designopt_muscle.sharing.sharing import Sharing
+from designopt_muscle.sharing.solve import Solved, solve
+from designopt_muscle.sharing.status import SharingStatus
+from designopt_muscle.sharing.tracking import fitted_scales
+
+Vector = NDArray[np.float64]
+
+#: Squares in the stages of a strict smallest maximum only make each stage unique.
+_STAGE = 1e-6
+#: Share of the largest needed moment of a row from which a reserve is worth a warning.
+_SHARE = 0.05
+
+
+def share(
+    balance: MomentBalance,
+    muscles: Muscles,
+    terms: Terms | None = None,
+    reserves: Reserves | None = None,
+    *,
+    reserve_warning: float | None = None,
+) -> Sharing:
+    """Activations of `muscles` that balance the moments of every frame at the least cost.
+
+    The columns of `balance` are the muscles, in their order; `reserves` has an optimal force for each of its rows, none
+    when not given. Rows that no muscle crosses in any frame are balanced by their reserve alone, or left out without
+    one. `reserve_warning` (N m or N) is the size of a reserve from which a frame is marked; when not given 1, or 5 % of
+    the largest needed moment of the row if that is more.
+
+    Never raises for a single frame: frames whose numbers are missing, that are infeasible or do not converge have that
+    status. Raises `ValueError` for muscles or terms that do not fit.
+    """
+    prepared = prepare(balance, muscles, terms or Terms(), reserves)
+    work, terms, reserves = prepared.work, prepared.terms, prepared.reserves
+    scales = np.ones(len(muscles.names))
+    if terms.tracking is not None and terms.tracking.free_scale:
+        scales = fitted_scales(work, reserves, terms)
+    strict = isinstance(terms.criterion, MinMax) and terms.criterion.strict
+    if strict:
+        terms = replace(terms, criterion=MinMax(tie_break=_STAGE, strict=True))
+    formulation = formulate(work, reserves, terms, scales)
+    found = solve(formulation, strict=strict)
+    diagnosis = diagnose(formulation, found, work.passive_moments)
+    return _assembled(prepared, muscles, formulation, found, diagnosis, scales, reserve_warning)
+
+
+def _assembled(
+    prepared: Prepared,
+    muscles: Muscles,
+    formulation: Formulation,
+    found: Solved,
+    diagnosis: Diagnosis,
+    scales: Vector,
+    reserve_warning: float | None,
+) -> Sharing:
+    """Everything of all frames, NaN in those without an answer."""
+    balance, frames, reserves = prepared.balance, prepared.frames, prepared.reserves
+    answered = (diagnosis.status != SharingStatus.NOT_CONVERGED)[:, None]
+    optimal = (diagnosis.status == SharingStatus.OPTIMAL)[:, None]
+    x = np.where(answered, diagnosis.x, np.nan)
+    activations = _spread(balance, frames, _within(x @ formulation.to_activation.T, prepared.work))
+    forces = activations * muscles.strength + muscles.passive
+    helped = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
+    multipliers = np.where(optimal, found.multipliers, np.nan)
+    missing = _spread(balance, frames, diagnosis.missing)
+    left = balance.moments - missing - helped - np.einsum("nmk,nk->nm", balance.arms, forces)
+    size = np.maximum(1.0, np.abs(balance.moments / formulation.rows).max(axis=1))
+    status = np.full(len(balance.time), SharingStatus.BAD_INPUT, dtype=np.int64)
+    status[prepared.empty] = SharingStatus.EMPTY_BOUNDS
+    status[frames] = diagnosis.status
+    peak = np.abs(balance.moments[prepared.usable]).max(axis=0)
+    allowed = np.maximum(1.0, _SHARE * peak) if reserve_warning is None else reserve_warning
+    with np.errstate(invalid="ignore"):
+        active = (np.abs(helped) > allowed).any(axis=1)
+    status[(status == SharingStatus.OPTIMAL) & (balance.status == FrameStatus.EDGE)] = SharingStatus.EDGE
+    status[(status < 100) & active] = SharingStatus.RESERVE_ACTIVE
+    return Sharing(
+        balance=balance,
+        muscles=muscles,
+        left_out=prepared.left_out,
+        status=status,
+        activations=activations,
+        forces=forces,
+        reserves=helped,
+        multipliers=_spread(balance, frames, multipliers * formulation.scale / formulation.rows),
+        cost=_spread(balance, frames, formulation.value(x)),
+        shortfall=missing,
+        proof=_spread(balance, frames, diagnosis.combination),
+        excess=_spread(balance, frames, diagnosis.excess),
+        strength_factor=_spread(balance, frames, diagnosis.factor),
+        residual=np.abs(left / formulation.rows).max(axis=1) / size,
+        stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers)),
+        iterations=_spread(balance, frames, found.iterations, 0).astype(np.int64),
+        scales=scales,
+        formulation=formulation,
+        frames=frames,
+        variables=x,
+        prices=multipliers,
+    )
+
+
+def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[Any], fill: float = np.nan) -> Vector:
+    """Values of the solved frames among all frames."""
+    whole = np.full((len(balance.time), *values.shape[1:]), fill)
+    whole[frames] = values
+    return whole
+
+
+def _within(activations: Vector, work: Balance) -> Vector:
+    """Activations without the rounding of W h by which they leave their bounds."""
+    return np.asarray(np.clip(activations, work.lower, work.upper))
+
+
+def stationarity(formulation: Formulation, x: Vector, multipliers: Vector) -> Vector:
+    """(n,) the natural residual ``|x - P(x - slope + A^T multipliers)|``; NaN where limits have a part in it."""
+    if formulation.limits is not None:
+        return np.full(len(x), np.nan)
+    slope = formulation.slope(x) - np.einsum("nmv,nm->nv", formulation.matrix, multipliers)
+    projected = np.clip(x - slope, formulation.lower, formulation.upper)
+    return np.asarray(np.abs(x - projected).max(axis=1))

@@ -1,0 +1,101 @@
+"""What sharing gives: activations, forces, and for every frame what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_recordings.frames import counted
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.formulation import Formulation
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.status import SharingStatus
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """Forces of k muscles in n frames that balance m rows; NaN in frames without an answer.
+
+    `balance` and `muscles` are what was shared, with the rows that were balanced; `left_out` names rows that no muscle
+    crosses and no reserve helps. `status` (n,) holds `SharingStatus`. `activations` (n, k), `forces` (n, k) N along
+    the tendon, active and passive; `reserves` (n, m) the generalised forces of reserves; `multipliers` (n, m) of the
+    rows: the change of the cost for a unit more of the needed moment. `cost` (n,).
+
+    In an infeasible frame activations leave the least-squares `shortfall` (n, m), 0 in others; `proof` (n, m) is the
+    combination of rows that is short, by `excess` (n,); `strength_factor` (n,) is the least factor on all muscle
+    forces that makes the frame feasible, 1 in feasible frames, infinite where none is enough.
+
+    `residual` (n,) is the largest error of a balance, `stationarity` (n,) of the optimality conditions, both relative;
+    `iterations` (n,). `scales` (k,) are the scales of tracked signals. `formulation` has the numbers of the solved
+    `frames` (indices), `variables` (s, v) and `prices` (s, m) their solution, for derivatives.
+    """
+
+    balance: MomentBalance
+    muscles: Muscles
+    left_out: tuple[str, ...]
+    status: NDArray[np.int64]
+    activations: Vector
+    forces: Vector
+    reserves: Vector
+    multipliers: Vector
+    cost: Vector
+    shortfall: Vector
+    proof: Vector
+    excess: Vector
+    strength_factor: Vector
+    residual: Vector
+    stationarity: Vector
+    iterations: NDArray[np.int64]
+    scales: Vector
+    formulation: Formulation
+    frames: NDArray[np.int64]
+    variables: Vector
+    prices: Vector
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """(n,) whether the activations balance the frame."""
+        return np.asarray(self.status < 100)
+
+    @property
+    def saturated(self) -> NDArray[np.bool_]:
+        """(n, k) whether a muscle is at its upper bound."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.activations >= self.muscles.upper - 1e-9)
+
+    @property
+    def moments(self) -> Vector:
+        """(n, m, k) the generalised force of each muscle on each row."""
+        return np.asarray(self.balance.arms * self.forces[:, None, :])
+
+    def summary(self) -> str:
+        """A sentence or two for people: how many frames could not be balanced, when, and what they lack."""
+        n = len(self.status)
+        counts = counted(self.status, SharingStatus)
+        lines = [f"{int(self.feasible.sum())} of {n} frames balanced"]
+        short = np.flatnonzero(self.status == SharingStatus.INFEASIBLE)
+        if len(short):
+            time = self.balance.time[short]
+            largest = np.abs(self.shortfall[short]).max(axis=0)
+            rows = [i for i in np.argsort(-largest, kind="stable") if largest[i] > 1e-6 * largest.max()]
+            what = ", ".join(
+                f"{self.balance.rows[i]} by up to {largest[i]:.3g} {self.balance.row_units[i]}" for i in rows
+            )
+            factor = float(self.strength_factor[short].max())
+            needed = (
+                f"{factor:.3g} times the strength would be enough" if np.isfinite(factor) else "no strength is enough"
+            )
+            lines.append(
+                f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s:"
+                f" short are {what}; {needed}"
+            )
+        for status, count in counts.items():
+            if status not in (SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE):
+                lines.append(f"{count} frames {status.name.lower()}: {status.sentence}")
+        if self.left_out:
+            lines.append(f"not shared, as no muscle crosses them: {', '.join(self.left_out)}")
+        return "; ".join(lines)

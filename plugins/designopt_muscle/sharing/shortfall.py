@@ -1,0 +1,191 @@
+"""Frames that cannot be balanced: how much is missing, the proof, and what muscle strength would do.
+
+The least squares ``min |needed - A x|^2`` over the bounds leave a residual y. It is a normal of the set of moments that
+the muscles can give, so that ``needed . y > max over x of (A x) . y`` proves that no activations balance the frame
+(Farkas). The right side is a sum of one term for each variable: the proof needs no trust in a solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.formulation import Formulation
+from designopt_muscle.sharing.interior import Problem, solve_interior
+from designopt_muscle.sharing.limits import AllLimits
+
+Vector = NDArray[np.float64]
+
+#: A proof is one when it holds by more than this share of what is compared.
+_MARGIN = 1e-9
+#: Muscles that add less than this share of the largest to the proof may take any activation.
+_FREE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Shortfall:
+    """Of n frames, in the units of the rows.
+
+    `missing` (n, m) is the least-squares shortfall, `x` (n, v) the variables that leave it. `combination` (n, m) is the
+    unit vector y of the proof, `excess` (n,) by how much ``needed . y`` is above what the variables can give.
+    `proved` (n,) tells where the proof holds.
+    """
+
+    missing: Vector
+    x: Vector
+    combination: Vector
+    excess: Vector
+    proved: NDArray[np.bool_]
+
+    def take(self, frames: NDArray[np.bool_]) -> Shortfall:
+        """Of some of the frames."""
+        return Shortfall(*(getattr(self, f.name)[frames] for f in fields(self)))
+
+
+def shortfall(formulation: Formulation) -> Shortfall:
+    """What the best activations of each frame leave, and whether that proves that none are enough."""
+    frames, m, v = formulation.matrix.shape
+    weight = (formulation.rows / formulation.rows.max()) ** 2
+    matrix = np.concatenate([formulation.matrix, np.broadcast_to(np.eye(m), (frames, m, m))], axis=2)
+    unbounded = np.full((frames, m), np.inf)
+    limits = formulation.limits
+    problem = Problem(
+        _Squares(np.append(np.zeros(v), weight)),
+        matrix,
+        formulation.needed,
+        np.concatenate([formulation.lower, -unbounded], axis=1),
+        np.concatenate([formulation.upper, unbounded], axis=1),
+        None if limits is None else _Widened(limits, m),
+    )
+    found = solve_interior(problem)
+    x = found.x[:, :v]
+    missing = (formulation.needed - np.einsum("nmv,nv->nm", formulation.matrix, x)) * formulation.rows
+    length = np.sqrt((missing**2).sum(axis=1))
+    combination = _without_dust(formulation, missing / np.where(length > 0, length, 1.0)[:, None])
+    multipliers = found.limit_multipliers * (formulation.rows.max() ** 2 / np.where(length > 0, length, 1.0))[:, None]
+    excess, size = _excess(formulation, combination, multipliers, x)
+    return Shortfall(missing, x, combination, excess, excess > _MARGIN * size)
+
+
+def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
+    """The combination without the rounding in rows that an unbounded variable balances: it would cost the proof."""
+    unbounded = ~np.isfinite(formulation.lower) | ~np.isfinite(formulation.upper)
+    reserved = (np.abs(formulation.matrix) * unbounded[:, None, :]).max(axis=2, initial=0.0) > 0
+    return np.asarray(np.where(reserved, 0.0, combination))
+
+
+def _excess(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
+    """By how much ``needed . y`` is above what the variables can give, and the size of what is compared.
+
+    Limits g(x) <= 0 count with their linear parts at `x` and multipliers z >= 0: whatever x is allowed gives at most
+    the maximum of ``(A^T y - G^T z) x + z (G x0 - g(x0))`` over the bounds.
+    """
+    y = combination * formulation.rows
+    s = np.einsum("nmv,nm->nv", formulation.matrix, y)
+    total = np.zeros(len(y))
+    if formulation.limits is not None:
+        z = np.where(multipliers > 1e-9 * np.abs(s).max(axis=1, keepdims=True), multipliers, 0.0)
+        values, gradients = formulation.limits.at(x, np.arange(len(x)))
+        slopes = np.einsum("ncv,nc->nv", gradients, z)
+        total = (slopes * x).sum(axis=1) - (z * values).sum(axis=1)
+        s = s - slopes
+    best = np.where(s > 0, formulation.upper, formulation.lower)
+    given = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, best))
+    wanted = formulation.needed * y
+    size = np.abs(wanted).sum(axis=1) + np.abs(given).sum(axis=1) + np.abs(total)
+    return wanted.sum(axis=1) - given.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
+
+
+def closest(formulation: Formulation, lack: Shortfall) -> Vector:
+    """(n, v) the best of all variables that leave the least shortfall.
+
+    Muscles that the proof counts on stay at their bounds; the criterion chooses among the others. Where it cannot, the
+    activations of `lack` stay.
+    """
+    y = lack.combination * formulation.rows
+    s = np.einsum("nmv,nm->nv", formulation.matrix, y)
+    counted = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
+    bound = np.where(s > 0, formulation.upper, formulation.lower)
+    problem = formulation.problem()
+    left = Problem(
+        problem.objective,
+        problem.matrix,
+        formulation.needed - lack.missing / formulation.rows,
+        np.where(counted, bound, formulation.lower),
+        np.where(counted, bound, formulation.upper),
+        problem.limits,
+    )
+    found = solve_interior(left)
+    return np.where(found.converged[:, None], found.x, lack.x)
+
+
+def strength_factors(formulation: Formulation, passive: Vector) -> Vector:
+    """(n,) the least factor above 1 on the forces of the muscles that makes a frame feasible; infinite without one.
+
+    Passive forces grow with the muscle; `passive` (n, m) are the moments that they give. With d = 1 / factor the rows
+    are ``A x + passive = d (needed + passive)``: a linear program for the largest d up to 1. Reserves do not grow, and
+    need not as they are not bounded.
+    """
+    frames, _, v = formulation.matrix.shape
+    held = passive / formulation.rows
+    matrix = np.concatenate([formulation.matrix, -(formulation.needed + held)[:, :, None]], axis=2)
+    slope = np.zeros(v + 1)
+    slope[-1] = -1.0
+    limits = formulation.limits
+    problem = Problem(
+        _Linear(slope),
+        matrix,
+        -held,
+        np.concatenate([formulation.lower, np.zeros((frames, 1))], axis=1),
+        np.concatenate([formulation.upper, np.ones((frames, 1))], axis=1),
+        None if limits is None else _Widened(limits, 1),
+    )
+    found = solve_interior(problem)
+    d = found.x[:, -1]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.where(found.converged & (d > 1e-9), 1.0 / d, np.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class _Widened:
+    """Limits of the first variables, where more follow."""
+
+    limits: AllLimits
+    more: int
+
+    @property
+    def count(self) -> int:
+        return self.limits.count
+
+    @property
+    def arrow(self) -> bool:
+        return False
+
+    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+        values, gradients = self.limits.at(x[:, : -self.more], frames)
+        return values, np.concatenate([gradients, np.zeros((*gradients.shape[:2], self.more))], axis=2)
+
+    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+        inner = self.limits.bend(multipliers, frames)
+        if inner is None:
+            return None
+        more = ((0, 0), (0, self.more), (0, self.more))
+        return np.pad(inner, more)
+
+
+@dataclass(frozen=True, eq=False)
+class _Squares:
+    weight: Vector
+
+    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+        return self.weight * x, np.broadcast_to(self.weight, x.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    slope: Vector
+
+    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+        return np.broadcast_to(self.slope, x.shape), np.zeros(x.shape)

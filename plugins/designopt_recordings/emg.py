@@ -1,0 +1,68 @@
+"""EMG: from raw channels to envelopes between 0 and 1 that can be compared with activations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designopt_recordings.arrays import Array
+from designopt_recordings.channels import Channels
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.signals.filters import bandpass, lowpass
+from designopt_recordings.signals.lags import delayed
+
+#: Hz; whole_body_natural_coordinates, section 18.
+BAND, ENVELOPE = (20.0, 450.0), 6.0
+
+
+def envelope(channels: Channels, band: Sequence[float] = BAND, cutoff: float = ENVELOPE, order: int = 2) -> Channels:
+    """Linear envelopes of raw EMG: band-pass, absolute value, low-pass at `cutoff` Hz, all zero-phase, never negative.
+
+    Gaps stay gaps. Raises `RecordingError` for a band that the rate of the channels cannot have.
+    """
+    rectified = np.abs(bandpass(channels.values, channels.rate, band, order))
+    return replace(channels, values=np.maximum(lowpass(rectified, channels.rate, cutoff, order), 0.0))
+
+
+def reference(envelopes: Channels, window: float = 0.25) -> Array:
+    """(c,) reference of each channel: the greatest mean over `window` s of its envelope, in a trial or a contraction.
+
+    NaN for a channel without so long a run of samples.
+    """
+    length = max(1, round(window * envelopes.rate))
+    values = envelopes.values
+    if len(values) < length:
+        raise RecordingError(f"{len(values)} samples are fewer than a window of {window:g} s at {envelopes.rate:g} Hz")
+    finite = np.isfinite(values)
+    zero = np.zeros((1, values.shape[1]))
+    sums = np.vstack([zero, np.cumsum(np.where(finite, values, 0.0), axis=0)])
+    gaps = np.vstack([zero, np.cumsum(~finite, axis=0)])
+    means = np.where(gaps[length:] == gaps[:-length], (sums[length:] - sums[:-length]) / length, -np.inf)
+    greatest = means.max(axis=0)
+    return np.where(np.isfinite(greatest), greatest, np.nan)
+
+
+def normalised(envelopes: Channels, references: ArrayLike) -> Channels:
+    """Envelopes divided by `references` (c,), of unit 1: of the same trial, of several, or of a maximum contraction."""
+    divisors = np.asarray(references, dtype=float)
+    if divisors.shape != (len(envelopes.names),):
+        raise RecordingError(f"{len(envelopes.names)} channels need as many references, not {divisors.size}")
+    bad = [name for name, value in zip(envelopes.names, divisors, strict=True) if not value > 0.0]
+    if bad:
+        raise RecordingError(f"the reference of {', '.join(bad)} is not positive; leave these channels out")
+    return replace(envelopes, values=envelopes.values / divisors, units=("1",) * len(envelopes.names))
+
+
+def at_frames(channels: Channels, time: ArrayLike, delay: float = 0.0) -> Array:
+    """Values (n, c) at `time` (n,) s of channels that act `delay` s later; linear, NaN beyond the samples.
+
+    For envelopes, whose low-pass is far below the rate of the frames; raw EMG would alias.
+    """
+    values = delayed(channels.values, channels.rate, delay) if delay else channels.values
+    frames = np.asarray(time, dtype=float)
+    return np.stack(
+        [np.interp(frames, channels.time, column, left=np.nan, right=np.nan) for column in values.T], axis=1
+    )

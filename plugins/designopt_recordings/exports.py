@@ -1,0 +1,173 @@
+"""Export formats of motion: kept arrays over time as tables that OpenSim reads (STO, MOT) and as markers (TRC)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import exporter
+from designopt.exports import ExportError
+from designopt.plugin import Array
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.write import motion_text, storage_text, trc_text
+from designopt_recordings.recording import Recording
+from designopt_recordings.table import Table
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+_SECONDS = {"s": 1.0, "ms": 1e-3}
+_METRES = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+_RADIANS = {"deg": np.pi / 180.0, "degree": np.pi / 180.0}
+_EVENLY = 1e-3  # relative difference of steps that a file with one rate bears
+
+
+@dataclass(frozen=True)
+class _Course:
+    """One evaluation: `arrays` beside the `time` (n,) s along `axis`, as `declared`; `stem` of files, `title`."""
+
+    stem: str
+    title: str
+    time: NDArray[np.float64]
+    axis: str
+    arrays: Mapping[str, NDArray[Any]]
+    declared: Mapping[str, Array]
+
+    def over_time(self) -> Iterator[tuple[str, Array, NDArray[np.float64]]]:
+        """Arrays of numbers whose first axis is the time: name, declaration, values."""
+        for name, array in self.arrays.items():
+            what = self.declared[name]
+            if (
+                what.axes[:1] == (self.axis,)
+                and array.dtype.kind in "fiub"
+                and array.ndim == len(what.axes)
+                and array.size
+            ):
+                yield name, what, np.asarray(array, dtype=float)
+
+    def texts(self, axis: str) -> list[str]:
+        """The texts that the model keeps along an axis; none where it keeps none."""
+        along = (array for name, array in self.arrays.items() if self.declared[name].axes == (axis,))
+        return next(([str(text) for text in array] for array in along if array.dtype.kind in "UT"), [])
+
+    def labels(self, name: str, axes: tuple[str, ...], sizes: tuple[int, ...]) -> list[str]:
+        """A label for each column: texts along the axes, x y z or numbers; after the array's name without texts."""
+        known = [self.texts(axis) for axis in axes]
+        numbers = [["x", "y", "z"] if size == 3 else [str(i) for i in range(1, size + 1)] for size in sizes]
+        parts = [texts or counted for texts, counted in zip(known, numbers, strict=True)]
+        return ["_".join(of) for of in product(*([] if any(known) else [[name]]), *parts)]
+
+
+@exporter("sto", version=1)
+def write_sto(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """Arrays over time as STO files of OpenSim: one for each array of several columns, one for all single ones."""
+    return _write_tables(result, folder, f"{prefix}%s.sto", storage_text)
+
+
+@exporter("mot", version=1)
+def write_mot(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """Arrays over time as MOT files of OpenSim, rotations in radians."""
+    return _write_tables(result, folder, f"{prefix}%s.mot", motion_text)
+
+
+@exporter("trc", version=1)
+def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """Arrays of points over time, (time, point, 3), as markers in TRC files."""
+    files = []
+    for course in _courses(result):
+        for name, what, values in course.over_time():
+            if values.ndim == 3 and values.shape[2] == 3 and what.unit in _METRES:
+                with _told(course):
+                    text = trc_text(_recording(course, name, what, values))
+                files.append(_file(folder / f"{prefix}{course.stem}.{name}.trc", text))
+    if not files:
+        raise ExportError(
+            f"{result.path}: no array of points over time, (time, point, 3) with a unit of length, is kept"
+        )
+    return files
+
+
+def _write_tables(result: Result, folder: Path, names: str, text: Callable[[Table], str]) -> list[Path]:
+    files = []
+    for course in _courses(result):
+        with _told(course):
+            files += [_file(folder / (names % stem), text(table)) for stem, table in _tables(course)]
+    if not files:
+        raise ExportError(f"{result.path}: beside the time, no array of numbers over time is kept")
+    return files
+
+
+def _courses(result: Result) -> Iterator[_Course]:
+    """The kept evaluations with a time: an array along one axis, in s or ms, preferably with the name of that axis."""
+    from designopt.exports.arrays import kept_arrays
+
+    declared = result.problem.model.plugin.arrays
+    times = [name for name, array in declared.items() if len(array.axes) == 1 and array.unit in _SECONDS]
+    times.sort(key=lambda name: declared[name].axes != (name,))
+    found = False
+    for kept in kept_arrays(result):
+        arrays = result.arrays(kept.row, kept.scenario)
+        time = next((name for name in times if name in arrays), None)
+        if time is None:
+            continue
+        found = True
+        scenario = result.problem.scenarios[kept.scenario].name
+        yield _Course(
+            f"design{kept.row}.{scenario}",
+            f"{result.study.name}, design {kept.row}, {scenario}",
+            np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
+            declared[time].axes[0],
+            {name: array for name, array in arrays.items() if name != time and name in declared},
+            declared,
+        )
+    if not found:
+        raise ExportError(
+            f"{result.path}: no array with the times (one axis, in s) is kept;"
+            " name it with others in the study: execution: {arrays: [...]}"
+        )
+
+
+def _tables(course: _Course) -> Iterator[tuple[str, Table]]:
+    """Tables of one course, each with the stem of its file."""
+    single: dict[str, NDArray[np.float64]] = {}
+    for name, what, values in course.over_time():
+        values = values * _RADIANS.get(what.unit, 1.0)
+        if values.ndim == 1:
+            single[name] = values
+        else:
+            columns = tuple(course.labels(name, what.axes[1:], values.shape[1:]))
+            table = Table(course.time, columns, values.reshape(len(values), -1), title=f"{course.title}, {name}")
+            yield f"{course.stem}.{name}", table
+    if single:
+        values = np.stack(list(single.values()), axis=1)
+        yield course.stem, Table(course.time, tuple(single), values, title=course.title)
+
+
+def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float64]) -> Recording:
+    steps = np.diff(course.time)
+    if len(steps) and np.ptp(steps) > _EVENLY * np.median(steps):
+        raise RecordingError(f"the times of '{name}' are not evenly spaced, as a TRC file needs them; export sto")
+    rate = 1.0 / float(np.median(steps)) if len(steps) else 1.0
+    names = tuple(course.labels(name, what.axes[1:2], values.shape[1:2]))
+    return Recording(rate, course.time, names, values * _METRES[what.unit])
+
+
+@contextmanager
+def _told(course: _Course) -> Iterator[None]:
+    """What cannot be written is told as an `ExportError` about this evaluation."""
+    try:
+        yield
+    except RecordingError as problem:
+        raise ExportError(f"{course.title}: {problem}") from None
+
+
+def _file(file: Path, text: str) -> Path:
+    file.write_text(text, encoding="utf-8")
+    return file

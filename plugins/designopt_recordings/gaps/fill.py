@@ -1,0 +1,175 @@
+"""Gaps of a recording filled cluster by cluster, with a status for every marker and frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, Integers
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.frames import FrameStatus
+from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
+from designopt_recordings.gaps.spline import interpolated
+from designopt_recordings.recording import Recording
+
+Method = Literal["rigid", "triad"]
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """A recording with its gaps filled, and how.
+
+    `status` (n, m) of every marker in every frame: `FrameStatus.OK`, `REBUILT`, `INTERPOLATED` or `MISSING_MARKER`.
+    `misfit` gives for each cluster the RMS distance (m) of measured markers from the rigid shape (NaN where no frame
+    has three of them): skin motion, and what to expect of a rebuilt marker.
+    """
+
+    recording: Recording
+    status: Integers
+    misfit: Mapping[str, float]
+
+    @property
+    def frames(self) -> Integers:
+        """(n,) the worst status of the markers in each frame."""
+        return np.asarray(self.status.max(axis=1, initial=FrameStatus.OK))
+
+    def report(self) -> list[str]:
+        """One sentence for each marker that was not measured throughout."""
+        lines = []
+        for j, name in enumerate(self.recording.marker_names):
+            counts = {s: int(np.sum(self.status[:, j] == s)) for s in FrameStatus}
+            parts = [
+                f"{counts[status]} {word}"
+                for status, word in (
+                    (FrameStatus.REBUILT, "rebuilt"),
+                    (FrameStatus.INTERPOLATED, "interpolated"),
+                    (FrameStatus.MISSING_MARKER, "missing"),
+                )
+                if counts[status]
+            ]
+            if parts:
+                lines.append(f"{name}: {', '.join(parts)} of {len(self.status)} frames")
+        return lines
+
+
+def fill(
+    recording: Recording,
+    clusters: Mapping[str, Sequence[str]],
+    static: Recording | None = None,
+    *,
+    longest: float = 0.2,
+    method: Method = "rigid",
+) -> Filling:
+    """Fill the gaps of `recording` with the help of `clusters`: markers that move as one body, by the body's name.
+
+    Where at least three markers of a cluster are present and not on a line, the missing ones are rebuilt from its rigid
+    shape: by least squares over all that are present, or from the largest triangle ("triad"). Elsewhere just enough
+    markers are interpolated by a cubic spline over gaps of at most `longest` s to have three, then the others are
+    rebuilt. Markers in no cluster are interpolated. The shape is that of `static`, where given, and else that of the
+    frames in which the whole cluster is present; markers of a cluster that only `static` has are added. Measured
+    positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section 3.2.3.
+    """
+    names = list(recording.marker_names)
+    added = [n for of in clusters.values() for n in of if n not in names and static and n in static.marker_names]
+    names += list(dict.fromkeys(added))
+    positions = np.full((len(recording.time), len(names), 3), np.nan)
+    positions[:, : len(recording.marker_names)] = recording.markers
+    positions[~np.isfinite(positions).all(axis=2)] = np.nan
+    missing = np.isnan(positions[:, :, 0])
+    status = np.where(missing, int(FrameStatus.MISSING_MARKER), int(FrameStatus.OK))
+    misfit = {}
+    for body, of in clusters.items():
+        columns = [_column(body, name, names) for name in of]
+        if len(set(columns)) < 3:
+            raise RecordingError(f"cluster '{body}' has {len(set(columns))} markers; a rigid body needs three")
+        known = _shape(body, of, recording, static)
+        misfit[body] = _fill_cluster(recording.time, positions, status, columns, known, longest, method)
+    for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
+        positions[:, j], where = interpolated(recording.time, positions[:, j], longest)
+        status[where, j] = FrameStatus.INTERPOLATED
+    filled = replace(recording, marker_names=tuple(names), markers=positions)
+    return Filling(filled, status, misfit)
+
+
+def _column(body: str, name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise RecordingError(f"cluster '{body}': neither the recording nor the static one has a marker '{name}'")
+    return list(names).index(name)
+
+
+def _shape(body: str, of: Sequence[str], recording: Recording, static: Recording | None) -> Array:
+    source = static or recording
+    frames = source.selected(of)
+    frames = frames[np.isfinite(frames).all(axis=(1, 2))]
+    try:
+        known = shape(frames)
+    except RecordingError:
+        where = "the static recording" if static else "the recording; give a static one"
+        raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(of)} in {where}") from None
+    if not spread(known):
+        raise RecordingError(f"cluster '{body}': its markers lie on a line; they do not fix a pose")
+    return known
+
+
+def _fill_cluster(
+    time: Array, positions: Array, status: Integers, columns: list[int], known: Array, longest: float, method: Method
+) -> float:
+    """Fill `positions` and `status` of one cluster in place; RMS misfit of what was measured, m."""
+    measured = np.isfinite(positions[:, columns, 0])
+    squares, count = _rebuild(positions, status, columns, known, measured, method)
+    lacking = np.flatnonzero((status[:, columns] == FrameStatus.MISSING_MARKER).any(axis=1))
+    if lacking.size:
+        _interpolate_to_three(time, positions, status, columns, known, lacking, longest)
+        _rebuild(positions, status, columns, known, np.isfinite(positions[:, columns, 0]), method, only=lacking)
+    return float(np.sqrt(squares / count)) if count else float("nan")
+
+
+def _rebuild(
+    positions: Array,
+    status: Integers,
+    columns: list[int],
+    known: Array,
+    present: Array,
+    method: Method,
+    only: Integers | None = None,
+) -> tuple[float, int]:
+    """Rebuild missing markers of frames with three present ones; sum of squared misfits of these and their number."""
+    which, pose = np.array(columns), {"rigid": fit, "triad": fit_triad}[method]
+    chosen = np.arange(len(positions)) if only is None else only
+    squares, count = 0.0, 0
+    patterns, member = np.unique(present[chosen], axis=0, return_inverse=True)
+    for i, pattern in enumerate(patterns):
+        frames = chosen[np.asarray(member).ravel() == i]
+        if not spread(known[pattern]):
+            continue
+        there = positions[frames[:, None], which[pattern]]
+        rotation, translation, rms = pose(known[pattern], there)
+        squares, count = squares + float(np.sum(rms**2)), count + len(frames)
+        if not pattern.all():
+            gone = which[~pattern]
+            made = np.einsum("fij,kj->fki", rotation, known[~pattern]) + translation[:, None]
+            positions[frames[:, None], gone] = made
+            status[frames[:, None], gone] = FrameStatus.REBUILT
+    return squares, count
+
+
+def _interpolate_to_three(
+    time: Array, positions: Array, status: Integers, columns: list[int], known: Array, lacking: Integers, longest: float
+) -> None:
+    """Interpolate, in frames that lack them, as many markers as a pose needs, those with the shortest gaps first."""
+    splines = {}
+    for k, j in enumerate(columns):
+        values, where = interpolated(time, positions[:, j], longest)
+        splines[k] = (values, where)
+    lengths = {k: int(np.sum(where[lacking])) for k, (_, where) in splines.items()}
+    for frame in lacking:
+        present = [k for k, j in enumerate(columns) if np.isfinite(positions[frame, j, 0])]
+        able = sorted((k for k in splines if k not in present and splines[k][1][frame]), key=lambda k: lengths[k])
+        while able and not spread(known[present]):
+            k = able.pop(0)
+            positions[frame, columns[k]] = splines[k][0][frame]
+            status[frame, columns[k]] = FrameStatus.INTERPOLATED
+            present.append(k)

@@ -1,0 +1,1 @@
+"""Loads from force plates: centre of pressure, contacts, which segment carries which plate."""

@@ -1,0 +1,63 @@
+"""Contacts: when a plate is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, Mask
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.loads.pressure import normal_force
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.signals.runs import runs
+
+THRESHOLD = 20.0  # N of normal force
+SHORTEST = 0.05  # s: a shorter contact is noise, a shorter flight within a contact too
+
+
+@dataclass(frozen=True)
+class Contact:
+    """From `start` to `end` s a plate is loaded; `whole` is false where the recording begins or ends in between."""
+
+    start: float
+    end: float
+    whole: bool = True
+
+
+def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> Mask:
+    """(k,) where the normal force exceeds `threshold` N; interruptions and contacts shorter than `shortest` s do not
+    count. Samples without a finite value are not loaded.
+    """
+    if not threshold > 0.0:
+        raise RecordingError(f"the threshold of a contact is {threshold:g} N; it must be positive")
+    force = np.nan_to_num(normal_force(plate), nan=0.0)
+    mask = np.asarray(force > threshold)
+    least = shortest * plate.rate
+    for first, end in runs(~mask):
+        if first > 0 and end < len(mask) and end - first < least and (force[first:end] > 0.0).all():
+            mask[first:end] = True
+    for first, end in runs(mask):
+        if end - first < least:
+            mask[first:end] = False
+    return mask
+
+
+def contacts(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> tuple[Contact, ...]:
+    """Contacts of a plate in their order; times of the threshold are interpolated between samples."""
+    mask, time, force = loaded_samples(plate, threshold, shortest), plate.time, normal_force(plate)
+    return tuple(
+        Contact(
+            _crossing(time, force, first, threshold) if first > 0 else float(time[0]),
+            _crossing(time, force, end, threshold) if end < len(mask) else float(time[-1]),
+            first > 0 and end < len(mask),
+        )
+        for first, end in runs(mask)
+    )
+
+
+def _crossing(time: Array, force: Array, after: int, threshold: float) -> float:
+    """When the force passes the threshold between the samples before and at `after`."""
+    low, high = force[after - 1], force[after]
+    share = (threshold - low) / (high - low) if np.isfinite([low, high]).all() and high != low else 1.0
+    return float(time[after - 1] + np.clip(share, 0.0, 1.0) * (time[after] - time[after - 1]))

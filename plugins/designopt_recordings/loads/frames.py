@@ -1,0 +1,97 @@
+"""The load of a plate at the frames of a recording: filtered, zero while unloaded, with a status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designopt_recordings.arrays import Array, Integers, Mask
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.frames import FrameStatus
+from designopt_recordings.loads.contacts import SHORTEST, THRESHOLD, loaded_samples
+from designopt_recordings.loads.pressure import centre_of_pressure
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.signals.filters import lowpass
+
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """The load that plate `name` puts on the subject at n frames, laboratory frame, Y up.
+
+    `force` (n, 3) N and `moment` (n, 3) N·m about the laboratory's origin are exactly zero where not `loaded` (n,).
+    `point` (n, 3) m is the centre of pressure (the centre of the surface while unloaded), `free` (n,) N·m the moment
+    about the surface's upward normal there. `status` (n,) is `FrameStatus.OK` or `MISSING_LOAD`, where all are NaN.
+    """
+
+    name: str
+    force: Array
+    moment: Array
+    point: Array
+    free: Array
+    loaded: Mask
+    status: Integers
+
+
+def load_at(
+    plate: ForcePlate,
+    time: ArrayLike,
+    *,
+    cutoff: float | None = None,
+    order: int = 2,
+    threshold: float = THRESHOLD,
+    shortest: float = SHORTEST,
+) -> Load:
+    """The load of `plate` at frames `time` (n,) s.
+
+    The wrench is filtered at `cutoff` Hz (zero-phase, not at all without), interpolated to the frames, and set to zero
+    outside contacts, which come from the unfiltered normal force (`loads.contacts`). The centre of pressure is that of
+    the filtered wrench. Frames beyond the plate's samples, or beside a sample without a finite value, are
+    `MISSING_LOAD`; what is missing does not spread to other frames.
+    """
+    frames = np.asarray(time, dtype=float)
+    wrench = np.hstack([plate.force, plate.moment])
+    finite = np.asarray(np.isfinite(wrench).all(axis=1))
+    if not finite.any():
+        return _missing(plate, len(frames))
+    for j in range(6):  # bridges for the filter; frames beside them are missing
+        wrench[~finite, j] = np.interp(plate.time[~finite], plate.time[finite], wrench[finite, j])
+    mask = loaded_samples(plate, threshold, shortest)
+    if cutoff is not None:
+        wrench = lowpass(wrench, plate.rate, cutoff, order)
+    place = (frames - plate.start) * plate.rate
+    before = np.clip(np.floor(place + 1e-6).astype(int), 0, len(wrench) - 1)
+    after = np.clip(np.ceil(place - 1e-6).astype(int), 0, len(wrench) - 1)
+    share = np.clip(place - before, 0.0, 1.0)[:, None] * (after > before)[:, None]
+    at = (1.0 - share) * wrench[before] + share * wrench[after]
+    beyond = (place < -0.5) | (place > len(wrench) - 0.5)
+    bad = beyond | ~finite[before] | ~finite[after]
+    nearest = np.clip(np.round(place).astype(int), 0, len(wrench) - 1)
+    loaded = mask[nearest] & ~bad
+    sampled = replace(plate, force=at[:, :3], moment=at[:, 3:], rate=plate.rate, start=0.0)
+    loaded &= np.asarray(sampled.force @ plate.normal > 0.0)  # a filter may swing below zero at a contact's end
+    point, free = centre_of_pressure(sampled, loaded)
+    at[~loaded] = 0.0
+    at[bad], point[bad], free[bad] = np.nan, np.nan, np.nan
+    status = np.where(bad, int(FrameStatus.MISSING_LOAD), int(FrameStatus.OK))
+    return Load(plate.name, at[:, :3], at[:, 3:], point, free, loaded, status)
+
+
+def zeroed(plate: ForcePlate, start: float, end: float) -> ForcePlate:
+    """The plate with its mean wrench between `start` and `end` s, when it was unloaded, taken off.
+
+    The offset of each transducer is a constant wrench, whatever the load: taking it off moves no centre of pressure of
+    a true load.
+    """
+    idle = (plate.time >= start) & (plate.time <= end) & np.isfinite(plate.force).all(axis=1)
+    if not idle.any():
+        raise RecordingError(f"plate '{plate.name}' has no finite sample between {start:g} and {end:g} s")
+    force, moment = plate.force[idle].mean(axis=0), plate.moment[idle].mean(axis=0)
+    return replace(plate, force=plate.force - force, moment=plate.moment - moment)
+
+
+def _missing(plate: ForcePlate, count: int) -> Load:
+    nothing = np.full((count, 3), np.nan)
+    status = np.full(count, int(FrameStatus.MISSING_LOAD))
+    return Load(plate.name, nothing, nothing, nothing, np.full(count, np.nan), np.zeros(count, dtype=bool), status)

@@ -1,0 +1,33 @@
+"""Centre of pressure and free moment of a plate: where the force passes through the surface, and what is left."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, Mask
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.plate import ForcePlate
+
+
+def normal_force(plate: ForcePlate) -> Array:
+    """(k,) N, the force on the subject across the surface, positive while it is pushed away from the plate."""
+    return np.asarray(plate.force @ plate.normal)
+
+
+def centre_of_pressure(plate: ForcePlate, loaded: Mask) -> tuple[Array, Array]:
+    """Centre of pressure (k, 3) m and free moment (k,) N·m about the upward normal of the surface.
+
+    The wrench is the force through this point of the surface and this moment. Where not `loaded` (k,) the point is the
+    centre of the surface and the moment zero, so that neither carries noise or NaN on.
+    """
+    normal, centre = plate.normal, plate.centre
+    across = normal_force(plate)
+    if not (across[loaded] > 0.0).all():
+        raise RecordingError(f"plate '{plate.name}' counts as loaded where its normal force is not positive")
+    about = plate.moment[loaded] - np.cross(centre, plate.force[loaded])
+    arm = np.cross(normal, about) / across[loaded, None]
+    points = np.tile(centre, (len(loaded), 1))
+    points[loaded] = centre + arm
+    free = np.zeros(len(loaded))
+    free[loaded] = (about - np.cross(arm, plate.force[loaded])) @ normal
+    return points, free

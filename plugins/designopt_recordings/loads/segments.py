@@ -1,0 +1,116 @@
+"""Which segment carries a plate's load: the one over whose outline the centre of pressure lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from designopt_recordings.arrays import Array, Integers
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.frames import FrameStatus
+from designopt_recordings.loads.frames import Load
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.recording import Recording
+from designopt_recordings.signals.runs import runs
+
+REACH = 0.1  # m: how far outside the outline of its markers a segment still bears on the surface
+CLEARANCE = 0.25  # m: a segment whose lowest marker is higher above the surface does not touch it
+_SHARE = 0.9  # of the frames of a contact that must name the same segment
+
+
+@dataclass(frozen=True, eq=False)
+class Bearing:
+    """Which of `segments` bears on a plate in each of n frames: `which` (n,), -1 where none does.
+
+    `distance` (n,) m from the centre of pressure to the outline of that segment's markers, NaN while unloaded.
+    `status` (n,) is `FrameStatus.AMBIGUOUS_PLATE` for all frames of a contact in which the nearest segment changes, or
+    whose centre of pressure is within reach of none: the load then belongs to the most frequent segment, or to none.
+    """
+
+    plate: str
+    segments: tuple[str, ...]
+    which: Integers
+    distance: Array
+    status: Integers
+
+    def of(self, segment: str) -> Array:
+        """(n,) 1 where `segment` bears on the plate, 0 elsewhere: a factor for the load."""
+        if segment not in self.segments:
+            raise RecordingError(f"there is no segment '{segment}'; there are {', '.join(self.segments)}")
+        return np.asarray(self.which == self.segments.index(segment), dtype=float)
+
+
+def bearing_segment(
+    recording: Recording,
+    plate: ForcePlate,
+    load: Load,
+    segments: Mapping[str, Sequence[str]],
+    *,
+    reach: float = REACH,
+    clearance: float = CLEARANCE,
+) -> Bearing:
+    """Which of `segments`, given by their markers' names, bears on `plate` while it is loaded.
+
+    In each loaded frame the distance is taken, in the plane of the surface, from the centre of pressure to the outline
+    of the segment's markers (their convex hull; zero inside); segments whose lowest marker is higher than `clearance`
+    above the surface or that lack markers do not count. A contact belongs to the segment that is nearest in at least
+    nine of ten frames and within `reach` in the mean.
+    """
+    if not segments:
+        raise RecordingError("no segments are given that could bear on the plate")
+    names = tuple(segments)
+    distances = np.stack(
+        [_distances(recording.selected(of), plate, load.point, clearance) for of in segments.values()], axis=1
+    )
+    count = len(recording.time)
+    which, distance = np.full(count, -1), np.full(count, np.nan)
+    status = load.status.copy()
+    for first, end in runs(load.loaded):
+        rows = slice(first, end)
+        known = np.isfinite(distances[rows]).any(axis=1)
+        if not known.any():
+            status[rows] = FrameStatus.AMBIGUOUS_PLATE
+            continue
+        nearest = np.nanargmin(distances[rows][known], axis=1)
+        chosen = int(np.bincount(nearest).argmax())
+        distance[rows] = distances[rows, chosen]
+        near = float(np.nanmean(distance[rows])) <= reach
+        if near:
+            which[rows] = chosen
+        if not near or np.mean(nearest == chosen) < _SHARE:
+            status[rows] = FrameStatus.AMBIGUOUS_PLATE
+    return Bearing(plate.name, names, which, distance, status)
+
+
+def _distances(markers: Array, plate: ForcePlate, point: Array, clearance: float) -> Array:
+    """(n,) m from `point` (n, 3) to the outline of `markers` (n, k, 3) in the plane of the plate; NaN if too high."""
+    normal = plate.normal
+    across = np.cross(normal, [1.0, 0.0, 0.0] if abs(normal[0]) < 0.9 else [0.0, 0.0, 1.0])
+    across = across / np.linalg.norm(across)
+    plane = np.stack([across, np.cross(normal, across)], axis=1)
+    height = ((markers - plate.centre) @ normal).min(axis=1)
+    outline = (markers - point[:, None]) @ plane  # (n, k, 2), seen from the centre of pressure
+    count = outline.shape[1]
+    distance = np.linalg.norm(outline, axis=2).min(axis=1)
+    for i, j in combinations(range(count), 2):
+        distance = np.minimum(distance, _to_edge(outline[:, i], outline[:, j]))
+    for i, j, k in combinations(range(count), 3):
+        distance = np.where(_inside(outline[:, i], outline[:, j], outline[:, k]), 0.0, distance)
+    return np.where(height <= clearance, distance, np.nan)
+
+
+def _to_edge(a: Array, b: Array) -> Array:
+    """(n,) distance of the origin to the edges from `a` to `b` (n, 2)."""
+    along = b - a
+    length = np.sum(along**2, axis=1)
+    share = np.clip(-np.sum(a * along, axis=1) / np.where(length > 0.0, length, 1.0), 0.0, 1.0)
+    return np.asarray(np.linalg.norm(a + share[:, None] * along, axis=1))
+
+
+def _inside(a: Array, b: Array, c: Array) -> Array:
+    """(n,) whether the origin lies in the triangles a b c (n, 2)."""
+    turns = np.stack([p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0] for p, q in ((a, b), (b, c), (c, a))], axis=1)
+    return np.asarray((turns >= 0.0).all(axis=1) | (turns <= 0.0).all(axis=1))

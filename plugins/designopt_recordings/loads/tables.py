@@ -1,0 +1,80 @@
+"""Plates from tables of ground reactions (MOT files): force, point of application and torque of each, by columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt_recordings.arrays import Array
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.table import Table
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Prefixes of three columns each, ending in x, y, z: as an ExternalForce of OpenSim names them.
+
+    `name` of the plate; `force` in N, `point` of application in m, `torque` in N·m ("" for none).
+    """
+
+    name: str
+    force: str
+    point: str
+    torque: str = ""
+
+
+def ground_reactions(table: Table) -> tuple[Columns, ...]:
+    """Columns of ground reactions found by their usual names: ``ground_force_r_vx ..._px ... ground_torque_r_x``."""
+    found = []
+    for name in table.names:
+        match = re.fullmatch(r"(.*force.*)vx", name)
+        if match and all(f"{match[1]}{part}" in table.names for part in ("vy", "vz", "px", "py", "pz")):
+            stem = match[1]
+            torque = stem.replace("force", "torque")
+            whole = all(f"{torque}{axis}" in table.names for axis in "xyz")
+            title = re.sub(r"_*ground_force_*|_+$", "", stem) or "ground"
+            found.append(Columns(title, f"{stem}v", f"{stem}p", torque if whole else ""))
+    return tuple(found)
+
+
+def plates_from_table(
+    table: Table, columns: Sequence[Columns] | None = None, level: float = 0.0
+) -> tuple[ForcePlate, ...]:
+    """A plate for each of `columns` (all `ground_reactions` without), on the horizontal plane through `level` m.
+
+    Points of application are taken only where there is a force: tables hold large meaningless numbers elsewhere.
+    Raises `RecordingError` where columns are missing or times are not evenly spaced.
+    """
+    columns = ground_reactions(table) if columns is None else columns
+    if not columns:
+        raise RecordingError("the table has no columns of ground reactions (ground_force_..._vx, ..._px)")
+    rate = _rate(table.time)
+    return tuple(_plate(table, of, rate, level) for of in columns)
+
+
+def _plate(table: Table, of: Columns, rate: float, level: float) -> ForcePlate:
+    force, point = _three(table, of.force), _three(table, of.point)
+    torque = _three(table, of.torque) if of.torque else np.zeros_like(force)
+    acting = (force != 0.0).any(axis=1)
+    moment = torque + np.cross(np.where(acting[:, None], point, 0.0), force)
+    return ForcePlate(of.name, rate, force, moment, level=level, start=float(table.time[0]))
+
+
+def _three(table: Table, prefix: str) -> Array:
+    return np.column_stack([table.column(f"{prefix}{axis}") for axis in "xyz"])
+
+
+def _rate(time: Array) -> float:
+    """Rate of times that may be rounded, Hz."""
+    if len(time) < 2:
+        raise RecordingError("a single row has no rate; ground reactions need more")
+    rate = (len(time) - 1) / (time[-1] - time[0])
+    off = np.abs((time - time[0]) * rate - np.arange(len(time)))
+    if off.max() > 0.5:
+        row = int(np.argmax(off > 0.5)) + 1
+        raise RecordingError(f"the times are not evenly spaced: row {row} is off by more than half a sample")
+    return float(rate)

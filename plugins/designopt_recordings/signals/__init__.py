@@ -1,0 +1,1 @@
+"""Signals over time: runs between gaps, filters, residual analysis, derivatives, delays, cycles."""

@@ -1,0 +1,57 @@
+"""Runs of finite samples between gaps, so that a gap never spreads into what is next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designopt_recordings.arrays import Array, Integers, Mask
+
+#: Samples this near to an end of a recording or of a run are less accurate (muscle_force_sharing, section 1.1).
+EDGE = 5
+
+
+def runs(mask: ArrayLike) -> list[tuple[int, int]]:
+    """Where `mask` (n,) is true: (first, end) of every run, `end` not included."""
+    padded = np.concatenate([[False], np.asarray(mask, dtype=bool), [False]]).astype(np.int8)
+    steps = np.diff(padded)
+    return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
+
+
+def finite_runs(columns: Array) -> Iterator[tuple[slice, Integers]]:
+    """Runs of `columns` (n, c) where all of some columns are finite: their rows and these columns.
+
+    Columns with the same gaps come together, so that a function is called once for all of them.
+    """
+    finite = np.isfinite(columns)
+    patterns: dict[bytes, list[int]] = {}
+    for column, bits in enumerate(np.packbits(finite, axis=0).T):
+        patterns.setdefault(bits.tobytes(), []).append(column)
+    for of_pattern in patterns.values():
+        for first, end in runs(finite[:, of_pattern[0]]):
+            yield slice(first, end), np.array(of_pattern)
+
+
+def run_by_run(values: ArrayLike, function: Callable[[Array], Array], least: int = 1) -> Array:
+    """`function` (r, c) -> (r, c) applied to each run of each column of `values` (n, ...); NaN elsewhere.
+
+    Runs of fewer than `least` samples become NaN.
+    """
+    array = np.asarray(values, dtype=float)
+    columns = array.reshape(len(array), -1)
+    made = np.full(columns.shape, np.nan)
+    for rows, of in finite_runs(columns):
+        if rows.stop - rows.start >= least:
+            made[rows, of] = function(columns[rows][:, of])
+    return made.reshape(array.shape)
+
+
+def near_ends(finite: ArrayLike, width: int = EDGE) -> Mask:
+    """Samples (n,) within `width` of an end of their run of `finite` samples (n,)."""
+    mask = np.zeros(len(np.asarray(finite)), dtype=bool)
+    for first, end in runs(finite):
+        mask[first : min(first + width, end)] = True
+        mask[max(first, end - width) : end] = True
+    return mask

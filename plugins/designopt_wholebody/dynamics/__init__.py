@@ -1,0 +1,1 @@
+"""Inverse and forward dynamics in natural coordinates."""

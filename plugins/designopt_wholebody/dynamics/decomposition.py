@@ -1,0 +1,68 @@
+"""Joint forces as compression, traction and shear, and torque off a joint's axis (Nunes 2017, 5.47)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.model.schema import GROUND
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ForceParts:
+    """Of one joint, each (f,): `compression`, `traction` and `shear` N, none negative; `off_axis` N m.
+
+    Compression and traction are the parts along the axis of the proximal segment that its joint names, pressed into or
+    pulled out of it; shear is the rest. `off_axis` is the torque perpendicular to the axis of a revolute joint,
+    which ligaments and bones bear, and 0 for other joints.
+    """
+
+    compression: Array
+    traction: Array
+    shear: Array
+    off_axis: Array
+
+
+def force_parts(subject: Subject, q: Array, loads: JointLoads, joint: str) -> ForceParts:
+    """Parts of the force and torque of `joint` for q (f, n).
+
+    The torque actuators of inverse dynamics give the smallest joint forces: muscles, which pull bones together, add to
+    compression. Raises `ValueError` for a joint whose model names no axis of compression.
+    """
+    stated = subject.model.joints.get(joint)
+    if stated is None or stated.compression is None:
+        known = [name for name, j in subject.model.joints.items() if j.compression is not None]
+        raise ValueError(f"joint '{joint}' has no axis of compression; {', '.join(known) or 'none'} have one")
+    force, torque = loads.at(joint)
+    on_distal = loads.bodies[loads.joints.index(joint)] == stated.distal
+    proximal = subject.bodies[stated.proximal]
+    index = "uvw".index(stated.compression)
+    assert stated.at is not None
+    inwards = np.sign((proximal.inertia.centre - proximal.local[stated.at])[index])
+    along = inwards * np.einsum("fi,fi->f", force, proximal.axes(q)[:, :, index]) * (-1.0 if on_distal else 1.0)
+    shear = np.sqrt(np.maximum(0.0, np.einsum("fi,fi->f", force, force) - along**2))
+    off_axis = np.zeros(len(q))
+    off_axis[~np.isfinite(along)] = np.nan
+    if stated.type == "revolute":
+        axis = _axis(subject, q, joint)
+        off_axis = np.linalg.norm(torque - np.einsum("fi,fi->f", torque, axis)[:, None] * axis, axis=1)
+    return ForceParts(np.maximum(along, 0.0), np.maximum(-along, 0.0), shear, off_axis)
+
+
+def _axis(subject: Subject, q: Array, joint: str) -> Array:
+    """(f, 3) axis of a revolute joint, as its distal segment carries it."""
+    stated = subject.model.joints[joint]
+    if isinstance(stated.axis, str):
+        static = subject.bodies[stated.proximal].axes(subject.q0)[:, "uvw".index(stated.axis)]
+    else:
+        assert stated.axis is not None
+        line = subject.landmarks[stated.axis[1]] - subject.landmarks[stated.axis[0]]
+        static = line / np.linalg.norm(line)
+    carrier = subject.bodies[stated.distal if stated.proximal == GROUND else stated.proximal]
+    return carrier.position(q, carrier.direction(carrier.axes(subject.q0).T @ static))

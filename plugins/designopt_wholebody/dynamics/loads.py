@@ -1,0 +1,65 @@
+"""Forces from outside on segments: plates, weights, hands of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.dynamics.rotation import angular_matrix
+
+Array = NDArray[np.float64]
+
+#: m/s^2, Y up.
+GRAVITY = np.array([0.0, -9.81, 0.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Wrenches exerted on segments: `force` (f, k, 3) N and `moment` (f, k, 3) N m about the laboratory's origin.
+
+    `bodies` names the segment of each of the k wrenches. Raises `ValueError` for shapes that do not fit.
+    """
+
+    bodies: tuple[str, ...]
+    force: Array
+    moment: Array
+
+    def __post_init__(self) -> None:
+        wanted = (len(self.force), len(self.bodies), 3)
+        if self.force.shape != wanted or self.moment.shape != wanted:
+            raise ValueError(
+                f"force {self.force.shape} and moment {self.moment.shape} of {len(self.bodies)} loads are {wanted}"
+            )
+
+    @staticmethod
+    def none(frames: int) -> Loads:
+        """No loads at all."""
+        return Loads((), np.zeros((frames, 0, 3)), np.zeros((frames, 0, 3)))
+
+    def taken(self, frames: NDArray[np.int64] | slice) -> Loads:
+        """The loads of some of the frames."""
+        return Loads(self.bodies, self.force[frames], self.moment[frames])
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(f,) frames in which every load is a finite number."""
+        return np.asarray(np.isfinite(self.force).all(axis=(1, 2)) & np.isfinite(self.moment).all(axis=(1, 2)))
+
+
+def generalised(subject: Subject, q: Array, loads: Loads, gravity: Array = GRAVITY) -> Array:
+    """(f, n) generalised forces of weight and `loads` for q (f, n) (Nunes 2017, 2.31, 5.9; torques as Gᵀ h)."""
+    Q = np.zeros_like(q)
+    for body in subject.bodies.values():
+        weight = np.outer(body.point(body.inertia.centre), body.inertia.mass * gravity)
+        Q[:, body.columns] += weight.reshape(-1)
+    for k, name in enumerate(loads.bodies):
+        body = subject.bodies[name]
+        first = body.triples_of(q)[:, 0]
+        force = loads.force[:, k]
+        Q[:, body.start : body.start + 3] += force
+        about_first = loads.moment[:, k] - np.cross(first, force)
+        Q[:, body.columns] += np.einsum("fis,fi->fs", angular_matrix(body, q), about_first)
+    return Q

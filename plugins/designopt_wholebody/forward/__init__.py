@@ -1,0 +1,1 @@
+"""Forward dynamics: five formulations of the constrained equations of motion and their integrators."""

@@ -1,0 +1,106 @@
+"""Generalised forces of a simulation: weight, springs with dampers between points, and forces given over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.dynamics.loads import GRAVITY
+from designopt_wholebody.model.schema import GROUND
+
+Array = NDArray[np.float64]
+
+#: Below this distance of its ends the direction of a spring is not defined.
+_SHORTEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A spring with a damper and an actuator between two points, each a (segment, landmark).
+
+    The tension T = stiffness (s - rest) + damping ṡ - push pulls the points together; `push` N is the actuator's force
+    apart.
+    """
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: float = 0.0
+    push: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """What drives a simulation of `subject`.
+
+    `given` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
+    dynamics found.
+    """
+
+    subject: Subject
+    springs: tuple[Spring, ...] = ()
+    gravity: Array = field(default_factory=GRAVITY.copy)
+    given: Callable[[float], Array] | None = None
+    _weight: Array = field(init=False, repr=False)
+    _ends: tuple[Array, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        weight = np.zeros(self.subject.n)
+        for body in self.subject.bodies.values():
+            c = body.point(body.inertia.centre)
+            weight[body.columns] = np.outer(c, body.inertia.mass * self.gravity).ravel()
+        object.__setattr__(self, "_weight", weight)
+        object.__setattr__(self, "_ends", tuple(self._difference(spring) for spring in self.springs))
+
+    def _difference(self, spring: Spring) -> Array:
+        """(3, n + 1): the vector from the first to the second point is this times (q, 1)."""
+        made = np.zeros((3, self.subject.n + 1))
+        for sign, (segment, landmark) in ((-1.0, spring.first), (1.0, spring.second)):
+            if segment == GROUND:
+                made[:, -1] += sign * self.subject.landmarks[landmark]
+                continue
+            body = self.subject.bodies[segment]
+            made[:, body.columns] += sign * np.kron(body.landmark(landmark), np.eye(3))
+        return made
+
+    def value(self, t: float, q: Array, qdot: Array) -> Array:
+        """(n,) generalised forces."""
+        Q = self._weight.copy()
+        if self.given is not None:
+            Q += self.given(t)
+        for spring, B in zip(self.springs, self._ends, strict=True):
+            _, e, _, tension = self._state(spring, B, q, qdot)
+            Q -= B[:, :-1].T @ (tension * e)
+        return Q
+
+    def derivatives(self, q: Array, qdot: Array) -> tuple[Array, Array]:
+        """(n, n) K = -∂Q/∂q and C = -∂Q/∂q̇ (Nunes 2017, 2.42-2.45, with dimensions corrected)."""
+        n = self.subject.n
+        K, C = np.zeros((n, n)), np.zeros((n, n))
+        for spring, B in zip(self.springs, self._ends, strict=True):
+            s, e, w, tension = self._state(spring, B, q, qdot)
+            P = np.eye(3) - np.outer(e, e)
+            along = np.outer(e, e)
+            stiffness = tension / s * P + spring.stiffness * along + spring.damping / s * np.outer(e, w) @ P
+            K += B[:, :-1].T @ stiffness @ B[:, :-1]
+            C += B[:, :-1].T @ (spring.damping * along) @ B[:, :-1]
+        return K, C
+
+    def _state(self, spring: Spring, B: Array, q: Array, qdot: Array) -> tuple[float, Array, Array, float]:
+        d, w = B[:, :-1] @ q + B[:, -1], B[:, :-1] @ qdot
+        s = max(float(np.linalg.norm(d)), _SHORTEST)
+        e = d / s
+        return s, e, w, spring.stiffness * (s - spring.rest) + spring.damping * float(e @ w) - spring.push
+
+    def potential_energy(self, q: Array) -> Array:
+        """(f,) energy J of weight and springs for q (f, n); what is given over time has none."""
+        energy = -q @ self._weight
+        for spring, B in zip(self.springs, self._ends, strict=True):
+            s = np.linalg.norm(q @ B[:, :-1].T + B[:, -1], axis=1)
+            energy = energy + 0.5 * spring.stiffness * (s - spring.rest) ** 2 - spring.push * s
+        return np.asarray(energy)

@@ -1,0 +1,1 @@
+"""Models for studies: what a design of preprocessing, model or exercise gives."""

@@ -1,0 +1,223 @@
+"""Model files: what they say is built, what is wrong is told with line and column, and mutated files do no harm."""
+
+from __future__ import annotations
+
+import random
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_mechanics.model_file.reading import bundled, read
+from designopt_mechanics.model_file.wire_arms import WireArms
+from designopt_mechanics.report.wires import wire_moment_arm
+from designopt_mechanics.tree import Point
+from designopt_mechanics.tree_rows import TreeRows
+
+import designopt
+from designopt.collocation import Options, solve_design
+from designopt.plugin import InputFile, InvalidSetting
+from designopt.study.language.errors import StudyError
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+GOOD = """\
+gravity: [0, -9.81, 0]
+coordinates:
+  hip: {unit: rad, range: [-90 deg, 90 deg], reference: 10 deg}
+  slide: {unit: m, range: [0, 300 mm]}
+functions:
+  knee: "0.5*hip + 0.1*sin(hip)"
+  rhythm: {affine: {hip: 0.3}, offset: 5 deg}
+loops:
+  bar: {coordinates: {hip: [-1.6, 1.6]}, unknowns: {y: 0}, equations: ["y + 0.3*sin(y) - hip"]}
+frames:
+  thigh:
+    place: [0, 900 mm, 0]
+    motions: [rotate: {axis: [0, 0, 1], by: hip}]
+    body: {mass: 8, centre: [0, -0.2, 0], inertia: [0.1, 0.02, 0.1]}
+  shank:
+    parent: thigh
+    place: [0, -0.4, 0]
+    turn: {axis: [0, 0, 1], angle: 30 deg}
+    motions: [rotate: {axis: [0, 0, -1], by: knee}, slide: {axis: [0, 1, 0], by: slide}]
+    body: {mass: 3, centre: [0, -0.2, 0], inertia: [0.05, 0.01, 0.05]}
+  bar: {parent: thigh, motions: [rotate: {axis: [0, 0, 1], by: y}], body: {mass: 0.1}}
+wires:
+  calf:
+    points: [{on: thigh, at: [0, -0.3, 0]}, {on: shank, at: [0, -0.1, 0]}]
+"""
+
+
+def told(text: str) -> list[str]:
+    """The messages of a bad file as "line:column: path: message"."""
+    with pytest.raises(StudyError) as raised:
+        read(text.encode(), "made.yaml")
+    return [f"{i.line}:{i.column}: {i.path}: {i.message}" for i in raised.value.issues]
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new, 1)
+
+
+def test_a_file_says_units_functions_loops_frames_and_wires() -> None:
+    made = read(GOOD.encode(), "made.yaml")
+    assert made.gravity == (0.0, -9.81, 0.0)
+    assert made.tree.coordinates[0].high == pytest.approx(np.pi / 2.0)
+    assert made.tree.coordinates[1].high == pytest.approx(0.3)
+    rows = TreeRows(made.tree, made.gravity, made.wires, compiled=False)
+    at = np.array([[0.4, 0.05]])
+    origin, along = rows.positions([Point("shank"), Point("shank", (1.0, 0.0, 0.0))], at)[0]
+    turned = np.arctan2(along[1] - origin[1], along[0] - origin[0])
+    assert turned == pytest.approx(0.4 + np.radians(30.0) - (0.2 + 0.1 * np.sin(0.4)), rel=1e-12)
+    assert rows.moment_arms(at).shape == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (changed("by: hip}", "by: hop}"), "13:45: frames.thigh.motions.0.rotate.by: no coordinate or function 'hop'"),
+        (changed("mass: 8", "mass: -8"), "14:18: frames.thigh.body.mass: -8 kg is not a mass"),
+        (changed("mass: 8, ", ""), "14:11: frames.thigh.body: 'mass' is missing"),
+        (changed("0.1, 0.02, 0.1]", "0.1, 0.02, 0.5]"), "14:52: frames.thigh.body.inertia: no body has the principal"),
+        (changed("axis: [0, 0, 1], by: hip", "axis: [0, 0, 3], by: hip"), "13:30: frames.thigh.motions.0.rotate.axis"),
+        (changed("parent: thigh\n", "parent: tigh\n"), "16:13: frames.shank.parent: parent: no frame 'tigh'"),
+        (changed("on: shank", "on: shnk"), "24:50: wires.calf.points.1.on: no frame 'shnk'; did you mean 'shank'?"),
+        (changed("0.1*sin(hip)", "0.1*sine(hip)"), "6:24: functions.knee: no function 'sine'; did you mean 'sin'?"),
+        (changed("0.5*hip +", "0.5*hop +"), "6:14: functions.knee: no coordinate 'hop'; did you mean 'hip'?"),
+        (changed("900 mm", "900 kg"), "12:16: frames.thigh.place.1:"),
+        (changed("reference: 10 deg", "reference: 100 deg"), "3:57: coordinates.hip.reference: the reference 1.745"),
+        (changed("unit: rad", "unit: degrees"), "3:15: coordinates.hip.unit: 'degrees' is not one of rad, m"),
+        (changed("gravity:", "gravty:"), "1:1: : no entry 'gravty' here; did you mean 'gravity'?"),
+        (changed("y + 0.3*sin(y) - hip", "y**2 + 5 + 0*hip"), "9:8: loops.bar: the loop"),
+        (changed("by: slide}", "by: hip}"), "19:82: frames.shank.motions.1.slide.by: 'hip' is in rad, not in m"),
+        ("coordinates: {}\n", "1:1: : 'frames' is missing"),
+        ("a: [1\n", "1:6: : not valid YAML"),
+        (changed("slide: {unit: m", "more: {unit: m}\n  slide: {unit: m"), "4:9: coordinates.more: mass"),
+    ],
+
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_line_and_column(text: str, message: str) -> None:
+    assert any(line.startswith(message) for line in told(text)), told(text)
+
+
+def test_several_mistakes_are_told_at_once() -> None:
+    text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk")
+    assert len(told(text)) == 2
+
+
+def mutated(text: str, rng: random.Random) -> str:
+    """One to three small damages: characters removed or replaced, lines dropped or doubled, numbers changed."""
+    for _ in range(rng.randint(1, 3)):
+        lines = text.split("\n")
+        k, at = rng.randrange(len(lines)), rng.randrange(len(text))
+        kind = rng.randrange(6)
+        if kind == 0:
+            text = text[:at] + text[at + rng.randint(1, 4) :]
+        elif kind == 1:
+            text = text[:at] + rng.choice("{}[]:,-#&*!|>'\"%@`0e9.\t\n x") + text[at:]
+        elif kind == 2:
+            text = "\n".join(lines[:k] + lines[k + 1 :])
+        elif kind == 3:
+            text = "\n".join([*lines[:k], lines[k], *lines[k:]])
+        elif kind == 4:
+            text = text.replace(rng.choice("0123456789"), rng.choice(["-1", "1e400", ".nan", "0", "1e-300", "abc"]), 1)
+        else:
+            text = text[:at] + chr(rng.randrange(32, 0x2FF)) + text[at + 1 :]
+        text = text or " "
+    return text
+
+
+def refuse_or_read(seeds: range) -> int:
+    """How many of the mutated files are refused; anything but a refusal with a position is a failure."""
+    folder = files("designopt_mechanics.model_file").joinpath("models")
+    names = ("knee_patella.yaml", "lumbo_pelvic.yaml")
+    sources = [GOOD, *(folder.joinpath(n).read_text(encoding="utf-8") for n in names)]
+    refused = 0
+    for seed in seeds:
+        rng = random.Random(seed)
+        content = mutated(rng.choice(sources), rng).encode("utf-8", errors="replace")
+        try:
+            read(content, "mutated.yaml")
+        except StudyError as error:
+            refused += 1
+            placed = [bool(i.line and i.column and i.message) for i in error.issues]
+            if not placed or not all(placed):
+                raise AssertionError(f"seed {seed}: {error}") from error
+    return refused
+
+
+def test_mutated_files_are_read_or_refused_with_a_position() -> None:
+    assert 50 < refuse_or_read(range(150)) < 150
+
+
+@pytest.mark.slow
+def test_many_mutated_files_are_read_or_refused_with_a_position() -> None:
+    assert 1000 < refuse_or_read(range(2000)) < 2000
+
+
+# ------------------------------------------------------------------------------------------------------ bundled files
+
+
+def test_the_quadriceps_pulls_with_the_arm_that_its_length_has() -> None:
+    """Against fourth-order differences of the lengths; acceptance of the specification 1e-8."""
+    outputs, arrays = WireArms().evaluate({}, {}, {"arm", "tension", "scene"})
+    assert outputs["consistency"] < 1e-8
+    assert 0.03 < outputs["peak_arm"] < 0.06  # measured quadriceps arms are 30 to 60 mm
+    assert (arrays["arm"] < 0.0).all()  # extends
+    assert np.isfinite(outputs["peak_tension"])
+
+
+def test_moving_the_insertion_forwards_lengthens_the_arm() -> None:
+    model = WireArms()
+    near, far = (model.evaluate({"shift_x": x}, {"low": 0.3, "high": 1.5})[0]["mean_arm"] for x in (0.0, 0.02))
+    assert far > 1.05 * near
+
+
+def test_the_spine_shares_flexion_and_bending_and_the_shares_are_complete() -> None:
+    made = bundled("lumbo_pelvic")
+    rows = TreeRows(made.tree, compiled=False)
+    axes = rows.positions([Point("L1", e) for e in np.eye(3)], [[0.5, 0.0]]) - rows.positions(
+        [Point("L1")], [[0.5, 0.0]]
+    )
+    turned = axes[0]
+    assert np.arctan2(-turned[0, 1], turned[0, 0]) == pytest.approx(0.5, rel=1e-9)
+    outputs, _ = WireArms(mechanism="lumbo_pelvic", wire="erector", coordinate="flexion").evaluate({}, {})
+    assert outputs["consistency"] < 1e-8
+    assert 0.03 < outputs["mean_arm"] < 0.07
+
+
+def test_the_wire_alone_straightens_the_knee() -> None:
+    model = WireArms()
+    solution = solve_design(
+        model.trajectory_problem({"low": 0.2, "high": 1.4}), {}, Options(scheme="radau", intervals=20)
+    )
+    assert solution.phase.resimulation_error < 1e-2
+    assert solution.phase.values["tension"].min() >= -1e-4
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "message"),
+    [
+        ({"wire": "quadricep"}, "wire", "did you mean 'quadriceps'"),
+        ({"coordinate": "hip"}, "coordinate", "there are knee"),
+        ({"mechanism": "elbow"}, "mechanism", "no bundled mechanism"),
+        ({"file": InputFile("my.yaml", b"coordinates: {}\n")}, "file", "my.yaml:1:1: : 'frames' is missing"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], name: str, message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message) as raised:
+        WireArms(**settings).check()
+    assert raised.value.name == name
+
+
+def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:
+    result = designopt.load(STUDIES / "knee_patella.yaml", overrides=["stages.0.solver.levels=3"]).run(
+        tmp_path / "k.study"
+    )
+    assert len(result.outcomes.X) == 9
+    section = wire_moment_arm(result)
+    assert section is not None
+    assert len(section.figures) == 3

@@ -1,0 +1,57 @@
+"""Small models in OpenSim's format, written for the tests."""
+
+from __future__ import annotations
+
+
+def hinge(*, wraps: str = "", muscle: str = "", path_wraps: str = "", forces: str = "", constraints: str = "") -> bytes:
+    """An arm on a pin at the ground's origin, with one muscle from the ground to it. Version 4."""
+    return f"""<?xml version="1.0" encoding="UTF-8" ?>
+<OpenSimDocument Version="40000">
+  <Model name="hinge">
+    <Ground name="ground"><WrapObjectSet><objects>{wraps}</objects></WrapObjectSet></Ground>
+    <gravity>0 -9.81 0</gravity>
+    <BodySet><objects>
+      <Body name="arm"><mass>1</mass><mass_center>0.2 0 0</mass_center><inertia>0.01 0.01 0.01 0 0 0</inertia></Body>
+    </objects></BodySet>
+    <JointSet><objects>
+      <PinJoint name="elbow">
+        <socket_parent_frame>ground</socket_parent_frame>
+        <socket_child_frame>arm</socket_child_frame>
+        <coordinates><Coordinate name="flexion"><range>-3 3</range></Coordinate></coordinates>
+      </PinJoint>
+    </objects></JointSet>
+    <ConstraintSet><objects>{constraints}</objects></ConstraintSet>
+    <ForceSet><objects>
+      <Thelen2003Muscle name="flexor">
+        <GeometryPath>
+          <PathPointSet><objects>
+            <PathPoint name="p1">
+              <socket_parent_frame>/ground</socket_parent_frame><location>-0.1 0.3 0.02</location>
+            </PathPoint>
+            <PathPoint name="p2">
+              <socket_parent_frame>/bodyset/arm</socket_parent_frame><location>0.2 0.01 0</location>
+            </PathPoint>
+          </objects></PathPointSet>
+          <PathWrapSet><objects>{path_wraps}</objects></PathWrapSet>
+        </GeometryPath>
+        <max_isometric_force>500</max_isometric_force>
+        <optimal_fiber_length>0.15</optimal_fiber_length>
+        <tendon_slack_length>0.2</tendon_slack_length>
+        {muscle}
+      </Thelen2003Muscle>
+      {forces}
+    </objects></ForceSet>
+  </Model>
+</OpenSimDocument>
+""".encode()
+
+
+def surface(tag: str, sizes: str, *, at: str = "0 0 0", turned: str = "0.3 0.4 0.1", quadrant: str = "all") -> str:
+    """A wrap object named `surface` on the ground."""
+    return (
+        f'<{tag} name="surface"><active>true</active><xyz_body_rotation>{turned}</xyz_body_rotation>'
+        f"<translation>{at}</translation><quadrant>{quadrant}</quadrant>{sizes}</{tag}>"
+    )
+
+
+USED = '<PathWrap name="w"><wrap_object>surface</wrap_object><method>hybrid</method><range>-1 -1</range></PathWrap>'

@@ -1,0 +1,196 @@
+"""Lengths are those of OpenSim; moment arms are the slopes of the lengths."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.osim.read import read_model
+from designopt_recordings.files.storage import read_storage
+from opensim_cases import table
+from small_models import USED, hinge, surface
+
+from designopt.plugin import InputFile
+
+MODELS = {
+    "gait10dof18musc": "gait10dof18musc_subject01",
+    "gait2392": "gait2392_subject01",
+    "walk_armless_18musc": "walk_armless_18musc",
+    "arm26": "arm26",
+}
+
+
+def posed(opensim, name):
+    """The model, its geometry, values and speeds at the reference poses, and the reference rows."""
+    model = read_model((opensim / "models" / f"{MODELS[name]}.osim").read_bytes())
+    names, numbers = table(opensim / "reference" / f"{name}_poses.csv")
+    values, rates = ({n[2:]: c for n, c in zip(names, numbers.T, strict=True) if n[:2] == k} for k in ("q:", "u:"))
+    with (opensim / "reference" / f"{name}_pose_geometry.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return model, muscle_geometry(model, values), values, rates, rows
+
+
+def differences(geometry, rates, rows):
+    """Of all rows: lengths, speeds, and moment arms less the reference."""
+    coordinates = {n: i for i, n in enumerate(geometry.coordinates)}
+    muscles = {n: i for i, n in enumerate(geometry.muscles)}
+    still = np.zeros(len(geometry.lengths))
+    speeds = geometry.speeds(np.column_stack([rates.get(n, still) for n in geometry.coordinates]))
+    length, speed, arm = [], [], []
+    for row in rows:
+        frame, k = int(row["pose"]), muscles[row["muscle"]]
+        length.append(geometry.lengths[frame, k] - float(row["length_m"]))
+        speed.append(speeds[frame, k] - float(row["lengthening_speed_m_per_s"]))
+        if row["coordinate"] in coordinates:
+            arm.append(geometry.arms[frame, coordinates[row["coordinate"]], k] - float(row["moment_arm_m"]))
+    return np.abs(length), np.abs(speed), np.abs(arm)
+
+
+@pytest.mark.parametrize("name", ["gait10dof18musc", "gait2392"])
+def test_paths_without_surfaces_are_those_of_opensim_to_the_printed_digits(opensim, name):
+    """Splines, moving and conditional points: 1e-9 m and 1e-7 m (specs/muscle_force_sharing.md section 7)."""
+    _, geometry, _, rates, rows = posed(opensim, name)
+    length, speed, arm = differences(geometry, rates, rows)
+    assert len(length) > 400
+    assert length.max() <= 1e-9
+    assert arm.max() <= 1e-7
+    assert speed.max() <= 1e-8  # printed with ten digits, speeds up to 1 m/s
+
+
+def test_spot_values_at_zero_coordinates(opensim):
+    """specs/muscle_force_sharing.md section 2."""
+    model = read_model((opensim / "models" / "gait2392_subject01.osim").read_bytes())
+    geometry = muscle_geometry(model, {n: np.zeros(1) for n in model.names})
+
+    def length(muscle):
+        return geometry.lengths[0, geometry.muscles.index(muscle)]
+
+    def arm(muscle, coordinate):
+        return geometry.arms[0, geometry.coordinates.index(coordinate), geometry.muscles.index(muscle)]
+
+    assert length("rect_fem_r") == pytest.approx(0.4695770938, abs=1e-10)
+    assert arm("rect_fem_r", "knee_angle_r") == pytest.approx(0.05008835756, abs=1e-10)
+    assert arm("rect_fem_r", "hip_flexion_r") == pytest.approx(0.04322456728, abs=1e-10)
+    assert arm("rect_fem_r", "hip_adduction_r") == pytest.approx(-0.01268153081, abs=1e-10)
+    assert length("psoas_r") == pytest.approx(0.274442301, abs=1e-9)
+    assert arm("med_gas_r", "ankle_angle_r") == pytest.approx(-0.05119320629, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["walk_armless_18musc", "arm26"])
+def test_paths_over_surfaces_are_close_to_those_of_opensim(opensim, name):
+    """Ellipsoids and double wraps: 1e-3 m in the median, the goal of specs/muscle_force_sharing.md section 7."""
+    _, geometry, _, rates, rows = posed(opensim, name)
+    length, _, arm = differences(geometry, rates, rows)
+    assert np.median(length) <= 1e-6
+    assert np.median(arm) <= 1e-6
+    assert np.quantile(arm, 0.9) <= 1e-3
+
+
+def test_one_cylinder_of_each_muscle_over_a_walking_trial(opensim):
+    """Unfiltered coordinates, 238 frames, driven coordinates computed: at most 3e-6 m from OpenSim's own test file."""
+    model = read_model((opensim / "models" / "walk_armless_18musc.osim").read_bytes())
+    motion = opensim / "motion" / "walk_armless_coordinates.mot"
+    given = read_storage(InputFile(motion.name, motion.read_bytes()))
+    turns = [c.name for c in model.coordinates if c.rotational]
+    in_radians = given.radians([n for n in turns if n in given.names])
+    geometry = muscle_geometry(model, {n: in_radians.column(n) for n in model.free if n in given.names})
+    kept = opensim / "reference" / "wrapping_subject_walk_armless_muscle_lengths.sto"
+    reference = read_storage(InputFile(kept.name, kept.read_bytes()))
+    largest, medians = {}, {}
+    for label, column in zip(reference.names, reference.values.T, strict=True):
+        muscle = label.rpartition("/")[2].removesuffix("|length")
+        off = np.abs(geometry.lengths[:, geometry.muscles.index(muscle)] - column)
+        largest[muscle], medians[muscle] = off.max(), np.median(off)
+    two = {m.name for m in model.muscles if len(m.wraps) > 1}
+    assert two == {"med_gas_r", "med_gas_l"}
+    assert max(v for m, v in largest.items() if m not in two) <= 3e-6
+    assert max(medians[m] for m in two) <= 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_moment_arms_are_the_slopes_of_the_lengths(opensim, name):
+    """With surfaces, conditional points and couplers; away from where a path switches."""
+    model, geometry, values, *_ = posed(opensim, name)
+    step = 1e-6
+    for i, coordinate in enumerate(geometry.coordinates):
+        if coordinate not in values:  # locked at its default
+            continue
+        ahead, behind = (muscle_geometry(model, {**values, coordinate: values[coordinate] + s}) for s in (step, -step))
+        slope = (behind.lengths - ahead.lengths) / (2 * step)
+        same = (ahead.wrapped == geometry.wrapped) & (behind.wrapped == geometry.wrapped)
+        off = np.abs(geometry.arms[:, i] - slope)
+        switching = np.abs(ahead.lengths - 2 * geometry.lengths + behind.lengths) > 1e-9
+        assert off[same & ~switching].max(initial=0.0) <= 1e-6
+        assert (same & ~switching).mean() > 0.95
+
+
+SURFACES = {
+    "cylinder": ("WrapCylinder", "<radius>0.05</radius><length>2</length>"),
+    "sphere": ("WrapSphere", "<radius>0.08</radius>"),
+    "ellipsoid": ("WrapEllipsoid", "<dimensions>0.1 0.06 0.08</dimensions>"),
+}
+
+
+@pytest.mark.parametrize("kind", SURFACES)
+@pytest.mark.parametrize("quadrant", ["all", "+x", "-y"])
+def test_a_path_over_a_surface_is_longer_than_the_straight_one_and_has_its_slope(kind, quadrant):
+    q = np.linspace(-1.5, 1.0, 60)
+    model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant), path_wraps=USED))
+    bare = read_model(hinge())
+    over, straight = (muscle_geometry(m, {"flexion": q}) for m in (model, bare))
+    wrapped = over.wrapped[:, 0] > 0
+    assert wrapped.sum() > 10
+    assert (over.lengths[wrapped] > straight.lengths[wrapped]).all()
+    assert over.lengths[~wrapped] == pytest.approx(straight.lengths[~wrapped], abs=1e-15)
+    ahead, behind = (muscle_geometry(model, {"flexion": q + s}) for s in (1e-6, -1e-6))
+    same = (ahead.wrapped == over.wrapped) & (behind.wrapped == over.wrapped)
+    slope = (behind.lengths - ahead.lengths) / 2e-6
+    assert np.abs(over.arms[:, 0] - slope)[same].max() <= 2e-7
+
+
+def test_an_ellipsoid_of_equal_axes_is_a_sphere():
+    q = np.linspace(-1.5, 1.0, 60)
+    both = [
+        muscle_geometry(read_model(hinge(wraps=surface(*form, turned=turned), path_wraps=USED)), {"flexion": q})
+        for form, turned in (
+            (("WrapSphere", "<radius>0.08</radius>"), "0 0 0"),
+            (("WrapEllipsoid", "<dimensions>0.08 0.08 0.08</dimensions>"), "0.5 1.0 -0.3"),
+        )
+    ]
+    assert both[0].wrapped.sum() > 10
+    assert both[0].lengths == pytest.approx(both[1].lengths, abs=1e-8)
+    assert both[0].arms == pytest.approx(both[1].arms, abs=1e-7)
+
+
+def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
+    q = np.linspace(-1.5, 1.0, 40)
+    cylinder, long = (
+        muscle_geometry(read_model(hinge(wraps=surface(*form), path_wraps=USED)), {"flexion": q})
+        for form in (
+            ("WrapCylinder", "<radius>0.05</radius><length>20</length>"),
+            ("WrapEllipsoid", "<dimensions>0.05 0.05 20</dimensions>"),
+        )
+    )
+    assert (cylinder.wrapped == long.wrapped).all()
+    assert cylinder.lengths == pytest.approx(long.lengths, abs=2e-6)
+
+
+def test_jumps_of_a_path_are_told_with_muscle_and_time():
+    """The path changes the side of a cylinder at the joint where its points are opposite, near -1.3 rad."""
+    q = np.linspace(-1.5, 1.0, 1000)
+    form = surface("WrapCylinder", "<radius>0.05</radius><length>2</length>", turned="0 0 0")
+    model = read_model(hinge(wraps=form, path_wraps=USED))
+    (found,) = jumps(muscle_geometry(model, {"flexion": q}), q, {"flexion": q})
+    assert (found.muscle, found.coordinate, found.engaged) == ("flexor", "flexion", False)
+    assert found.time == pytest.approx(-1.3, abs=0.01)
+    assert found.by == pytest.approx(0.1, abs=2e-4)  # from one side of the cylinder to the other
+    assert str(found) == f"flexor at {found.time:.4g} s: its moment arm about flexion jumps by 99.9 mm"
+    assert not jumps(muscle_geometry(read_model(hinge()), {"flexion": q}), q, {"flexion": q})
+
+
+def test_coordinates_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="'knee' is no coordinate of the model 'hinge'"):
+        muscle_geometry(read_model(hinge()), {"knee": np.zeros(2)})

@@ -1,0 +1,142 @@
+"""OpenSim model files are read, or refused with the element, the line and the column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from designopt_muscle.osim.functions import lines, natural_spline, simm_spline
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.osim.xml import ModelError
+from small_models import USED, hinge, surface
+
+#: specs/muscle_force_sharing.md section 1.4: muscles, points (all kinds), wraps of paths, couplers.
+CENSUS = {
+    "arm26": (6, 32, 7, 0),
+    "gait10dof18musc_subject01": (18, 48 + 8 + 4, 0, 0),
+    "gait2392_subject01": (92, 288 + 26 + 8, 0, 0),
+    "walk_armless_18musc": (18, 60, 16, 2),
+    "walk_scaled_80musc": (80, 288, 46, 2),
+}
+
+
+@pytest.mark.parametrize("name", CENSUS)
+def test_reference_models_are_read_as_a_whole(opensim, name):
+    model = read_model((opensim / "models" / f"{name}.osim").read_bytes())
+    points = sum(len(m.points) for m in model.muscles)
+    wraps = sum(len(m.wraps) for m in model.muscles)
+    assert (len(model.muscles), points, wraps, len(model.couplers)) == CENSUS[name]
+    assert all(body.mass >= 0 for body in model.bodies)
+
+
+def test_a_property_that_a_muscle_leaves_out_is_that_of_the_files_defaults(opensim):
+    model = read_model((opensim / "models" / "walk_armless_18musc.osim").read_bytes())
+    assert {m.fastest for m in model.muscles} == {10.0}
+    assert model.free == tuple(n for n in model.names if not n.endswith("_beta"))
+
+
+@pytest.mark.parametrize(
+    ("written", "at", "message"),
+    [
+        (hinge(muscle="<colour>red</colour>"), "<colour>", "is not understood within <Thelen2003Muscle>"),
+        (hinge(forces='<SpringGeneralizedForce name="s"/>'), "<SpringG", "is a force that is not understood"),
+        (hinge(constraints='<WeldConstraint name="w"/>'), "<WeldC", "is a constraint that is not understood"),
+        (hinge(path_wraps=USED), "<PathWrap ", "wraps around 'surface', which is not there"),
+        (
+            hinge(path_wraps=USED, wraps=surface("WrapCylinder", "<radius>-1</radius><length>1</length>")),
+            "<WrapC",
+            "has the sizes -1, 1; they are positive",
+        ),
+        (
+            hinge(
+                path_wraps=USED,
+                wraps=surface("WrapTorus", "<inner_radius>0.01</inner_radius><outer_radius>0.05</outer_radius>"),
+            ),
+            "<PathWrap ",
+            "wraps around the torus 'surface'",
+        ),
+        (hinge().replace(b"0.2 0.01 0<", b"0.2 zero 0<"), "<location>0.2", "'zero' is not a number"),
+        (hinge().replace(b"0.2 0.01 0<", b"0.2 0<"), "<location>0.2", "holds 2 numbers, not 3"),
+        (hinge().replace(b"0.2 0.01 0<", b"nan 0 0<"), "<location>nan", "holds NaN"),
+        (hinge().replace(b">500<", b">-5<"), "<max_isometric_force>", "max_isometric_force is -5; it is positive"),
+        (hinge().replace(b"/bodyset/arm", b"/bodyset/leg"), '<PathPoint name="p2"', "is fixed to 'leg'"),
+        (hinge().replace(b">ground</socket_p", b">sky</socket_p"), "<socket_parent_frame>sky", "leads to 'sky'"),
+        (hinge().replace(b"PinJoint", b"ScrewJoint"), "<ScrewJoint", "is a joint that is not understood"),
+        (hinge().replace(b"<mass>1", b"<mass>-1"), "<mass>", "-1 kg is not a mass"),
+        (hinge().replace(b'Version="40000"', b'Version="20000"'), "<OpenSimD", "has the version '20000'"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_place(written, at, message):
+    before = written[: written.index(at.encode())].decode()
+    with pytest.raises(ModelError, match=message.replace("(", r"\(")) as caught:
+        read_model(written)
+    assert caught.value.line == before.count("\n") + 1
+    assert caught.value.column == len(before.rpartition("\n")[2]) + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no element found"),
+        (b"<Model>", "no element found|unclosed"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><OpenSimDocument/>', "document types and entities are not read"),
+        (b"<html></html>", "is no OpenSim model"),
+        (b"\xff\xfe\x00", "not well-formed"),
+        (b"<a>" * 500, "nested more than 200 deep"),
+    ],
+)
+def test_other_files_are_refused_in_a_sentence(content, message):
+    with pytest.raises(ModelError, match=message):
+        read_model(content)
+
+
+def test_a_force_that_is_switched_off_takes_no_part():
+    off = '<SpringGeneralizedForce name="s"><appliesForce>false</appliesForce></SpringGeneralizedForce>'
+    assert len(read_model(hinge(forces=off)).muscles) == 1
+
+
+def test_splines_go_through_their_points_and_continue_straight():
+    x = np.array([-1.0, 0.0, 0.5, 2.0, 3.0])
+    y = np.array([0.3, -0.2, 0.4, 1.0, 0.8])
+    for spline in (simm_spline(x, y), natural_spline(x, y), lines(x, y)):
+        assert spline.value(x) == pytest.approx(y)
+        at = np.linspace(-2, 4, 101) + 1e-3
+        slope = (spline.value(at + 1e-6) - spline.value(at - 1e-6)) / 2e-6
+        assert spline.slope(at) == pytest.approx(slope, abs=1e-7)
+        assert spline.value(np.array([5.0])) == pytest.approx(y[-1] + 2.0 * spline.slope(np.array([3.0])))
+
+
+def test_the_simm_spline_of_a_cubic_is_the_cubic():
+    """Its ends have the third derivative of the cubic through four points."""
+    x = np.array([-1.0, -0.3, 0.4, 1.1, 2.0])
+    spline = simm_spline(x, x**3 - x)
+    at = np.linspace(-1, 2, 50)
+    assert spline.value(at) == pytest.approx(at**3 - at)
+    assert simm_spline(x[:2], x[:2] * 3).value(np.array([0.0])) == pytest.approx(0.0)
+
+
+@pytest.mark.slow
+def test_mutated_models_are_read_or_refused_with_a_place(opensim):
+    """2 000 files with bytes, words and lines changed: an error with line and column, or a model; nothing else."""
+    rng = np.random.default_rng(15)
+    names = ["arm26", "gait10dof18musc_subject01", "walk_armless_18musc"]
+    contents = [(opensim / "models" / f"{name}.osim").read_bytes() for name in names]
+    places = []
+    for i in range(2000):
+        content = bytearray(contents[i % 3])
+        for _ in range(int(rng.integers(1, 4))):
+            at = int(rng.integers(0, len(content)))
+            match int(rng.integers(0, 4)):
+                case 0:
+                    content[at] = int(rng.integers(0, 256))
+                case 1:
+                    del content[at : at + int(rng.integers(1, 200))]
+                case 2:
+                    content[at:at] = content[at : at + int(rng.integers(1, 200))]
+                case _:
+                    content[at:at] = b" -1e999 nan "
+        try:
+            read_model(bytes(content))
+        except ModelError as error:
+            places.append((error.line, error.column))
+    assert 100 < len(places) < 1900
+    assert min(min(place) for place in places) >= 1

@@ -1,0 +1,73 @@
+"""The model of formulations, integrators and steps, and its study."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_wholebody.models.constrained_motion import ConstrainedMotion, SpringSetting
+
+from designopt.plugin import InputFile, InvalidSetting
+from designopt.study.load import load_study
+from designopt.testing import check_model
+
+STUDY = Path(__file__).parents[2] / "studies" / "forward_formulations.yaml"
+LAP = {"formulation": "LAP", "step": 0.01}
+
+
+def test_it_keeps_the_rules_for_models() -> None:
+    designs = [LAP, {"formulation": "LE", "integrator": "adams", "step": 0.005}]
+    check_model(ConstrainedMotion, designs=designs, scenarios=[{}, {"gravity": 1.62}], settings={"duration": 0.2})
+
+
+def test_cost_and_errors_rank_the_methods_as_the_thesis_does() -> None:
+    model = ConstrainedMotion(duration=0.5)
+    model.check()
+    found = {}
+    for name, design in {
+        "rule": {"formulation": "LC", "integrator": "trapezoidal", "step": 0.002},
+        "adams": {"formulation": "LC", "integrator": "adams", "step": 0.002},
+        "lap": {"formulation": "LAP", "step": 0.002},
+    }.items():
+        found[name], arrays = model.evaluate(design, {}, frozenset({"time", "error", "violation"}))  # type: ignore[arg-type]
+        assert len(arrays["time"]) == len(arrays["error"]) == 251
+        assert arrays["error"].max() == found[name]["position_error"]
+    assert found["lap"]["position_violation"] < 1e-3 * found["adams"]["position_violation"]
+    assert found["adams"]["position_error"] < 1e-2 * found["rule"]["position_error"]
+    assert found["rule"]["systems"] > 2 * 250
+
+
+def test_springs_and_gravity_take_part() -> None:
+    spring = SpringSetting(("ground", "pivot"), ("lower", "tip"), stiffness=200.0, rest=1.5)
+    plain, sprung = ConstrainedMotion(duration=0.3), ConstrainedMotion(duration=0.3, springs=(spring,))
+    sprung.check()
+    courses = [m.evaluate(LAP, s, frozenset({"coordinates"}))[1]["coordinates"] for m, s in ((plain, {}), (sprung, {}))]  # type: ignore[arg-type]
+    assert np.abs(courses[0] - courses[1]).max() > 0.01
+    floating = plain.evaluate(LAP, {"gravity": 0.0}, frozenset({"coordinates"}))[1]["coordinates"]  # type: ignore[arg-type]
+    assert np.ptp(floating, axis=0).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "message"),
+    [
+        ({"body": "two_rod"}, "body", "did you mean 'two_rods'"),
+        (
+            {"model_file": InputFile("own.yaml", b"model: x\n")},
+            "model_file",
+            "line 1, column 1: 'landmarks' is missing",
+        ),
+        ({"springs": (SpringSetting(("ground", "tip"), ("uper", "tip")),)}, "springs", "no segment 'uper'"),
+        ({"springs": (SpringSetting(("ground", "tip"), ("upper", "tip")),)}, "springs", "no landmark 'tip'"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_told(settings: dict[str, object], name: str, message: str) -> None:
+    with pytest.raises(InvalidSetting, match=message) as raised:
+        ConstrainedMotion(**settings).check()  # type: ignore[arg-type]
+    assert raised.value.name == name
+
+
+def test_the_study_is_valid_and_asks_for_every_combination_once() -> None:
+    study = load_study(STUDY)
+    assert study.model.plugin.name == "constrained_motion"
+    from designopt.problem import Problem
+
+    assert len(Problem.of(study).space.names) == 3
