@@ -17,6 +17,7 @@ LAYERS = (
     ("space", "canonical"),
     ("problem", "aggregations", "decision"),
     ("dynamics", "collocation"),
+    ("models",),
     ("solvers",),
     ("store",),
     ("workers",),

@@ -43,7 +43,7 @@ def can_build_wheels() -> bool:
 def test_without_a_template_they_are_listed() -> None:
     done = designopt("new")
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.output.splitlines()[:3]] == ["damper", "isolation", "plugin"]
+    assert [line.split()[0] for line in done.output.splitlines()[:4]] == ["damper", "isolation", "drive", "plugin"]
     assert "designopt new TEMPLATE" in done.output
 
 

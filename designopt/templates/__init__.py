@@ -54,6 +54,15 @@ TEMPLATES: Mapping[str, Template] = {
             ),
         ),
         Template(
+            "drive",
+            "a folder with a model of equations of motion, declared once, and its study",
+            (
+                "cd {place}",
+                "designopt validate {name}.yaml --plugin {name}.py",
+                "designopt run {name}.yaml --plugin {name}.py",
+            ),
+        ),
+        Template(
             "plugin",
             "a package that installs a model and an objective by name, with a study and tests",
             ("cd {place}", "pip install -e .", "python -m pytest", "designopt run {name}.yaml"),

@@ -22,7 +22,13 @@ def car():
 
 
 def test_it_keeps_the_rules_for_models():
-    check_model(QuarterCar, designs=[BEST, {"stiffness": 5e4, "damping": 3000.0}], scenarios=[{}])
+    # differences of simulations are exact to their tolerance only, and at the best damping those of the cost are zero
+    check_model(
+        QuarterCar,
+        {"rtol": 1e-10},
+        [{**BEST, "damping": 800.0}, {"stiffness": 5e4, "damping": 3000.0}],
+        gradient_tolerance=1e-4,
+    )
 
 
 def test_the_cost_of_the_best_suspension_is_that_of_independent_computations(car):

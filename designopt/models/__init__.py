@@ -1,0 +1,31 @@
+"""Models with equations of motion, declared once: every quantity a line, the equations one method (see `motion`)."""
+
+from designopt.models.declaration import motion
+from designopt.models.quantities import (
+    Condition,
+    Event,
+    Final,
+    Guard,
+    Integral,
+    Parameter,
+    Peak,
+    Setting,
+    Signal,
+    State,
+    Unknown,
+)
+
+__all__ = [
+    "Condition",
+    "Event",
+    "Final",
+    "Guard",
+    "Integral",
+    "Parameter",
+    "Peak",
+    "Setting",
+    "Signal",
+    "State",
+    "Unknown",
+    "motion",
+]

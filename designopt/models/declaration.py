@@ -1,0 +1,176 @@
+"""The decorator `motion`: a class of declared quantities and equations becomes a model."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Set
+from functools import cached_property
+from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
+
+from designopt.models.equations import Symbols
+from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Setting, Signal, State
+from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
+
+T = TypeVar("T", bound=type)
+
+_RTOL = Setting("", "relative tolerance of the simulation", 1e-8, gt=0, le=1e-3)
+
+
+def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Callable[[T], T]:
+    """Declare a model with equations of motion: a class whose attributes are quantities, each said once.
+
+    The attributes are `designopt.models` quantities. A `Setting` or `Condition` called ``duration`` (s) says how long
+    the motion is; the setting ``rtol`` is there without being declared. The method ``equations(self, v)`` gives the
+    equation of every quantity that is not given, as a mapping by name: expressions of CasADi, made of the attributes
+    of `v` (everything given, the states, the unknowns, and for a `Final` the integrals) and of ``v.time``.
+
+    A class may have ``breaks(self, v)``, the times at which something sets in that a step could pass over or that
+    changes at once, from the conditions and settings `v`; and ``refusal(self, v)``, which returns the name of what
+    cannot be and a sentence, or None, with the parameters in `v` where there are any.
+
+    From these follow ``evaluate`` with figures and arrays (states and signals, at `samples` times and the breaks),
+    ``gradient`` (exact, by sensitivity equations), ``linearise``, checks and tables of a study file, and, with the name
+    of a figure as `cost`, ``trajectory_problem``. Raises `PluginError` for a declaration that makes no sense.
+    """
+
+    def declare(target: T) -> T:
+        declared = {n: d for n, d in vars(target).items() if isinstance(d, Declared)}
+        declared.setdefault("rtol", _RTOL)
+        _check(name, declared, target, cost)
+        for n, d in declared.items():
+            if n in vars(target):
+                delattr(target, n)
+            if isinstance(d, Setting):
+                target.__annotations__[n] = Annotated[float, d.quantity]
+                if d.default is not None:
+                    setattr(target, n, float(d.default))
+        for n, method in _methods(name, declared, target, cost, samples).items():
+            setattr(target, n, method)
+        arrays = {"time": Array(("time",), "s", "of the motion")}
+        moving = [(n, d) for n, d in declared.items() if isinstance(d, (State, Signal))]
+        arrays |= {n: Array(("time",), d.unit, d.description) for n, d in moving}
+        return model(name, version=version, arrays=arrays)(target)
+
+    return declare
+
+
+def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str) -> None:
+    def refuse(text: str) -> PluginError:
+        return PluginError(f"model '{name}': {text}")
+
+    if not isinstance(declared.get("duration"), (Setting, Condition)):
+        raise refuse("declare the duration of the motion: duration = Setting('s', 'of the motion', 1.0, gt=0)")
+    if not any(isinstance(d, State) for d in declared.values()):
+        raise refuse("declare at least one State")
+    if not any(isinstance(d, Figure) for d in declared.values()):
+        raise refuse("declare at least one figure: an Integral, a Peak, a Final or an Event")
+    if not callable(getattr(target, "equations", None)):
+        raise refuse("give it a method equations(self, v)")
+    if "time" in declared:
+        raise refuse("time is there without being declared")
+    if cost and not isinstance(declared.get(cost), Figure):
+        raise refuse(f"the cost '{cost}' is no declared figure")
+    for n, d in declared.items():
+        named = d.initial if isinstance(d, State) else None
+        if isinstance(named, str) and not isinstance(declared.get(named), Given):
+            raise refuse(f"the initial value of '{n}' is '{named}', which is no parameter, condition or setting")
+
+
+def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: str, samples: int) -> dict[str, Any]:
+    """What a model of motion can do, with the types that its quantities make."""
+    given_breaks, given_refusal = vars(target).get("breaks"), vars(target).get("refusal")
+    defaults = {n: d.default for n, d in declared.items() if isinstance(d, Condition) and d.default is not None}
+    settings = [n for n, d in declared.items() if isinstance(d, Setting)]
+
+    def numbers(self: Any, scenario: Mapping[str, Any], design: Mapping[str, Any]) -> dict[str, float]:
+        return {
+            n: float(v)
+            for n, v in {**defaults, **{n: getattr(self, n) for n in settings}, **scenario, **design}.items()
+        }
+
+    def refused(self: Any, known: Mapping[str, float]) -> tuple[str, str] | None:
+        found: tuple[str, str] | None = given_refusal(self, _symbols(known)) if given_refusal else None
+        return found
+
+    def breaks(self: Any, known: Mapping[str, float]) -> list[float]:
+        constant = {n: v for n, v in known.items() if not isinstance(declared.get(n), Parameter)}
+        return [float(t) for t in given_breaks(self, _symbols(constant))] if given_breaks else []
+
+    def ready(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, ...]:
+        known = numbers(self, scenario, design)
+        if wrong := refused(self, known):
+            raise InvalidDesign(wrong[1])
+        return known, known["duration"], breaks(self, known)
+
+    def _symbols(known: Mapping[str, float]) -> Symbols:
+        return Symbols(known, f"model '{name}'")
+
+    def simulation(self: Any) -> Any:
+        from designopt.models.equations import Equations
+        from designopt.models.simulation import Simulation
+
+        return Simulation(Equations.of(name, declared, lambda v: self.equations(v)), self.rtol, samples)
+
+    def prepare(self: Any) -> None:
+        """Derive and compile the equations."""
+        _ = self.simulation.simulator
+
+    def evaluate(self: Any, design: Any, scenario: Any, arrays: Set[str] = frozenset()) -> Any:
+        """Simulate the motion."""
+        known, duration, at = ready(self, design, scenario)
+        motion = self.simulation.run(known, duration, at)
+        return self.simulation.figures(motion, known), {n: self.simulation.array(motion, n) for n in arrays}
+
+    def gradient(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+        """Derivatives of the figures with respect to the parameters, by sensitivity equations."""
+        found: dict[str, dict[str, float]] = self.simulation.gradient(*ready(self, design, scenario))
+        return found
+
+    def linearise(
+        self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], states: Mapping[str, float], time: float = 0
+    ) -> Any:
+        """The `designopt.dynamics.Linearisation` of states and signals about `states` at a `time` (s)."""
+        from designopt.dynamics import linearise
+
+        system, known = self.simulation.equations.system(), numbers(self, scenario, design)
+        p, q = ({v.name: known[v.name] for v in table} for table in (system.parameters, system.data))
+        return linearise(system, states, p=p, q=q, t=time)
+
+    def trajectory_problem(self: Any, scenario: Mapping[str, Any]) -> Any:
+        """The motion and its parameters in one program."""
+        from designopt.collocation import ProblemError
+        from designopt.models.trajectory import trajectory_problem
+
+        known = numbers(self, scenario, {})
+        if wrong := refused(self, known):
+            raise ProblemError("bad_bounds", *wrong)
+        return trajectory_problem(self.simulation.equations, known, cost)
+
+    inputs, conditions, outputs = _types(declared)
+    answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))
+    evaluate.__annotations__ |= {"design": inputs, "scenario": conditions, "return": answer}
+    made: dict[str, Any] = {"prepare": prepare, "evaluate": evaluate, "linearise": linearise}
+    made["simulation"] = cached_property(simulation)
+    made["simulation"].__set_name__(target, "simulation")
+    if any(isinstance(d, Parameter) for d in declared.values()):
+        made["gradient"] = gradient
+    if cost:
+        made["trajectory_problem"] = trajectory_problem
+    return made
+
+
+def _types(declared: Mapping[str, Declared]) -> tuple[Any, Any, Any]:
+    """TypedDicts of the inputs, the conditions and the outputs."""
+    inputs = {n: Annotated[float, d.quantity] for n, d in declared.items() if isinstance(d, Parameter)}
+    conditions: dict[str, Any] = {}
+    for n, d in declared.items():
+        if isinstance(d, Condition):
+            of_number = Annotated[float, d.quantity]
+            conditions[n] = Required[of_number] if d.default is None else NotRequired[of_number]
+    figures = {n: d for n, d in declared.items() if isinstance(d, Figure)}
+    outputs = {n: Annotated[float, Quantity(d.unit, d.description)] for n, d in figures.items()}
+    return (
+        TypedDict("Design", inputs),  # type: ignore[operator]
+        TypedDict("Scenario", conditions),  # type: ignore[operator]
+        TypedDict("Outputs", outputs),  # type: ignore[operator]
+    )

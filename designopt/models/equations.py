@@ -1,0 +1,182 @@
+"""From a declaration to expressions: the equations of a model, called once with symbols, and the systems made of them.
+
+Derivatives with respect to the parameters come from sensitivity equations (Hairer, Norsett & Wanner, Solving Ordinary
+Differential Equations I, 1993, section I.14): for every parameter p_j the states S_j = dx/dp_j are integrated too,
+S_j' = f_x S_j + f_s ds_j + f_p, with the unknown rates' derivatives ds_j from R_x S_j + R_s ds_j + R_p = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.dynamics import System, Variable
+from designopt.dynamics.expressions import Expressions
+from designopt.models.quantities import (
+    Declared,
+    Event,
+    Final,
+    Given,
+    Guard,
+    Integral,
+    Parameter,
+    Peak,
+    Signal,
+    State,
+    Unknown,
+)
+
+#: What is sampled along a motion, in this order: arrays first.
+SAMPLED = (Signal, Peak, Final, Event)
+
+
+class Symbols:
+    """The declared quantities by name, as attributes, and `time` (s)."""
+
+    def __init__(self, named: Mapping[str, Any], what: str) -> None:
+        self.__dict__.update(named)
+        self.__dict__["_what"] = what
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(n for n in self.__dict__ if not n.startswith("_"))
+        raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; there are {known}")
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Expressions of one model: `symbols` of everything that is given or moves, `values` of everything with an
+    equation, by name."""
+
+    name: str
+    declared: Mapping[str, Declared]
+    symbols: Mapping[str, Any]
+    time: Any
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, declared: Mapping[str, Declared], equations: Callable[[Any], Any]) -> Equations:
+        """Call `equations` once. Raises `ValueError`, in a sentence, for equations that do not fit the declaration."""
+        import casadi as ca
+
+        known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
+        time = ca.SX.sym("time")
+        found = equations(Symbols({**known, "time": time}, f"model '{name}'"))
+        if not isinstance(found, Mapping):
+            raise ValueError(f"model '{name}': equations return {type(found).__name__}, not a mapping of names")
+        wanted = [n for n, d in declared.items() if not isinstance(d, Given)]
+        if missing := [n for n in wanted if n not in found]:
+            raise ValueError(f"model '{name}': there is no equation for {', '.join(map(repr, missing))}")
+        if unknown := [n for n in found if n not in wanted]:
+            text = "is given and has no equation" if unknown[0] in declared else "is not declared"
+            raise ValueError(f"model '{name}': equations name '{unknown[0]}', which {text}")
+        checked = Expressions(name)
+        for n, symbol in (*known.items(), ("time", time)):
+            checked.symbol("quantity", Variable(n, ""), symbol)
+        values = {n: checked.only_known(f"the equation of '{n}'", e) for n, e in found.items()}
+        made = cls(name, declared, known, time, values)
+        integrals = ca.vertcat(*(known[n] for n in made.names(Integral)), ca.SX(0, 1))
+        for n in made.names(State, Unknown, Integral, Signal, Peak, Event, Guard):
+            if ca.depends_on(values[n], integrals):
+                raise ValueError(f"model '{name}': the equation of '{n}' holds an integral: declare that as a State")
+        return made
+
+    def names(self, *kinds: type[Declared]) -> list[str]:
+        """Names of some kinds, in the order of their declaration."""
+        return [n for n, d in self.declared.items() if isinstance(d, kinds)]
+
+    def system(self) -> System:
+        """The states alone, with the signals as outputs: what is linearised and what a trajectory problem takes."""
+        return self._system(self.name, self.names(State), self._values(self.names(Signal)), self.used())
+
+    def simulated(self) -> System:
+        """The states and the integrals, with all that is sampled as outputs."""
+        sampled = [n for kind in SAMPLED for n in self.names(kind)]
+        return self._system(self.name, self.names(State, Integral), self._values(sampled), self.constants())
+
+    def sensitive(self) -> System:
+        """`simulated` with S_j times the number scale_<parameter> as further states, and outputs' derivatives by all
+        parameters, times the same, beyond its own; "<event>/time" is the rate of an event's expression."""
+        import casadi as ca
+
+        states, unknowns = self.names(State, Integral), self.names(Unknown)
+        x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
+        f = self._column(self.values[n] for n in states)
+        R = self._column(self.values[n] for n in unknowns)
+        sampled = [n for kind in SAMPLED for n in self.names(kind)]
+        y = self._column(self.values[n] for n in sampled)
+        more_states, more_unknowns, scales, outputs = [], [], [], self._values(sampled)
+        for name in self.names(Parameter):
+            p, scale = self.symbols[name], ca.SX.sym(f"scale_{name}")
+            S, ds = ca.SX.sym("S", x.numel()), ca.SX.sym("ds", s.numel())
+            scales.append((Variable(f"scale_{name}", ""), scale))
+
+            def total(e: Any, S: Any = S, ds: Any = ds, p: Any = p, scale: Any = scale) -> Any:
+                return ca.jacobian(e, x) @ S + ca.jacobian(e, s) @ ds + ca.jacobian(e, p) * scale
+
+            of_f, of_R, of_y = total(f), total(R), total(y)
+            more_states += [(Variable(f"{n}_by_{name}", ""), S[i], of_f[i]) for i, n in enumerate(states)]
+            more_unknowns += [(Variable(f"{n}_by_{name}", ""), ds[i], of_R[i]) for i, n in enumerate(unknowns)]
+            outputs |= {f"{n}_by_{name}": of_y[i] for i, n in enumerate(sampled)}
+        for n in self.names(Event):
+            g = self.values[n]
+            outputs[f"{n}_by_time"] = ca.jacobian(g, x) @ f + ca.jacobian(g, self.time)
+        name = f"{self.name}_by_parameters"
+        return self._system(name, states, outputs, self.constants(), more_states, more_unknowns, scales)
+
+    def function(self, names: list[str]) -> Any:
+        """The CasADi function of states and integrals, unknowns, parameters, constants and time that gives `names`."""
+        import casadi as ca
+
+        groups = [self.names(State, Integral), self.names(Unknown), self.names(Parameter), self.constants()]
+        arguments = [self._column(self.symbols[n] for n in group) for group in groups]
+        return ca.Function("values", [*arguments, self.time], [self.values[n] for n in names])
+
+    def constants(self) -> list[str]:
+        """The conditions and the settings that are numbers."""
+        return [n for n in self.names(Given) if not isinstance(self.declared[n], Parameter)]
+
+    def used(self) -> list[str]:
+        """Those of them that the motion, its signals and its integrals depend on."""
+        import casadi as ca
+
+        every = self._column(self.values[n] for n in self.names(State, Unknown, Signal, Integral, Guard))
+        return [n for n in self.constants() if ca.depends_on(every, self.symbols[n])]
+
+    def _values(self, names: list[str]) -> dict[str, Any]:
+        return {n: self.values[n] for n in names}
+
+    def _column(self, entries: Iterable[Any]) -> Any:
+        import casadi as ca
+
+        return ca.vertcat(*entries, ca.SX(0, 1))
+
+    def _system(
+        self,
+        name: str,
+        states: list[str],
+        outputs: Mapping[str, Any],
+        data: list[str],
+        more_states: Sequence[Any] = (),
+        more_unknowns: Sequence[Any] = (),
+        more_data: Sequence[Any] = (),
+    ) -> System:
+        def variable(n: str) -> Variable:
+            d = self.declared.get(n)
+            if d is None:
+                return Variable(n, "")
+            low, high = (d.low, d.high) if isinstance(d, (State, Given)) else (-math.inf, math.inf)
+            return Variable(n, d.unit, low, high, d.description)
+
+        own_unknowns = [(variable(n), self.symbols[n], self.values[n]) for n in self.names(Unknown)]
+        return System.from_expressions(
+            name,
+            states=[*((variable(n), self.symbols[n], self.values[n]) for n in states), *more_states],
+            unknowns=[*own_unknowns, *more_unknowns],
+            parameters=[(variable(n), self.symbols[n]) for n in self.names(Parameter)],
+            data=[*((variable(n), self.symbols[n]) for n in data), *more_data],
+            outputs=[(variable(n), e) for n, e in outputs.items()],
+            guards={n: self.values[n] for n in self.names(Guard)},
+            time=self.time,
+        )

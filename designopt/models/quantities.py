@@ -1,0 +1,136 @@
+"""The quantities that a model with equations of motion declares, each once: unit, meaning, default, range.
+
+Numbers that are given are a `Parameter` (designed), a `Condition` (of the scenario) or a `Setting` (of the model);
+`State` and `Unknown` move; `Signal` is an array over time; `Integral`, `Peak`, `Final` and `Event` are figures, the
+outputs of the model; a `Guard` ends a motion that the equations describe no further.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from designopt.plugin import Quantity
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What all have: a unit and a meaning."""
+
+    unit: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Given(Declared):
+    """A number that is given, and the range that it must be in."""
+
+    default: float | None = None
+    gt: float | None = field(default=None, kw_only=True)
+    ge: float | None = field(default=None, kw_only=True)
+    lt: float | None = field(default=None, kw_only=True)
+    le: float | None = field(default=None, kw_only=True)
+
+    @property
+    def quantity(self) -> Quantity:
+        """As in an annotation."""
+        return Quantity(self.unit, self.description, self.gt, self.ge, self.lt, self.le)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the range."""
+        return max((float(v) for v in (self.gt, self.ge) if v is not None), default=-math.inf)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the range."""
+        return min((float(v) for v in (self.lt, self.le) if v is not None), default=math.inf)
+
+
+@dataclass(frozen=True)
+class Parameter(Given):
+    """A number that is designed: an input of the model; it has no default."""
+
+    default: None = None
+
+
+@dataclass(frozen=True)
+class Condition(Given):
+    """A number that a scenario gives; with a default it may be left out. `sampled`: as in `Quantity`."""
+
+    sampled: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    @property
+    def quantity(self) -> Quantity:
+        """As in an annotation; the meaning tells the default too."""
+        unless = "" if self.default is None else f"; {self.default:g} {self.unit}".rstrip() + " unless given"
+        return Quantity(self.unit, self.description + unless, self.gt, self.ge, self.lt, self.le, self.sampled)
+
+
+@dataclass(frozen=True)
+class Setting(Given):
+    """A number that the model section of a study may set."""
+
+
+@dataclass(frozen=True)
+class State(Declared):
+    """A state; its equation is its rate. It is an array too.
+
+    `initial` is a number, or the name of a parameter, condition or setting. `low` and `high` bound it in a trajectory
+    problem; `size` is that below which differences do not matter.
+    """
+
+    initial: float | str = 0.0
+    low: float = field(default=-math.inf, kw_only=True)
+    high: float = field(default=math.inf, kw_only=True)
+    size: float = field(default=1.0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Unknown(Declared):
+    """A rate that the equations leave unknown, as an acceleration; its equation is an expression that is zero."""
+
+
+@dataclass(frozen=True)
+class Signal(Declared):
+    """An array over time; its equation is its value."""
+
+
+@dataclass(frozen=True)
+class Guard(Declared):
+    """Its equation is positive wherever the others hold; where it is not, the model has no answer (`Diverged`)."""
+
+
+@dataclass(frozen=True)
+class Figure(Declared):
+    """A number that the model gives."""
+
+
+@dataclass(frozen=True)
+class Integral(Figure):
+    """The integral of its equation over the motion; other figures may name it."""
+
+    size: float = field(default=1.0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Peak(Figure):
+    """The largest size of its equation at the samples of the motion; its largest or smallest value by `of`."""
+
+    of: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
+
+
+@dataclass(frozen=True)
+class Final(Figure):
+    """The value of its equation at the end of the motion."""
+
+
+@dataclass(frozen=True)
+class Event(Figure):
+    """The time at which its equation, positive before, is zero first.
+
+    `never` is the figure where that does not happen; without it the model has no answer then (`Diverged`).
+    """
+
+    never: float | str | None = None

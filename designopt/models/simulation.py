@@ -1,0 +1,190 @@
+"""Motions of a declared model: simulated in pieces, read as figures, arrays and derivatives of the figures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics import SimulationStatus, Simulator, System
+from designopt.models.equations import SAMPLED, Equations
+from designopt.models.quantities import Event, Figure, Final, Integral, Parameter, Peak, Signal, State
+from designopt.plugin import Diverged
+
+Vector = NDArray[np.float64]
+
+#: A step after a break is, at first, this share of the shortest time between two breaks.
+_FIRST_STEP = 0.01
+#: Absolute tolerances are this share of the relative one, times the size of the state.
+_ABSOLUTE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A simulated motion: times `t` (n,), states and integrals `x` (n, nx), sampled outputs `y` (n, ny)."""
+
+    t: Vector
+    x: Vector
+    y: Vector
+
+
+class Simulation:
+    """Simulates the model of `equations` with relative tolerance `rtol` at `samples` even times and at all breaks."""
+
+    def __init__(self, equations: Equations, rtol: float, samples: int) -> None:
+        self.equations, self.rtol, self.samples = equations, rtol, samples
+        self.states = equations.names(State, Integral)
+        self.sampled = [n for kind in SAMPLED for n in equations.names(kind)]
+        self.parameters = equations.names(Parameter)
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """Of the states and integrals."""
+        return self._made(self.equations.simulated())
+
+    @cached_property
+    def sensitive(self) -> Simulator:
+        """Of their derivatives with respect to the parameters, too."""
+        return self._made(self.equations.sensitive())
+
+    def _made(self, system: System) -> Simulator:
+        sizes = [self.equations.declared[n].size for n in self.states]  # type: ignore[attr-defined]
+        repeated = np.tile(sizes, len(system.states) // len(sizes))
+        return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * repeated)
+
+    def first(self, numbers: Mapping[str, float]) -> Vector:
+        """The states and integrals (nx,) at time 0."""
+        initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
+        return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
+
+    def run(self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]) -> Motion:
+        """The motion for the given `numbers` by name. Raises `Diverged`."""
+        return self._run(self.simulator, self.first(numbers), numbers, duration, breaks)
+
+    def _run(
+        self, simulator: Simulator, x: Vector, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
+    ) -> Motion:
+        edges = [0.0, *(t for t in breaks if 0.0 < t < duration), duration]
+        gaps = np.diff(sorted(breaks))
+        step = _FIRST_STEP * float(gaps.min()) if len(gaps) and gaps.min() > 0.0 else None
+        grid = np.linspace(0.0, duration, self.samples)
+        runs = []
+        for begin, end in itertools.pairwise(edges):
+            times = np.array([begin, *grid[(grid > begin) & (grid < end)], end])
+            runs.append(self._piece(simulator, x, times, numbers, step))
+            x = runs[-1].x[-1]
+        return Motion(*(
+            np.concatenate([getattr(run, name)[bool(i) :] for i, run in enumerate(runs)]) for name in ("t", "x", "y")
+        ))  # fmt: skip
+
+    def _piece(
+        self, simulator: Simulator, x: Vector, times: Vector, numbers: Mapping[str, float], step: float | None
+    ) -> Any:
+        system = simulator.system
+        p, q = ({v.name: numbers[v.name] for v in table} for table in (system.parameters, system.data))
+        first = None if step is None else min(step, float(times[-1] - times[0]))
+        run = simulator.run(x, times, p=p, q=q, first_step=first)
+        if run.status is not SimulationStatus.DONE:
+            raise Diverged(run.message, reason=run.guard or run.status.name.lower())
+        return run
+
+    # ------------------------------------------------------------------------------------------------------- figures
+
+    def figures(self, motion: Motion, numbers: Mapping[str, float]) -> dict[str, float]:
+        """All figures of a motion. Raises `Diverged` for an event that does not happen and needs to."""
+        found = {}
+        for name, declared in self.equations.declared.items():
+            if isinstance(declared, Integral):
+                found[name] = float(motion.x[-1, self.states.index(name)])
+            elif isinstance(declared, Peak):
+                y = motion.y[:, self.sampled.index(name)]
+                found[name] = float(_signed(declared, y)[_place(declared, y)])
+            elif isinstance(declared, Final):
+                found[name] = float(motion.y[-1, self.sampled.index(name)])
+            elif isinstance(declared, Event):
+                found[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
+        return found
+
+    def array(self, motion: Motion, name: str) -> Vector:
+        """The array `name` of a motion (n,)."""
+        if name == "time":
+            return motion.t
+        if isinstance(self.equations.declared[name], Signal):
+            return motion.y[:, self.sampled.index(name)]
+        return motion.x[:, self.states.index(name)]
+
+    def _event(
+        self, name: str, declared: Event, simulator: Simulator, motion: Motion, numbers: Mapping[str, float]
+    ) -> tuple[float, Vector | None]:
+        """The time of an event, and the outputs (ny,) there; None where it does not happen."""
+        from scipy.optimize import brentq
+
+        column = self.sampled.index(name)
+        passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
+        if not len(passed):
+            if declared.never is None:
+                raise Diverged(f"{name} does not happen within {motion.t[-1]:g} s", reason=name)
+            return float(numbers[declared.never] if isinstance(declared.never, str) else declared.never), None
+        after = int(passed[0])
+        if after == 0 or motion.y[after, column] == 0.0:
+            return float(motion.t[after]), motion.y[after]
+        begin, x = motion.t[after - 1], motion.x[after - 1]
+
+        def outputs(t: float) -> Vector:
+            times = np.array([begin, t])
+            found: Vector = motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
+            return found
+
+        at = float(brentq(lambda t: outputs(t)[column], begin, motion.t[after], xtol=1e-12 * motion.t[-1], rtol=1e-14))
+        return at, outputs(at)
+
+    # --------------------------------------------------------------------------------------------------- derivatives
+
+    def gradient(
+        self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
+    ) -> dict[str, dict[str, float]]:
+        """Derivatives of all figures with respect to all parameters, by sensitivity equations."""
+        scale = {n: abs(numbers[n]) or 1.0 for n in self.parameters}
+        scaled = {**numbers, **{f"scale_{n}": s for n, s in scale.items()}}
+        initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
+        S = [[scale[n] if i == n else 0.0 for i in initial] for n in self.parameters]
+        x = np.concatenate([self.first(numbers), np.array(S).ravel()])
+        motion = self._run(self.sensitive, x, scaled, duration, breaks)
+        names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
+        found: dict[str, dict[str, float]] = {}
+        for name, declared in self.equations.declared.items():
+            if not isinstance(declared, Figure):
+                continue
+            columns = [] if isinstance(declared, Integral) else [names.index(f"{name}_by_{n}") for n in self.parameters]
+            if isinstance(declared, Integral):
+                i = self.states.index(name)
+                slopes = motion.x[-1, [nx * (j + 1) + i for j in range(len(self.parameters))]]
+            elif isinstance(declared, Peak):
+                y = motion.y[:, names.index(name)]
+                place = _place(declared, y)
+                sign = -1.0 if declared.of == "size" and y[place] < 0.0 else 1.0
+                slopes = sign * motion.y[place, columns]
+            elif isinstance(declared, Final):
+                slopes = motion.y[-1, columns]
+            else:
+                assert isinstance(declared, Event)
+                _, there = self._event(name, declared, self.sensitive, motion, scaled)
+                zero = np.zeros(len(self.parameters))
+                slopes = zero if there is None else -there[columns] / there[names.index(f"{name}_by_time")]
+            found[name] = {n: float(v / scale[n]) for n, v in zip(self.parameters, slopes, strict=True)}
+        return found
+
+
+def _signed(declared: Peak, y: Vector) -> Vector:
+    return np.abs(y) if declared.of == "size" else y
+
+
+def _place(declared: Peak, y: Vector) -> int:
+    """The sample at which a peak is."""
+    values = _signed(declared, y)
+    return int(np.argmin(values) if declared.of == "smallest" else np.argmax(values))

@@ -1,0 +1,74 @@
+"""The trajectory problem of a declared model: its motion and its parameters in one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.models import quantities
+from designopt.models.equations import Equations
+from designopt.models.quantities import Final, Parameter, State
+
+
+def trajectory_problem(equations: Equations, numbers: Mapping[str, float], cost: str) -> TrajectoryProblem:
+    """Minimise the figure `cost` over the parameters, for the conditions and settings `numbers`.
+
+    Figures of the problem are the integrals and final values; a peak or an event has no place in it.
+    """
+    system, states = equations.system(), equations.names(State)
+    constants = [numbers[n] for n in equations.constants()]
+    initial: dict[str, float] = {}
+    follows: dict[str, Constraint] = {}
+    for n in states:
+        given = equations.declared[n].initial  # type: ignore[attr-defined]
+        if isinstance(equations.declared.get(given), Parameter):
+            follows[f"initial {n}"] = Constraint(_follows(n, given), 0.0, 0.0)
+        else:
+            initial[n] = float(numbers[given] if isinstance(given, str) else given)
+
+    def figure(name: str) -> Callable[[Any], Any]:
+        if not isinstance(equations.declared[name], Final):
+            return lambda e: e.integral[name]
+        function = equations.function([name])
+
+        def value(e: Any) -> Any:
+            import casadi as ca
+
+            moved = [e.final[n] if n in states else e.integral[n] for n in equations.names(State, quantities.Integral)]
+            unknowns = [e.final[n] for n in equations.names(quantities.Unknown)] if function.numel_in(1) else []
+            p = [e[n] for n in equations.names(Parameter)]
+            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, unknowns, p)]
+            return function(*columns, constants, e.tf)
+
+        return value
+
+    def integrand(name: str) -> Callable[[Any], Any]:
+        function = equations.function([name])
+
+        def value(v: Any) -> Any:
+            import casadi as ca
+
+            moved = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
+            others = ([v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter))
+            given = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
+            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, *others, given)]
+            return function(*columns, v.time)
+
+        return value
+
+    figures = {n: figure(n) for n in equations.names(quantities.Integral, Final)}
+    phase = Phase(
+        system,
+        tf=numbers["duration"],
+        initial=initial,
+        integrals={
+            n: Integral(integrand(n), unit=equations.declared[n].unit) for n in equations.names(quantities.Integral)
+        },
+        data={n: numbers[n] for n in equations.used()},
+    )
+    return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures)
+
+
+def _follows(state: str, parameter: str) -> Callable[[Any], Any]:
+    return lambda e: e.initial[state] - e[parameter]
