@@ -163,7 +163,8 @@ class Problem:
     """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable.
 
     With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
-    model's units. `seed` is the study's, for a model that uses random numbers; None for any other.
+    model's units. `seed` is the study's, for a model that uses random numbers; None for any other. When at most the
+    share `missing` of the scenarios has no result, a design is judged by the others.
     """
 
     model: Use[ModelPlugin]
@@ -174,6 +175,7 @@ class Problem:
     figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
     gradients: bool = False
     seed: int | None = None
+    missing: float = 0.0
 
     @classmethod
     def of(cls, study: Study) -> Problem:
@@ -188,6 +190,7 @@ class Problem:
             gradients=study.model.plugin.has_gradient
             and any(s.solver.plugin.wants_gradient(s.solver.settings) for s in study.stages),
             seed=study.seed if study.model.plugin.takes_rng else None,
+            missing=study.missing,
         )
 
     @cached_property
@@ -204,6 +207,7 @@ class Problem:
         """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
         return {
             **self._special,
+            **({"missing": self.missing} if self.missing else {}),
             "model": canonical_use(self.model),
             "figures": {name: canonical_use(use) for name, use in self.figures.items()},
             "scenarios": [{"name": s.name, "values": plain(s.values)} for s in self.scenarios],
@@ -318,45 +322,78 @@ class Problem:
     ) -> Outcomes:
         """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
 
-        `failed` (n, scenarios) marks evaluations without a result: one of them makes the design a failed one. `refused`
-        (n, scenarios) marks evaluations whose design the model refused: one of them makes the design invalid, with an
-        infinite violation. `excess` (n,) is `Space.excess`, computed when not given. An objective or constraint that is
-        not a finite number although the evaluation succeeded (a logarithm of a negative figure, say) makes the design
-        failed too.
+        `failed` (n, scenarios) marks evaluations without a result: more of them than `missing` allows, mostly one, make
+        the design a failed one. `refused` (n, scenarios) marks evaluations whose design the model refused: one of them
+        makes the design invalid, with an infinite violation. `excess` (n,) is `Space.excess`, computed when not
+        given. An objective or constraint that is not a finite number although the evaluation succeeded (a
+        logarithm of a negative figure, say) makes the design failed too.
         """
         n = len(X)
         excess = self.space.excess(X) if excess is None else excess
         if refused is not None:
             excess = np.where(refused.any(axis=1) & (excess <= 0.0), np.inf, excess)
         invalid = excess > 0.0
-        lost = failed.any(axis=1) | invalid
+        lost = self._lacks_too_many(failed) | invalid
+        if self.missing and failed.any():
+            figures = {name: np.where(failed, np.nan, values) for name, values in figures.items()}
         objectives = np.empty((n, len(self.objectives)))
         violation = np.zeros(n)
         with np.errstate(all="ignore"):
             for j, objective in enumerate(self.objectives):
-                objectives[:, j] = objective.sign * self._aggregate(objective, figures, n, objective.sign)
+                objectives[:, j] = objective.sign * self._aggregate(objective, figures, n, objective.sign, failed)
             for constraint in self.constraints:
-                violation = violation + self._violation(constraint, figures, n)
+                violation = violation + self._violation(constraint, figures, n, failed)
         lost |= ~np.isfinite(objectives).all(axis=1) | ~np.isfinite(violation)
         objectives[lost] = np.inf
         violation = np.where(lost, np.inf, violation)
         violation = np.where(invalid, excess, violation)
         return Outcomes(X, objectives, violation, lost, invalid, figures)
 
-    def _aggregate(self, item: Objective | Constraint, figures: Mapping[str, Matrix], n: int, sign: float) -> Matrix:
+    def _lacks_too_many(self, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether more scenarios have no result than are allowed (n,)."""
+        return np.asarray(failed.sum(axis=1) > self.missing * failed.shape[1] + 1e-9)
+
+    def _aggregate(
+        self,
+        item: Objective | Constraint,
+        figures: Mapping[str, Matrix],
+        n: int,
+        sign: float,
+        failed: NDArray[np.bool_] | None = None,
+    ) -> Matrix:
+        """An expression over the scenarios (n,), of which those that `failed` are left out as far as that is allowed;
+        without `failed` they are those without a number."""
         raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(self.scenarios)))
+        gaps = np.isnan(raw) if failed is None else failed
+        if self.missing and gaps.any():
+            return self._aggregate_known(item, raw, sign, gaps)
         if len(self.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
             return np.array(raw[:, 0])
         return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
+
+    def _aggregate_known(
+        self, item: Objective | Constraint, raw: Matrix, sign: float, gaps: NDArray[np.bool_]
+    ) -> Matrix:
+        """`raw` (n, scenarios) over what is not in `gaps`; NaN where too many are, or the one that counts."""
+        values = np.full(len(raw), np.nan)
+        first_counts = item.over.plugin.name == "nominal"
+        patterns, pattern_of = np.unique(gaps, axis=0, return_inverse=True)
+        for k, pattern in enumerate(patterns):
+            if self._lacks_too_many(pattern[None])[0] or pattern.all() or (first_counts and pattern[0]):
+                continue
+            rows = np.flatnonzero(pattern_of.reshape(-1) == k)
+            known = raw[np.ix_(rows, ~pattern)]
+            values[rows] = sign * np.asarray(item.over.build()(sign * known), dtype=float)
+        return values
 
     def limited(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
         """What `c` limits for `n` designs: (n,) aggregated towards its small end, for a minimum, and its large end."""
         with np.errstate(all="ignore"):
             return self._aggregate(c, figures, n, -1.0), self._aggregate(c, figures, n, 1.0)
 
-    def _violation(self, c: Constraint, figures: Mapping[str, Matrix], n: int) -> Matrix:
+    def _violation(self, c: Constraint, figures: Mapping[str, Matrix], n: int, failed: NDArray[np.bool_]) -> Matrix:
         """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
-        low, high = self.limited(c, figures, n)
+        low, high = (self._aggregate(c, figures, n, sign, failed) for sign in (-1.0, 1.0))
         total = np.zeros(n)
         if c.maximum is not None:
             total += np.maximum(high - c.maximum, 0.0) / (abs(c.maximum) or 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,15 @@ class Array:
 
 
 class Diverged(Exception):
-    """Raised by a model: the physics has no answer for this design. `reason` is a short identifier for grouping."""
+    """Raised by a model: the physics has no answer for this design. `reason` is a short identifier for grouping.
 
-    def __init__(self, message: str, *, reason: str = "") -> None:
+    `arrays` are those that show how far it came, by name; those that the study keeps are kept.
+    """
+
+    def __init__(self, message: str, *, reason: str = "", arrays: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.reason = reason
+        self.arrays = arrays or {}
 
 
 class InvalidDesign(Exception):

@@ -126,6 +126,8 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     values = objective_values(result)
     for j, label in enumerate(objective_labels(problem)):
         table.append((label, [float(values[i, j]) for i in rows.values()]))
+    if problem.missing:
+        table.append(("scenarios without a result", [int(result.missing[i]) for i in rows.values()]))
     if len(problem.scenarios) == 1:
         shown = {str(o.expression) for o in problem.objectives}
         for name, line in zip(outcomes.figures, figure_rows(result, rows), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from designopt.report.labels import (
@@ -48,7 +49,15 @@ def summary_table(result: Result) -> str:
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         lines.append([label, *cells])
-    return "\n".join([*_aligned(lines, 1), *(f"note: {clause}" for clause in warnings(result))])
+    notes = [*_lacking(result, chosen), *(f"note: {clause}" for clause in warnings(result))]
+    return "\n".join([*_aligned(lines, 1), *notes])
+
+
+def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
+    """Which of the chosen designs are judged without some scenarios."""
+    of = len(result.problem.scenarios)
+    lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
+    return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]
 
 
 def analysis_table(result: Result) -> str:

@@ -247,6 +247,8 @@ class LeastSquares(_ByDerivatives):
             raise InvalidSetting("use", "least_squares needs an objective: its values are the residuals")
         if largest := [o.name for o in problem.objectives if o.direction == "maximize"]:
             raise InvalidSetting("use", f"least_squares makes squares small, it cannot maximise '{largest[0]}'")
+        if problem.missing:
+            raise InvalidSetting("use", "least_squares needs every residual; leave 'missing' out, or use slsqp")
         if problem.constraints:
             raise InvalidSetting(
                 "use", "least_squares knows bounds but no limits; use slsqp, or leave 'constraints' out"

@@ -17,9 +17,9 @@ from designopt.study.sections import schema
 from designopt.study.study import Constraint, Objective, Study
 
 #: Sections of a study file that may change without a simulation.
-SECTIONS = ("title", "description", "objectives", "constraints", "figures", "report")
+SECTIONS = ("title", "description", "missing", "objectives", "constraints", "figures", "report")
 #: What they are in a study.
-FIELDS = ("title", "description", "objectives", "constraints", "figures", "plots", "choose", "reference", "export")
+FIELDS = (*SECTIONS[:-1], "plots", "choose", "reference", "export")
 #: The stages have done their work. Those that name another store could be checked only where that store still is.
 _ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
 

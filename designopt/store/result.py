@@ -100,6 +100,11 @@ class Result:
         return self._recorded.status
 
     @property
+    def missing(self) -> NDArray[np.int64]:
+        """How many scenarios of each design have no result (n,); the study says how many may lack one."""
+        return np.asarray((self.status != "ok").sum(axis=1), np.int64)
+
+    @property
     def reason(self) -> NDArray[np.object_]:
         """What the failures of one status are grouped by (n, s); "" for successes."""
         return self._recorded.reason

@@ -180,6 +180,8 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     missing = [name for name, is_needed in needed.items() if is_needed and name not in given.present]
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
+    if "missing" in values and len(scenarios) == 1:
+        ctx.add(("missing",), "there is one scenario; without its result a design has none", key="")
     parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
     space_known = "space" in values
     relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
@@ -224,5 +226,6 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         reference=reference,
         export=tuple(export),
         tables=tuple(ctx.tables),
+        missing=(values.get("missing") or {}).get("at_most") or 0.0,
     )
     return study, placed

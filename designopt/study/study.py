@@ -201,7 +201,7 @@ class Study:
     `choose` the rules that pick designs of the front besides the best of each objective, `validate` where these are
     tried out, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
     `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those of which designs and scenarios
-    were taken.
+    were taken. `missing` is the share of the scenarios that may lack a result without failing their design.
     """
 
     name: str
@@ -226,3 +226,4 @@ class Study:
     path: Path | None = None
     plugin_files: tuple[tuple[str, bytes], ...] = ()
     tables: tuple[InputFile, ...] = ()
+    missing: float = 0.0

@@ -164,6 +164,7 @@ class Evaluator:
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
             status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
+            kept = {name: np.asarray(error.arrays[name]) for name in arrays if name in error.arrays}
         except InvalidDesign as error:
             status, reason, message, place = INVALID, "refused", text_of(error), ""
         except Break:
@@ -246,7 +247,7 @@ class Evaluator:
             rows.append(done.outputs)
             if done.status != "ok":
                 messages[i] = (done.reason, done.message, done.place)
-            elif done.arrays:
+            if done.arrays:
                 arrays[i] = done.arrays
         names = self._names
         if self.gradients or not self.outputs:

@@ -40,6 +40,7 @@ def overview(result: Result) -> Section:
         ("feasible designs", count(int(np.sum(done.feasible)))),
         *(((best, count(len(front))),) if problem.objectives else ()),
         ("failed designs", count(failed)),
+        *_incomplete(result),
         *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
         ("computing time", duration(computing_time(result))),
     ]
@@ -80,6 +81,14 @@ def overview(result: Result) -> Section:
     )
 
 
+def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
+    """How many designs are judged without some of their scenarios, where the study allows that."""
+    if not result.problem.missing:
+        return ()
+    some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
+    return (("judged without some scenarios", count(some)),)
+
+
 def _parameters(result: Result) -> tuple[Table, ...]:
     """The space, where there is one."""
     space = result.problem.space
@@ -100,7 +109,10 @@ def _aims(result: Result) -> tuple[Table, ...]:
     rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
     rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
     head = ("name", "what", "unit", "over scenarios")
-    return (Table("Objectives and limits", head, tuple(rows)),) if rows else ()
+    share = (
+        f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others judge a design."
+    )
+    return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
 
 
 def _nothing(result: Result) -> str:

@@ -217,6 +217,12 @@ class ReportSection(TypedDict, total=False):
     export: Annotated[list[NamedPart], Quantity("", "formats written beside the page; default none")]
 
 
+class MissingSection(TypedDict):
+    """Scenarios that may lack a result."""
+
+    at_most: Annotated[float, Quantity("", "share of the scenarios, as in 10 %", ge=0.0, lt=1.0)]
+
+
 @dataclass(frozen=True)
 class Section:
     """One top-level key: the type of its value, or of each member when it is a list or a mapping.
@@ -239,6 +245,7 @@ SECTIONS: dict[str, Section] = {
     "seed": Section(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
     "model": Section(Part, meaning="what computes a design", required=True, kind="model"),
     "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
+    "missing": Section(MissingSection, meaning="scenarios that may lack a result without failing their design"),
     "space": Section(ParameterEntry, "mapping", "the design variables"),
     "relations": Section(Formula, "list", "inequalities between design variables"),
     "figures": Section(Part, "mapping", "objective plugins under the names that expressions use", kind="objective"),
