@@ -78,7 +78,7 @@ def model(
                 " evaluate"
             )
         for p in parameters:
-            if p.kind is p.KEYWORD_ONLY and (p.name == "rng" or (inspect.isclass(target) and p.default is p.empty)):
+            if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):
                 raise PluginError(
                     f"model '{name}': evaluate has '{p.name}' after '*', where nothing is given to it; "
                     + ("put it last, without the '*'" if p.name == "rng" else "settings of a class are its fields")
