@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 
 from designopt.plugin import InputFile
 from designopt_recordings import axes
-from designopt_recordings.arrays import Array
-from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError, about
+from designopt_recordings.files.c3d_channels import channels_of
 from designopt_recordings.files.c3d_layout import check_layout
-from designopt_recordings.files.c3d_parameters import Group, events, numbered
+from designopt_recordings.files.c3d_parameters import Group, events
 from designopt_recordings.files.c3d_plates import plates_of
 from designopt_recordings.files.c3d_points import markers_of, results_of
 from designopt_recordings.files.text import shortened
@@ -53,7 +51,8 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
         markers = axes.turned(markers * scale, up)
         if unit is None:
             axes.check_size(markers, stated)
-    analog = _analog(parameters, content["data"]["analogs"], rate, float(time[0]), notes)
+    integers = Group(parameters, "POINT").number("SCALE", -1.0) > 0.0
+    analog = channels_of(parameters, content["data"]["analogs"], rate, float(time[0]), integers, notes)
     plates = () if analog is None else plates_of(parameters, analog, scale, up, notes)
     results = results_of(group, points, notes)
     numbers = Group(parameters, "PROCESSING").numbers()
@@ -77,17 +76,3 @@ def _opened(file: InputFile) -> Any:
         except Exception as problem:  # the library raises what its C++ raises: OSError, RuntimeError, ValueError ...
             said = shortened(str(problem) or type(problem).__name__, 160)
             raise RecordingError(f"ezc3d cannot read it: {said}", file=file.name, place="parameter section") from None
-
-
-def _analog(
-    parameters: Mapping[str, Any], analogs: Array, rate: float, start: float, notes: list[str]
-) -> Channels | None:
-    values = np.asarray(analogs, dtype=float)[0].T
-    if not values.size:
-        return None
-    group, count = Group(parameters, "ANALOG"), values.shape[1]
-    labels = [*group.texts("LABELS"), *[""] * count][:count]
-    names = numbered([name or f"channel {i}" for i, name in enumerate(labels, 1)], "channel", notes)
-    units = tuple([*group.texts("UNITS"), *[""] * count][:count])
-    analog_rate = group.number("RATE", rate)
-    return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, values, start)
