@@ -9,6 +9,8 @@ import numpy as np
 from designopt_recordings.arrays import Array, checked
 from designopt_recordings.errors import RecordingError
 
+_WALL = 0.1  # sine of the angle to the vertical within which a surface is a wall
+
 
 @dataclass(frozen=True, eq=False)
 class ForcePlate:
@@ -49,11 +51,14 @@ class ForcePlate:
 
     @property
     def normal(self) -> Array:
-        """(3,) unit normal of the surface, upwards (diagonals of the corners crossed)."""
+        """(3,) unit normal of the surface, away from it: upwards.
+
+        Of a wall it is that of the corners' order in C3D files: seen by who pushes against it, they go clockwise.
+        """
         if self.corners is None:
             return np.array([0.0, 1.0, 0.0])
-        normal = np.cross(self.corners[2] - self.corners[0], self.corners[3] - self.corners[1])
-        length = float(np.linalg.norm(normal))
+        across = np.cross(self.corners[3] - self.corners[1], self.corners[2] - self.corners[0])
+        length = float(np.linalg.norm(across))
         if not length > 0.0:
             raise RecordingError(f"the corners of plate '{self.name}' span no surface")
-        return np.asarray(normal / (length if normal[1] >= 0.0 else -length))
+        return np.asarray(across / (length if across[1] > -_WALL * length else -length))

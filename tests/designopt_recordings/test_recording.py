@@ -84,6 +84,13 @@ def test_the_surface_of_a_plate_has_a_centre_and_a_normal_upwards() -> None:
         np.testing.assert_allclose(plate.normal, [0.0, 1.0, 0.0], atol=1e-15)
 
 
+def test_the_normal_of_a_wall_points_to_who_pushes_against_it() -> None:
+    # seen from +Z, X to the right and Y up: clockwise from the top left
+    wall = np.array([[-0.3, 1.0, 0.0], [0.3, 1.0, 0.0], [0.3, 0.6, 0.0], [-0.3, 0.6, 0.0]])
+    plate = ForcePlate("wall", 1000.0, np.zeros((5, 3)), np.zeros((5, 3)), corners=wall)
+    np.testing.assert_allclose(plate.normal, [0.0, 0.0, 1.0], atol=1e-15)
+
+
 # ------------------------------------------------------------------------------------------------------------ tables
 
 
