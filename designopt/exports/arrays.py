@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.store.arrays import read_arrays
-from designopt.store.journal import Journal
+from designopt.store.journal_reader import JournalReader
 from designopt.store.table import Column
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Kept:
 
 def kept_arrays(result: Result) -> list[Kept]:
     """All evaluations of `result` whose arrays are kept, by design and scenario."""
-    journal = Journal.read(result.path, result.recorded_problem)
+    journal = JournalReader.read(result.path, result.recorded_problem)
     try:
         references = {key: reference for key, reference in journal.evaluations("key, arrays") if reference}
     finally:

@@ -136,7 +136,12 @@ class Dispatcher:
                 self._executor = self._start_executor(queue.left() + len(work))
             self._chunks += 1
             self._flight[self._chunks] = work
-            self._executor.submit(Chunk(self._chunks, work.X, work.scenarios, arrays, self._seeds(work), work.alone))
+            # On a worker the scenarios of the validation follow the study's own.
+            first = len(self.ledger.problem.scenarios) if work.kind == "validation" else 0
+            programs = work.kind == "program"
+            seeds = self._seeds(work)
+            chunk = Chunk(self._chunks, work.X, work.scenarios + first, arrays, seeds, work.alone, programs)
+            self._executor.submit(chunk)
             self._describe()
         return True
 
@@ -255,7 +260,7 @@ class Dispatcher:
         if not fresh.all():
             self._compare(work, result, worker, ~fresh)
         texts = _json(result.names, result.values)
-        now = time.time()
+        now, kind, session = time.time(), work.kind, self.journal.session
         arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
         rows: list[tuple[Any, ...]] = []
         columns = zip(
@@ -271,8 +276,10 @@ class Dispatcher:
         for i, (key, design, scenario, status, text, wall, cpu) in enumerate(columns):
             reason, message, _ = result.messages.get(i, ("", "", ""))
             tries = self._made(key, STATUSES[status]) if self._attempts else 1
-            row = (key, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries)
-            rows.append((*row, worker, now, arrays.get(key)))
+            rows.append(
+                (key, kind, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries,
+                 session, worker, now, arrays.get(key))
+            )  # fmt: skip
         if fresh.all():
             self.journal.add_evaluations(rows)
         else:

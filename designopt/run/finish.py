@@ -14,8 +14,8 @@ from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
 from designopt.store.arrays import array_files, array_reference, read_arrays, remove_arrays
 from designopt.store.errors import StoreError
-from designopt.store.journal import PROGRAMS
 from designopt.store.result import Result
+from designopt.store.schema import Kind
 from designopt.store.validated import validation_keys
 from designopt.study.study import Study
 
@@ -42,19 +42,18 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
         return
     ledger = dispatcher.ledger
     X = result.outcomes.X[rows]
-    first = len(study.scenarios)
     todo: dict[bytes, tuple[int, int]] = {}
     for i, keys in enumerate(validation_keys(ledger.problem, study.validate, X)):
         for s, key in enumerate(keys):
             slot = ledger.slot_of.get(key)
             if key not in todo and (slot is None or ledger.status[slot] == PENDING):
-                todo[key] = (i, first + s)
+                todo[key] = (i, s)
     if not todo:
         return
     new = [key for key in todo if key not in ledger.slot_of]
     ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
     ledger.add_slots(len(new))
-    work = _work(ledger, X, todo)
+    work = _work(ledger, X, todo, "validation")
     dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
     dispatcher.run(_pieces(work), len(work), tick=_shown(study, dispatcher, len(work)))
 
@@ -91,8 +90,7 @@ def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -
     X = result.outcomes.X[rows]
     keys = ledger.problem.keys(X) if rows else []
     wanted = {key for row in keys for key in row}
-    own = set(range(len(study.scenarios)))
-    have = {key for key, s, file in store.journal.evaluations("key, scenario, arrays") if file and s in own}
+    have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
     complete = {key for key in wanted & have if _holds(dispatcher, key, names if always else ())}
     todo = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete}
     work = _work(ledger, X, todo)
@@ -110,8 +108,8 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
     kept = array_files(store.path)
-    rows = store.journal.evaluations("key, design, scenario, arrays")
-    lost = [row[:3] for row in rows if row[3] and row[3] not in kept and row[2] < PROGRAMS]
+    rows = store.journal.evaluations("key, design, number, arrays", "scenario")
+    lost = [row[:3] for row in rows if row[3] and row[3] not in kept]
     designs = np.array([design for _, design, _ in lost], np.int64)
     work = Work(
         slots=np.array([ledger.slot_of[key] for key, _, _ in lost], np.int64),
@@ -123,7 +121,7 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
     dispatcher.run(_pieces(work), len(work), arrays=names)
 
 
-def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]]) -> Work:
+def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
     """The evaluations `todo`: by key the row of `X` and the scenario."""
     numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
     rows = [i for i, _ in todo.values()]
@@ -133,6 +131,7 @@ def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]]) -> W
         designs=np.array([numbers[i] for i in rows], np.int64),
         scenarios=np.array([s for _, s in todo.values()], np.int32),
         X=X[rows],
+        kind=kind,
     )
 
 

@@ -57,6 +57,8 @@ class Ledger:
         self.columns = {name: j for j, name in enumerate(figure_names(problem))}
         self.slot_of: dict[bytes, int] = {}
         self.design_of: dict[bytes, int] = {}
+        #: Designs whose record is lost: known again when they are asked for.
+        self.lost: set[int] = set()
         self._status = Growing(1, np.uint8, PENDING)
         self._figures = Growing(len(self.columns), np.float64, np.nan)
         self._designs = Growing(len(problem.space.free), np.float64, np.nan)
@@ -90,6 +92,12 @@ class Ledger:
         self.designs[first:] = X
         self.violation[first:] = violation
         return first
+
+    def restore(self, number: int, key: bytes, x: Matrix, violation: float) -> None:
+        """A lost design is known again."""
+        self.designs[number], self.violation[number] = x, violation
+        self.design_of[key] = number
+        self.lost.discard(number)
 
     def add_slots(self, count: int) -> None:
         """Make room for `count` pending evaluations, the newest of `slot_of`."""

@@ -16,16 +16,18 @@ from designopt.study.study import Stage
 
 
 class Points:
-    """The points of `stage` in ask order. `recorded` are the designs of those that earlier sessions asked for."""
+    """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs of
+    those that earlier sessions asked for."""
 
-    def __init__(self, stage: Stage, store: Store, ledger: Ledger) -> None:
+    def __init__(self, stage: Stage, number: int, store: Store, ledger: Ledger) -> None:
         self._stage = stage
         self._store = store
         self._journal = store.journal
         self._ledger = ledger
         self._problem = ledger.problem
-        self.number = self._journal.stage(stage.name)
-        self.recorded = np.array(self._journal.points(self.number), np.int64)
+        self.number = self._journal.stage(number, stage.name)
+        #: -1 where the record is lost.
+        self.recorded = np.array(self._journal.points(self.number, gaps=True), np.int64)
         #: Asks without a complete result when the stage ended.
         self.missing: frozenset[int] = frozenset()
         #: How many points the stage has by now.
@@ -45,6 +47,8 @@ class Points:
         ids: list[int] = []
         new: list[int] = []
         for i, row in enumerate(keys):
+            if ledger.lost:
+                self._restore(first + i, row[0], X[i], float(excess[i]))
             number = ledger.design_of.setdefault(row[0], known + len(new))
             if number == known + len(new):
                 new.append(i)
@@ -53,12 +57,22 @@ class Points:
         if new:
             ledger.add_designs(X[new], excess[new])
             self._journal.add_designs(known, X[new].tolist(), excess[new].tolist())
-        unrecorded = max(0, len(self.recorded) - first)
-        if unrecorded < len(ids):
-            self._journal.add_points(self.number, first + unrecorded, ids[unrecorded:])
+        before = self.recorded[first : first + len(ids)]
+        if (before < 0).any():
+            for i in np.flatnonzero(before < 0).tolist():
+                self._journal.add_points(self.number, first + i, [ids[i]])
+        if len(before) < len(ids):
+            self._journal.add_points(self.number, first + len(before), ids[len(before) :])
         self._designs.append(np.array(ids, np.int64))
         self.count += len(ids)
         return self._slots_for(X, excess, keys, ids, slots, old)
+
+    def _restore(self, ask: int, key: bytes, x: Matrix, excess: float) -> None:
+        """Record a design anew whose record is lost, when the stage asks for it again."""
+        number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
+        if number in self._ledger.lost and key not in self._ledger.design_of:
+            self._ledger.restore(number, key, x, excess)
+            self._journal.add_designs(number, [x.tolist()], [excess])
 
     def _slots_for(
         self, X: Matrix, excess: Matrix, keys: list[list[bytes]], ids: list[int], slots: NDArray[np.int64], old: int
@@ -94,7 +108,7 @@ class Points:
     def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
         """The replay must ask for what the journal holds."""
         recorded = self.recorded[first : first + len(ids)]
-        different = np.flatnonzero(recorded != ids[: len(recorded)])
+        different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))
         if not len(different):
             return
         i = int(different[0])
@@ -125,6 +139,12 @@ class Points:
     def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
         """Take the points from `first` to `end` as the journal holds them; their designs."""
         designs = self.recorded[first:end]
+        if len(designs) < end - first or (designs < 0).any():
+            raise ReplayError(
+                f"{self._store.path}: which designs stage '{self._stage.name}' had asked for when its time ended"
+                " is lost (journal.db was damaged); what is left can be read; begin a new study with start_from",
+                self._store.path,
+            )
         self._designs.append(designs)
         self.count += len(designs)
         return designs

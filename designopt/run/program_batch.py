@@ -15,7 +15,6 @@ from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.work import Work
 from designopt.space import Matrix
 from designopt.store.arrays import array_files
-from designopt.store.journal import PROGRAMS
 from designopt.study.study import Stage
 
 #: Their arrays are always brought back; what they are called is the solver's affair.
@@ -41,7 +40,7 @@ class ProgramBatch:
         self._dispatcher = dispatcher
         ledger = dispatcher.ledger
         keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
-        designs = _designs(dispatcher, X)
+        designs = _designs(dispatcher, X, keys)
         new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
         ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
         ledger.add_slots(len(new))
@@ -58,10 +57,11 @@ class ProgramBatch:
             slots=self.slots[rows],
             keys=[keys[i] for i in rows],
             designs=designs[rows],
-            scenarios=np.full(len(rows), PROGRAMS + number, np.int32),
+            scenarios=np.full(len(rows), number, np.int32),
             X=X[rows],
             chain=True,
             seeds=tuple(int(seeds[i]) for i in rows),
+            kind="program",
         )
         self._chains = [chains[i] for i in rows]
 
@@ -101,7 +101,7 @@ class ProgramBatch:
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
 
-def _designs(dispatcher: Dispatcher, X: Matrix) -> NDArray[np.int64]:
+def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> NDArray[np.int64]:
     """Numbers of the designs at which programs begin; new ones are recorded."""
     ledger: Ledger = dispatcher.ledger
     problem: Problem = ledger.problem
@@ -109,6 +109,8 @@ def _designs(dispatcher: Dispatcher, X: Matrix) -> NDArray[np.int64]:
     numbers: list[int] = []
     new: list[int] = []
     for i, row in enumerate(problem.keys(X)):
+        if ledger.lost and row[0] not in ledger.design_of:
+            _restore(dispatcher, programs[i], row[0], X[i])
         number = ledger.design_of.setdefault(row[0], known + len(new))
         if number == known + len(new):
             new.append(i)
@@ -118,6 +120,15 @@ def _designs(dispatcher: Dispatcher, X: Matrix) -> NDArray[np.int64]:
         ledger.add_designs(X[new], excess)
         dispatcher.journal.add_designs(known, X[new].tolist(), excess.tolist())
     return np.array(numbers, np.int64)
+
+
+def _restore(dispatcher: Dispatcher, program: bytes, key: bytes, x: Matrix) -> None:
+    """Record a design anew whose record is lost, when a known program begins at it."""
+    found = dispatcher.journal.evaluation(program, "design")
+    if found and found[0] in dispatcher.ledger.lost:
+        excess = dispatcher.ledger.problem.space.excess(x[None])
+        dispatcher.ledger.restore(found[0], key, x, float(excess[0]))
+        dispatcher.journal.add_designs(found[0], [x.tolist()], excess.tolist())
 
 
 def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:

@@ -16,7 +16,7 @@ from designopt.run.work import Work
 from designopt.store import recorded
 from designopt.store.arrays import read_arrays
 from designopt.store.errors import StoreError
-from designopt.store.journal import Journal
+from designopt.store.journal_reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
 
@@ -33,7 +33,7 @@ class Other:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = f"store:{path.name}"
-        self._journal = Journal.read(path, Result.open(path).problem)
+        self._journal = JournalReader.read(path, Result.open(path).problem)
 
     def find(self, key: bytes, arrays: Sequence[str]) -> Row | None:
         """The evaluation `key` with all of `arrays`, if this store has it."""

@@ -35,8 +35,9 @@ from designopt.store.errors import (
     reading,
     resume_command,
 )
+from designopt.store.explain import explain
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.journal import Journal, explain
+from designopt.store.journal_reader import JournalReader
 from designopt.store.provenance import provenance
 from designopt.store.result import Result
 from designopt.store.validated import with_validation
@@ -244,7 +245,7 @@ def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
     grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
     if not grown or Problem.of(kept).digest != problem.digest:
         return
-    with reading(path), contextlib.closing(Journal.read(path, problem)) as journal:
+    with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
         begun = {name for number, name in journal.stages().items() if journal.points(number)}
         spent = {name: journal.spent(name) for name in grown}
     for stage in study.stages:
@@ -268,23 +269,27 @@ def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
 def _known(store: Store, problem: Problem) -> Ledger:
     """What the journal holds, in memory."""
     ledger = Ledger(problem)
-    X, excess = recorded.designs(store.journal, problem)
+    X, excess = recorded.designs(store.journal, problem, gaps=True)
     ledger.add_designs(X, excess)
-    for begin in range(0, len(X), recorded.BLOCK):
-        keys = problem.keys(X[begin : begin + recorded.BLOCK])
-        ledger.design_of.update((row[0], begin + i) for i, row in enumerate(keys))
-    for rows in recorded.blocks(store.journal.evaluations("key, status, outputs")):
-        slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(rows))
-        ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, rows, strict=True))
-        ledger.add_slots(len(rows))
-        names, values = recorded.outputs([text for _, _, text in rows], ledger.columns)
-        ledger.record(slots, np.array([CODE[status] for _, status, _ in rows], np.uint8), names, values)
+    ledger.lost.update(np.flatnonzero(np.isnan(excess)).tolist())
+    known = np.flatnonzero(~np.isnan(excess))
+    for begin in range(0, len(known), recorded.BLOCK):
+        rows = known[begin : begin + recorded.BLOCK]
+        ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
+    for block in recorded.blocks(store.journal.evaluations("key, status, outputs")):
+        slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
+        ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, block, strict=True))
+        ledger.add_slots(len(block))
+        names, values = recorded.outputs([text for _, _, text in block], ledger.columns)
+        ledger.record(slots, np.array([CODE[status] for _, status, _ in block], np.uint8), names, values)
     return ledger
 
 
 def _begin_session(store: Store, study: Study) -> None:
     facts = provenance(study)
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
+    for text in store.repaired:
+        store.journal.add_event("repaired", f"journal.db was damaged: {text}")
     try:
         append_durably(store.path / "provenance.jsonl", json.dumps({"session": store.journal.session, **facts}))
     except OSError as error:

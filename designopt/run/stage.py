@@ -19,7 +19,7 @@ from designopt.run.progress import Snapshot, duration
 from designopt.run.work import Work
 from designopt.space import Matrix
 from designopt.store.errors import reading
-from designopt.store.journal import Ending
+from designopt.store.journal_reader import Ending
 from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
@@ -41,7 +41,7 @@ class StageRun:
         self.dispatcher = dispatcher
         self.ledger: Ledger = dispatcher.ledger
         self.problem: Problem = dispatcher.ledger.problem
-        self.points = Points(stage, dispatcher.store, dispatcher.ledger)
+        self.points = Points(stage, number, dispatcher.store, dispatcher.ledger)
         self.budget = StageBudget(stage.budget, self.problem, dispatcher.journal.usage(self.points.number))
         self.asked = 0
         self.told = 0

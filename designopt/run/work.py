@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.space import Matrix
+from designopt.store.schema import Kind
 
 #: Chunks never hold more evaluations than this: one transaction, one message.
 LARGEST_CHUNK = 4096
@@ -20,6 +21,7 @@ LARGEST_CHUNK = 4096
 class Work:
     """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
 
+    `kind` says what `scenarios` are: of the study, of its validation, or stages (from 0) whose solver has programs.
     `whole` keeps them together in one chunk. One that is `alone` is a suspect: it travels alone, and nothing else is at
     work in its process shortly before and after it. A `chain` of programs, with their `seeds`, stays together in its
     order.
@@ -34,6 +36,7 @@ class Work:
     chain: bool = False
     seeds: tuple[int, ...] = ()
     alone: bool = False
+    kind: Kind = "scenario"
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -41,9 +44,8 @@ class Work:
     def part(self, begin: int, end: int, *, whole: bool = False) -> Work:
         """The evaluations from `begin` to `end`."""
         s = slice(begin, end)
-        return Work(
-            self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s], whole, self.chain, self.seeds[s]
-        )
+        rows = (self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s])
+        return Work(*rows, whole, self.chain, self.seeds[s], self.kind)
 
     def take(self, positions: Sequence[int]) -> Work:
         """Some of the evaluations."""
@@ -51,7 +53,7 @@ class Work:
         keys = [self.keys[i] for i in positions]
         seeds = tuple(self.seeds[i] for i in positions) if self.seeds else ()
         rows = (self.slots[some], keys, self.designs[some], self.scenarios[some], self.X[some])
-        return Work(*rows, chain=self.chain, seeds=seeds)
+        return Work(*rows, chain=self.chain, seeds=seeds, kind=self.kind)
 
     def suspect(self, position: int) -> Work:
         """The evaluation at `position`, to be examined alone."""

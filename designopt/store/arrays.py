@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designopt.store import own
 from designopt.store.durable import make_folder_durably, write_durably
 from designopt.store.errors import StoreError, resume_command
-from designopt.store.journal import explain
+from designopt.store.explain import explain
 
 #: Files that are flushed at the same time (measured: 8 give ten times the files a second, 16 no more).
 FLUSHES = 8

@@ -48,6 +48,14 @@ class StoreError(RunError):
     """The store cannot be used: it is in use, holds another problem or format, or cannot be written."""
 
 
+class DamagedRecord(StoreError):
+    """A record of the journal has changed since it was written, or is lost."""
+
+    def __init__(self, path: Path, what: str, way: str = "is computed again with") -> None:
+        super().__init__("", path)
+        self.args = (f"{path}: journal.db is damaged: the record of {what} {way}: {self.resume}",)
+
+
 @contextlib.contextmanager
 def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
     """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`."""

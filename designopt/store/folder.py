@@ -15,8 +15,11 @@ from designopt.store import archive, own
 from designopt.store.arrays import remove_orphans
 from designopt.store.durable import make_folder_durably, write_durably
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
-from designopt.store.journal import Journal, connect_to_read, explain
+from designopt.store.explain import explain
+from designopt.store.journal import Journal
+from designopt.store.journal_reader import connect_to_read
 from designopt.store.lock import Lock
+from designopt.store.rebuild import rebuild
 from designopt.study.language.files import FolderFiles
 from designopt.study.study import Study
 
@@ -28,7 +31,7 @@ VERIFIED = 16 * 2**20
 class Store:
     """A store opened for writing: it holds the lock. Use as a context manager.
 
-    `made_folder` is True when the folder was not there before.
+    `made_folder` is True when the folder was not there before; `repaired` says which records were damaged.
     """
 
     def __init__(self, path: Path, study: Study, problem: Problem, lock: Lock, journal: Journal) -> None:
@@ -37,6 +40,7 @@ class Store:
         self.problem = problem
         self.journal = journal
         self.made_folder = False
+        self.repaired: list[str] = []
         self._lock = lock
 
     @classmethod
@@ -77,8 +81,10 @@ class Store:
         journal = None
         try:
             with reading(path):
+                repaired = rebuild(path, problem, study)
                 journal = Journal.open(path, problem, seed=study.seed)
             store = cls(path, study, problem, lock, journal)
+            store.repaired = repaired
             _write_study(path, study, problem)
             remove_orphans(path, {reference for (reference,) in journal.evaluations("arrays") if reference})
         except BaseException:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from designopt.problem import Problem
 from designopt.store import recorded
 from designopt.store.arrays import read_arrays
-from designopt.store.journal import PROGRAMS, Journal
+from designopt.store.journal_reader import JournalReader
 from designopt.study.study import Study
 
 if TYPE_CHECKING:
@@ -66,15 +66,14 @@ class ProgramRecord:
         return from_arrays(arrays)
 
 
-def read_programs(journal: Journal, problem: Problem, study: Study, path: Path) -> tuple[ProgramRecord, ...]:
+def read_programs(journal: JournalReader, problem: Problem, study: Study, path: Path) -> tuple[ProgramRecord, ...]:
     """The programs in the journal of `problem`, in the order in which they were solved."""
-    rows = list(journal.evaluations("scenario, design, status, reason, message, outputs, wall, arrays", PROGRAMS))
+    rows = list(journal.evaluations("number, design, status, reason, message, outputs, wall, arrays", "program"))
     if not rows:
         return ()
     X, _ = recorded.designs(journal, problem)
     found = []
-    for scenario, design, status, reason, message, outputs, wall, arrays in rows:
-        stage = scenario - PROGRAMS
+    for stage, design, status, reason, message, outputs, wall, arrays in rows:
         names, values = recorded.outputs([outputs], ())
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
         own = status in ("ok", "diverged") and reason

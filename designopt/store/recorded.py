@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix
-from designopt.store.journal import Journal
+from designopt.store.journal_reader import JournalReader
 
 #: Rows that are objects at the same time.
 BLOCK = 4096
@@ -53,10 +53,10 @@ def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
         yield block
 
 
-def designs(journal: Journal, problem: Problem) -> tuple[Matrix, Matrix]:
-    """All designs (n, d) and by how much they break the relations (n,)."""
+def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Matrix, Matrix]:
+    """All designs (n, d) and by how much they break the relations (n,); with `gaps` NaN for those that are lost."""
     width = len(problem.space.free) + 1
-    parts = [np.array([[*x, excess] for _, x, excess in block], float) for block in blocks(journal.designs())]
+    parts = [np.array([[*x, excess] for _, x, excess in block], float) for block in blocks(journal.designs(gaps=gaps))]
     table = np.concatenate(parts) if parts else np.empty((0, width))
     return table[:, :-1].copy(), table[:, -1].copy()
 
@@ -69,9 +69,8 @@ def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[st
     return found, values.reshape(len(data), len(found))
 
 
-def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
-    """What is recorded of `problem`, with its figures judged by `judged_by`. Evaluations in further scenarios, those of
-    the validation, are passed over."""
+def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Recorded:
+    """What is recorded of `problem`, with its figures judged by `judged_by`."""
     X, excess = designs(journal, problem)
     n, s = len(X), len(problem.scenarios)
     status = np.full((n, s), "", dtype="U12")
@@ -79,8 +78,9 @@ def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
     wall = np.zeros((n, s))
     figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
     known: dict[str, str] = {}
-    for block in blocks(journal.evaluations("design, scenario, status, reason, outputs, wall")):
-        place = np.array([row[:2] for row in block])
+    for block in blocks(journal.evaluations("kind, design, number, status, reason, outputs, wall")):
+        block = [row[1:] for row in block if row[0] == "scenario"]
+        place = np.array([row[:2] for row in block], dtype=None if block else int).reshape(-1, 2)
         if place.dtype.kind != "i" or (place < 0).any():
             raise ValueError("a design or scenario has no number")
         # Designs beyond the last one were recorded while this was being read.
@@ -102,7 +102,7 @@ def read(journal: Journal, problem: Problem, judged_by: Problem) -> Recorded:
     refused = status == "invalid"
     status[excess > 0.0] = "invalid"
     reason[excess > 0.0] = "relation"
-    points = {name: np.array(journal.points(number), np.int64) for number, name in journal.stages().items()}
+    points = {name: np.array(asked, np.int64) for name, asked in journal.all_points().items()}
     stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
     for name, asked in reversed(points.items()):
         stage[asked[asked < n]] = name

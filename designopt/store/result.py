@@ -25,7 +25,7 @@ from designopt.store.activity import Activity, Attained
 from designopt.store.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study
-from designopt.store.journal import Journal
+from designopt.store.journal_reader import JournalReader
 from designopt.store.programs import ProgramRecord, read_programs
 from designopt.store.rescore import changed_study
 from designopt.store.validated import Validated, read_validation
@@ -395,9 +395,9 @@ class Result:
     # ------------------------------------------------------------------------------------------------- reading
 
     @contextlib.contextmanager
-    def _journal(self) -> Iterator[Journal]:
+    def _journal(self) -> Iterator[JournalReader]:
         with reading(self.path):
-            journal = Journal.read(self.path, self.recorded_problem)
+            journal = JournalReader.read(self.path, self.recorded_problem)
             try:
                 yield journal
             finally:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.problem import Problem
 from designopt.space import Matrix
 from designopt.store import recorded
-from designopt.store.journal import Journal
+from designopt.store.journal_reader import JournalReader
 from designopt.study.study import Study, Validation
 
 
@@ -50,7 +50,12 @@ def validation_keys(problem: Problem, validation: Validation, X: Matrix) -> list
 
 
 def read_validation(
-    journal: Journal, problem: Problem, judged_by: Problem, validation: Validation, X: Matrix, chosen: Mapping[str, int]
+    journal: JournalReader,
+    problem: Problem,
+    judged_by: Problem,
+    validation: Validation,
+    X: Matrix,
+    chosen: Mapping[str, int],
 ) -> Validated | None:
     """What the journal of `problem` holds of the validation of the `chosen` designs (rows of `X`), judged by
     `judged_by`; None while it holds nothing. Designs chosen for several reasons appear once."""

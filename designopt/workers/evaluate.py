@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, ObjectivePlugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
-from designopt.store.journal import PROGRAMS
 from designopt.study.study import Scenario, Study
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 from designopt.workers.prepared import PreparedScenarios
@@ -234,7 +233,7 @@ class Evaluator:
 
         `begin` is told the position of each before it starts, `TOGETHER` before several.
         """
-        if self.programs is not None and len(chunk) and chunk.scenarios[0] >= PROGRAMS:
+        if self.programs is not None and chunk.programs:
             return self.programs(chunk, begin or (lambda position: None))
         n = len(chunk)
         status = np.empty(n, np.uint8)

@@ -24,8 +24,9 @@ class Chunk:
     """Some evaluations that travel together: designs `X` (n, d), each in the scenario of that index.
 
     `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
-    that take a generator, and of programs. A chunk holds evaluations or programs, never both. `number` is unique in a
-    run. One that is `alone` is a suspect: nothing else is at work in its process shortly before and after it.
+    that take a generator, and of programs. A chunk holds evaluations or `programs`, never both; `scenarios` are then
+    the stages (from 0) whose solver has them. `number` is unique in a run. One that is `alone` is a suspect: nothing
+    else is at work in its process shortly before and after it.
     """
 
     number: int
@@ -34,6 +35,7 @@ class Chunk:
     arrays: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     alone: bool = False
+    programs: bool = False
 
     def __len__(self) -> int:
         return len(self.X)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem, Programs, Solved
-from designopt.store.journal import PROGRAMS
 from designopt.study.study import Study
 from designopt.workers.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
@@ -33,11 +32,11 @@ class ProgramWorker:
         messages: dict[int, tuple[str, str, str]] = {}
         arrays: dict[int, Mapping[str, NDArray[Any]]] = {}
         state = None
-        for i, (x, scenario, seed) in enumerate(zip(chunk.X, chunk.scenarios.tolist(), chunk.seeds, strict=True)):
+        for i, (x, stage, seed) in enumerate(zip(chunk.X, chunk.scenarios.tolist(), chunk.seeds, strict=True)):
             begin(i)
             wall[i], cpu[i] = time.perf_counter(), time.process_time()
             try:
-                done = self._programs(scenario).solve(x, seed, state)
+                done = self._programs(stage).solve(x, seed, state)
                 status[i] = OK if done.ok else DIVERGED
                 messages[i] = (done.reason, text_of(done.message), "")
             except Break:
@@ -53,8 +52,7 @@ class ProgramWorker:
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 
-    def _programs(self, scenario: int) -> Programs:
-        stage = scenario - PROGRAMS
+    def _programs(self, stage: int) -> Programs:
         if stage not in self._built:
             self._built[stage] = self._study.stages[stage].solver.build().program(self._problem)
         return self._built[stage]

@@ -1,9 +1,12 @@
 """Studies for the tests of runs, a progress display that remembers, and journals as text."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 from designopt.plugin import Use, find, load_file
-from designopt.store.journal import Journal
+from designopt.store import schema
+from designopt.store.journal_reader import JournalReader
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
 
@@ -41,11 +44,25 @@ def listed(values, *, batch=0, name="list", **budget):
 
 def dump(result):
     """What two runs of one study must have in common, from the store of `result`."""
-    journal = Journal.read(result.path, result.problem)
+    journal = JournalReader.read(result.path, result.problem)
     try:
         return journal.dump()
     finally:
         journal.close()
+
+
+def rewrite(path, *statements):
+    """Change the journal of the store `path` by SQL as if it had been written so: its digests and counts fit."""
+    with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:
+        for statement in statements:
+            db.execute(statement)
+        db.create_function("digest", -1, lambda *record: schema.digest(record))
+        for table in schema.COUNTED:
+            db.execute(f"UPDATE total SET count = (SELECT COUNT(*) FROM {table}) WHERE name = '{table}'")
+        for table in schema.DIGESTED:
+            columns = [f'"{column[1]}"' for column in db.execute(f"PRAGMA table_info({table})")][:-1]
+            db.execute(f"UPDATE {table} SET digest = digest({', '.join(columns)})")
+        db.commit()
 
 
 class Recorder:

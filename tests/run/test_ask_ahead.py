@@ -3,13 +3,12 @@
 import concurrent.futures
 import dataclasses
 import signal
-import sqlite3
 import threading
 import time
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, make_study, use
+from run_cases import Recorder, dump, make_study, rewrite, use
 
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
@@ -177,13 +176,13 @@ def test_the_end_of_its_time_is_repeated_by_a_resume_and_lifted_by_more_time(tmp
 def test_an_end_of_time_with_nothing_told_of_what_was_on_its_way_is_repeated_too(tmp_path):
     study = follower(count=30, look_ahead=6, budget=Budget(wall=60.0))
     run_study(study, tmp_path / "s")
-    db = sqlite3.connect(tmp_path / "s" / "journal.db")  # as if the time had ended when 3 of 9 were ready
-    db.execute("DELETE FROM evaluation WHERE design >= 3")
-    db.execute("DELETE FROM point WHERE ask >= 9")
-    db.execute("DELETE FROM design WHERE id >= 9")
-    db.execute("INSERT INTO ending VALUES (1, 3, 9, '[3, 4, 5, 6, 7, 8]', 60.0)")
-    db.commit()
-    db.close()
+    rewrite(  # as if the time had ended when 3 of 9 were ready
+        tmp_path / "s",
+        "DELETE FROM evaluation WHERE design >= 3",
+        "DELETE FROM point WHERE ask >= 9",
+        "DELETE FROM design WHERE id >= 9",
+        "INSERT INTO ending VALUES (1, 3, 9, '[3, 4, 5, 6, 7, 8]', 60.0, 0)",
+    )
     resumed = run_study(study, tmp_path / "s", resume=True)
     assert (resumed.counts["points"], resumed.counts["evaluations"]) == (9, 3)
 

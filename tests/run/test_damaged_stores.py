@@ -40,8 +40,9 @@ def refused(path):
         "UPDATE session SET versions = 'x'",
         "UPDATE evaluation SET outputs = '{bad' WHERE design = 1",
         "UPDATE evaluation SET outputs = '[1]' WHERE design = 1",
-        "UPDATE evaluation SET scenario = -1 WHERE design = 1",
-        "UPDATE evaluation SET scenario = 'x' WHERE design = 1",
+        "UPDATE evaluation SET number = -1 WHERE design = 1",
+        "UPDATE evaluation SET number = 'x' WHERE design = 1",
+        "UPDATE evaluation SET kind = 'other' WHERE design = 1",
         "UPDATE design SET x_a = 'abc' WHERE id = 1",
     ],
 )

@@ -2,12 +2,11 @@
 
 import dataclasses
 import os
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, rewrite, use
 
 from designopt import decision
 from designopt.plugin import PluginError, Use, aggregation, find, model
@@ -42,10 +41,7 @@ def test_what_each_stage_asked_is_told_in_its_order(tmp_path):
 
 def test_a_design_that_is_not_complete_has_no_row(tmp_path):
     result = run(tmp_path, [1.0, 0.5, 0.25], scenarios=({}, {"shift": 1.0}))
-    db = sqlite3.connect(result.path / "journal.db")
-    db.execute("DELETE FROM evaluation WHERE design = 1 AND scenario = 1")
-    db.commit()
-    db.close()
+    rewrite(result.path, "DELETE FROM evaluation WHERE design = 1 AND number = 1")
     partial = Result.open(result.path)
     assert partial.asked("list").tolist() == [0, -1, 1]
     assert partial.outcomes.X[:, 0].tolist() == [1.0, 0.25]

@@ -1,6 +1,5 @@
 """Runs in this process: stages, budgets, replay, failure classes, arrays, the result."""
 
-import contextlib
 import dataclasses
 import json
 import re
@@ -10,13 +9,13 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, rewrite, use
 
 from designopt.problem import STATUSES
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
-from designopt.store.journal import FORMAT
 from designopt.store.result import Result
+from designopt.store.schema import FORMAT
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
 
@@ -184,9 +183,7 @@ def test_a_solver_that_asks_for_something_else_is_stopped_at_the_first_differenc
     run_study(study(0.0), tmp_path / "s")
     with pytest.raises(ReplayError, match=r"ask 0 of stage 'walk' differs from the journal: a = .* instead of"):
         run_study(study(0.1), tmp_path / "s", resume=True)
-    with contextlib.closing(sqlite3.connect(tmp_path / "s" / "journal.db")) as db:
-        db.execute("UPDATE session SET versions = json_set(versions, '$.numpy', '1.2.3')")
-        db.commit()
+    rewrite(tmp_path / "s", "UPDATE session SET versions = json_set(versions, '$.numpy', '1.2.3')")
     with pytest.raises(ReplayError, match=f"; numpy {re.escape(np.__version__)}, journal written with 1.2.3\\)"):
         run_study(study(0.1), tmp_path / "s", resume=True)
 
@@ -296,7 +293,7 @@ def test_a_store_of_another_problem_or_seed_is_refused(tmp_path):
         run_study(dataclasses.replace(study, seed=1), tmp_path / "s", resume=True)
 
 
-@pytest.mark.parametrize(("number", "age"), [(FORMAT + 1, "newer"), (FORMAT - 1, "older")])
+@pytest.mark.parametrize(("number", "age"), [(FORMAT + 1, "newer"), (0, "older")])
 def test_a_store_of_another_format_is_refused_in_a_plain_sentence(tmp_path, number, age):
     study = make_study(stages=(listed([1.0]),), names=("a",))
     run_study(study, tmp_path / "s")

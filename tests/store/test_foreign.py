@@ -3,12 +3,11 @@ its files and folders."""
 
 import os
 import shutil
-import sqlite3
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from run_cases import dump, listed, make_study
+from run_cases import dump, listed, make_study, rewrite
 
 from designopt.cli import main
 from designopt.exports import export
@@ -133,10 +132,7 @@ def test_arrays_that_are_a_link_are_not_read_and_resume_replaces_the_link(store,
 
 @pytest.mark.parametrize("reference", ["../elsewhere/letter.txt", "/etc/passwd", "arrays/00/../../problem.json", ""])
 def test_arrays_that_the_journal_places_elsewhere_are_not_read(store, elsewhere, reference):
-    db = sqlite3.connect(store / "journal.db")
-    db.execute("UPDATE evaluation SET arrays = ?", (reference,))
-    db.commit()
-    db.close()
+    rewrite(store, f"UPDATE evaluation SET arrays = '{reference}'")
     result = Result.open(store)
     if reference:
         with pytest.raises(StoreError, match="refers to arrays outside of the store"):

@@ -1,0 +1,45 @@
+"""Errors of the disk and of SQLite as messages for the user, with the way out."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from designopt.store import own
+from designopt.store.errors import StoreError, resume_command
+
+
+class explained:
+    """Turns errors of the disk and of SQLite, about the store `path`, into `StoreError`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise explain(error, self._path) from error
+
+
+def explain(error: Exception, path: Path) -> StoreError:
+    """`error` of the disk or of SQLite as a message for the user."""
+    if isinstance(error, own.NotOwn):
+        return StoreError(f"{error.filename}: {error.strerror}", path)
+    text = str(error)
+    recorded = (path / "journal.db").exists()
+    again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
+    full = "full" in text or "No space" in text or "too large" in text
+    if full or "disk I/O" in text:
+        return StoreError(f"{path}: cannot be written: {text}; free some space, {again}", path)
+    if "readonly" in text or "read-only" in text.lower() or "denied" in text or "unable to open" in text:
+        return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {again}", path)
+    if "Could not decode" in text:
+        return StoreError(f"{path}: journal.db is damaged: {text}; repair it with: {resume_command(path)}", path)
+    damaged = ("no such table", "no such column")
+    if isinstance(error, sqlite3.DatabaseError) and (
+        not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damaged)
+    ):
+        return StoreError(f"{path}: journal.db cannot be read: {text}; it is damaged or not a journal", path)
+    return StoreError(f"{path}: {text}; {again}", path)

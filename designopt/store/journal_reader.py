@@ -1,0 +1,292 @@
+"""What the journal holds, record by record, each compared with its digest."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from designopt.problem import Problem
+from designopt.store import format_1
+from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
+from designopt.store.explain import explained
+from designopt.store.schema import FORMAT, Kind, digest, names, statements
+
+_EVALUATION = names("evaluation")
+_PLACE = {name: i for i, name in enumerate(_EVALUATION)}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where a stage ended because the seconds of its `wall` were used up.
+
+    The solver had been told of the first `told` of its `asked` designs; `missing` are the asks without a result then.
+    """
+
+    told: int
+    asked: int
+    missing: frozenset[int]
+    wall: float
+
+
+class JournalReader:
+    """The journal of `problem` in the store folder `path`. Every method raises `DamagedRecord` for a record that is
+    not what was written, `StoreError` for what SQLite cannot read."""
+
+    def __init__(self, path: Path, problem: Problem, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.problem = problem
+        self._db = connection
+        self._free = problem.space.free
+        self.meta = _meta(connection, path)
+        self.digested = int(self.meta["format"]) > 1
+        self._refuse_other_tables()
+        if not self.digested:
+            format_1.show_as_2(connection, problem)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _refuse_other_tables(self) -> None:
+        """A view or a trigger could change what is read and written."""
+        ours = statements([p.name for p in self._free])
+        for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
+            if kind == "index" and text is None:
+                continue
+            if kind != "table" or name not in ours or (self.digested and text != ours[name]):
+                raise StoreError(
+                    f"{self.path}: journal.db is damaged: it has another {kind} '{name}' than a journal has", self.path
+                )
+
+    # -------------------------------------------------------------------------------------------------- records
+
+    def _select(self, query: str, *values: Any) -> Iterator[Any]:
+        with explained(self.path):
+            yield from self._db.execute(query, values)
+
+    def checked(self, table: str, rest: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
+        """Records of `table` with their digests, and whether these fit. `rest` of the SQL."""
+        for row in self._select(f"SELECT * FROM {table} {rest}", *values):
+            yield row, not self.digested or digest(row[:-1]) == row[-1]
+
+    def _intact(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Records of a small `table`, each as it was written."""
+        for row, intact in self.checked(table, rest, *values):
+            if not intact:
+                raise self.damaged(table, row)
+            yield row[:-1]
+
+    def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
+        """What is to be said of a damaged record."""
+        what, way = f"{table} {row[0]}", "cannot be had again, but a run goes on without it"
+        if table == "evaluation":
+            key = row[0].hex() if isinstance(row[0], bytes) else row[0]
+            return DamagedRecord(self.path, f"evaluation {key} (design {row[2]}, {row[1]} {row[3]})")
+        if table == "point":
+            what = f"ask {row[1]} of stage {row[0]}"
+        if table in ("point", "design", "stage"):
+            return DamagedRecord(self.path, what)
+        return DamagedRecord(self.path, what, way)
+
+    def _counts(self) -> dict[str, int]:
+        return dict(self._intact("total"))
+
+    def _complete(self, table: str, count: int, least: dict[str, int]) -> None:
+        """Refuse a table that had more records when reading it began."""
+        if count < least.get(table, 0):
+            what = f"{least[table] - count} of {least[table]} {table}s, which is lost,"
+            raise DamagedRecord(self.path, what)
+
+    # -------------------------------------------------------------------------------------------------- designs
+
+    def stages(self) -> dict[int, str]:
+        """Names of the stages by number."""
+        least = self._counts()
+        found = dict(self._intact("stage"))
+        self._complete("stage", len(found), least)
+        return found
+
+    def points(self, stage: int, *, gaps: bool = False) -> list[int]:
+        """Designs that `stage` asked for, in ask order; with `gaps` -1 where the record is lost."""
+        runs = list(self._intact("point", f"WHERE stage = {int(stage)} ORDER BY ask"))
+        return self._expanded(stage, runs, gaps=gaps)
+
+    def all_points(self) -> dict[str, list[int]]:
+        """The designs that each stage asked for, in ask order, by the stages' names."""
+        least = self._counts()
+        runs = list(self._intact("point", "ORDER BY stage, ask"))
+        self._complete("point", len(runs), least)
+        of_stage = {stage: list(some) for stage, some in itertools.groupby(runs, key=itemgetter(0))}
+        names = self.stages()
+        if lost := sorted(of_stage.keys() - names.keys()):
+            raise self.damaged("stage", (lost[0],))
+        return {name: self._expanded(stage, of_stage.get(stage, [])) for stage, name in names.items()}
+
+    def _expanded(self, stage: int, runs: Sequence[tuple[Any, ...]], *, gaps: bool = False) -> list[int]:
+        found: list[int] = []
+        for _, ask, design, count in runs:
+            if ask != len(found) and not (gaps and ask > len(found)):
+                raise self.damaged("point", (stage, len(found)))
+            found += [-1] * (ask - len(found))
+            found += range(design, design + count)
+        return found
+
+    def designs(self, *, gaps: bool = False) -> Iterator[tuple[int, list[float], float]]:
+        """All designs: number, row of ``X``, violation of the relations; with `gaps` NaN where the record is lost."""
+        least = self._counts()
+        choices = [p.values if p.kind == "choice" else () for p in self._free]
+        position = [{json.dumps(value): i for i, value in enumerate(values)} for values in choices]
+        lost = ([float("nan")] * len(self._free), float("nan"))
+        expected = 0
+        for number, *values, violation in self._intact("design", "ORDER BY id"):
+            if number != expected and not (gaps and number > expected):
+                raise self.damaged("design", (expected,))
+            yield from ((missing, *lost) for missing in range(expected, number))
+            x = [float(at[v] if at else v) for v, at in zip(values, position, strict=True)]
+            yield number, x, violation
+            expected = number + 1
+        if not gaps:
+            self._complete("design", expected, least)
+            return
+        ends = "SELECT MAX(MAX(design + count), IFNULL((SELECT MAX(design) + 1 FROM evaluation), 0)) FROM point"
+        end = next(self._select(ends))[0] or 0
+        yield from ((missing, *lost) for missing in range(expected, end))
+
+    # ---------------------------------------------------------------------------------------------- evaluations
+
+    def evaluations(self, columns: str, kind: Kind | None = None) -> Iterator[tuple[Any, ...]]:
+        """Evaluations, of one `kind` or all, by design, kind and number; `columns` are names set apart by commas."""
+        least = self._counts() if kind is None else {}
+        where = f"WHERE kind = '{kind}'" if kind else ""
+        places = [_PLACE[name] for name in columns.split(", ")]
+        pick = itemgetter(*places) if len(places) > 1 else lambda row: (row[places[0]],)
+        count = 0
+        query = f"SELECT {', '.join(_EVALUATION)}, digest FROM evaluation {where} ORDER BY design, kind, number"
+        for row in self._select(query):
+            if self.digested and digest(row[:-1]) != row[-1]:
+                raise self.damaged("evaluation", row)
+            count += 1
+            yield pick(row)
+        self._complete("evaluation", count, least)
+
+    def evaluation(self, key: bytes, columns: str) -> tuple[Any, ...] | None:
+        """One evaluation."""
+        for row, intact in self.checked("evaluation", "WHERE key = ?", key):
+            if not intact:
+                raise self.damaged("evaluation", row)
+            return tuple(row[_PLACE[name]] for name in columns.split(", "))
+        return None
+
+    def printed(self, key: bytes) -> str:
+        """The end of what the evaluation `key` printed; "" for nothing."""
+        row = next(self._intact("printed", "WHERE key = ?", key), None)
+        return str(row[1]) if row else ""
+
+    def spent(self, stage: str) -> int:
+        """How many designs of its budget the stage of that name has asked for: those that are not invalid."""
+        number = next((n for n, name in self.stages().items() if name == stage), 0)
+        valid = {design for design, _, violation in self.designs() if violation <= 0.0}
+        refused = {design for design, status in self.evaluations("design, status") if status == "invalid"}
+        return sum(design in valid and design not in refused for design in self.points(number))
+
+    def count_evaluations(self) -> int:
+        """How many evaluations there are, those aside that the model refused."""
+        return int(next(self._select("SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid'"))[0])
+
+    def failed(self) -> Iterator[tuple[int, str, str, str]]:
+        """The evaluations that failed: design, status, reason, message."""
+        return self._select(
+            "SELECT design, status, IFNULL(reason, ''), IFNULL(message, '') FROM evaluation"
+            " WHERE status NOT IN ('ok', 'invalid') ORDER BY design, kind, number"
+        )
+
+    # ----------------------------------------------------------------------------------------------- bookkeeping
+
+    def attempts(self) -> Iterator[tuple[bytes, str, int]]:
+        """Attempts on record: key of the evaluation, how they ended, and how often."""
+        return self._select("SELECT key, outcome, COUNT(*) FROM attempt GROUP BY key, outcome")
+
+    def ending(self, stage: int) -> Ending | None:
+        """Where the stage ended because its time was used up."""
+        row = next(self._intact("ending", f"WHERE stage = {int(stage)}"), None)
+        return Ending(row[1], row[2], frozenset(json.loads(row[3])), row[4]) if row else None
+
+    def tells(self, stage: int) -> dict[int, int]:
+        """Asks that the solver was told of out of order, by the number of the result."""
+        return {number: ask for _, number, ask in self._intact("tell", f"WHERE stage = {int(stage)}")}
+
+    def has_event(self, kind: str, text: str) -> bool:
+        """Whether this was told before, in any session."""
+        found = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
+        return next(found, None) is not None
+
+    def usage(self, stage: int) -> float:
+        """Seconds spent on `stage` by all sessions."""
+        return float(next(self._select("SELECT TOTAL(wall) FROM usage WHERE stage = ?", stage))[0])
+
+    def records(self, table: str) -> list[dict[str, Any]]:
+        """All records of the small table `table` (session, event, attempt) as mappings."""
+        return [dict(zip(names(table), row, strict=True)) for row in self._intact(table)]
+
+    def dump(self) -> str:
+        """Everything that two runs of one study must have in common, as text: no times, sessions, workers, attempts."""
+        lines = [f"{name}={value}" for name, value in sorted(self.meta.items())]
+        lines += [f"stage {json.dumps([number, name])}" for number, name in self.stages().items()]
+        for stage in self.stages():
+            lines += [f"point {json.dumps([stage, ask, design])}" for ask, design in enumerate(self.points(stage))]
+        lines += [f"design {json.dumps(row[:-1])}" for row in self._select("SELECT * FROM design ORDER BY id")]
+        columns = "design, kind, number, key, status, reason, outputs, message, arrays"
+        for row in self.evaluations(columns):
+            shown = [v.hex() if isinstance(v, bytes) else v for v in row]
+            lines.append(f"evaluation {json.dumps(shown, ensure_ascii=False)}")
+        return "\n".join(lines) + "\n"
+
+    # -------------------------------------------------------------------------------------------------- opening
+
+    @classmethod
+    def read(cls, path: Path, problem: Problem) -> JournalReader:
+        """The journal in `path` for reading, also while its run is going or when the folder is read-only."""
+        with explained(path):
+            journal = JournalReader(path, problem, connect_to_read(path))
+        if journal.meta["problem"] != problem.digest:
+            journal.close()
+            raise StoreError(f"{path}: journal.db and problem.json do not belong together", path)
+        return journal
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A read-only connection to the journal in `path`.
+
+    SQLite cannot read a WAL file in a folder that it may not write to, unless it is told that nobody else writes.
+    """
+    refuse_foreign(path)
+    file = path / "journal.db"
+    address = f"{file.absolute().as_uri()}?mode=ro"
+    db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        db.close()
+        if (path / "journal.db-wal").exists():
+            raise
+        db = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+    return db
+
+
+def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
+    meta = dict(db.execute("SELECT name, value FROM meta"))
+    if int(meta["format"]) not in (1, FORMAT):
+        db.close()
+        age = "newer" if int(meta["format"]) > FORMAT else "older"
+        raise StoreError(
+            f"{path}: written by a {age} version of designopt (store format {meta['format']}, this one knows {FORMAT});"
+            f" use that version, or run the study anew in another folder",
+            path,
+        )
+    return meta

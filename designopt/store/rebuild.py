@@ -1,0 +1,132 @@
+"""A journal written anew: one of format 1 in the present format, a damaged one without the records that do not fit
+their digests. What is left out is computed again, or asked for again, when the run goes on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from designopt.problem import Problem
+from designopt.store.durable import flush_folder
+from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
+from designopt.store.explain import explained
+from designopt.store.journal import new_database
+from designopt.store.journal_reader import JournalReader
+from designopt.store.schema import COUNTED, DIGESTED, digest
+from designopt.study.study import Study
+
+#: Without these records a replay would not be the same run.
+_NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver was told of results"}
+_AGAIN = {
+    "evaluation": "computed again",
+    "design": "asked for again",
+    "point": "asked for again",
+    "stage": "named again",
+}
+
+
+def rebuild(path: Path, problem: Problem, study: Study) -> list[str]:
+    """Write the journal in `path` anew where that is needed; what was damaged, in words. The caller holds the lock.
+
+    Raises `StoreError` where SQLite cannot read it, or where what is lost cannot be had again.
+    """
+    refuse_foreign(path)
+    with explained(path):
+        db = sqlite3.connect(path / "journal.db", isolation_level=None)
+        db.text_factory = lambda text: text.decode(
+            "utf-8", "surrogateescape"
+        )  # text that is none does not fit its digest
+        try:
+            journal = JournalReader(path, problem, db)
+            if journal.meta["problem"] != problem.digest:
+                return []  # `Journal.open` says so
+            for (fault,) in db.execute("PRAGMA main.quick_check(1)"):
+                if fault != "ok":
+                    raise sqlite3.DatabaseError(fault)
+            damaged = _damaged(journal)
+            if journal.digested and not damaged:
+                return []
+            _copy(journal, db, study)
+            (busy, *_) = db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise StoreError(f"{path}: is being read by another process; wait for it to end", path)
+        finally:
+            db.close()
+        for name in ("journal.db-wal", "journal.db-shm"):  # empty by now; they do not belong to the new file
+            (path / name).unlink(missing_ok=True)
+        os.replace(path / "journal.db.new", path / "journal.db")
+        flush_folder(path)
+    return [
+        f"{count} damaged record{'s' if count > 1 else ''} of {table}: {_AGAIN.get(table, 'left out')}"
+        for table, count in damaged.items()
+    ]
+
+
+def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], bool]]:
+    """All records, with their tables and whether they are as they were written."""
+    for table in DIGESTED:
+        for row, intact in journal.checked(table):
+            yield table, row, intact
+
+
+def _damaged(journal: JournalReader) -> Counter[str]:
+    """How many records of each table are damaged or lost."""
+    found: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    for table, row, intact in _records(journal):
+        there[table] += 1
+        if not intact and table in _NEEDED:
+            what = f"{table} {row[0]} ({_NEEDED[table]})"
+            way = "is lost and cannot be had again; begin a new study with start_from. What is left can be read, not"
+            raise DamagedRecord(journal.path, what, f"{way} continued with")
+        found[table] += not intact
+    for (table, least, _), intact in journal.checked("total"):
+        found[table] += max(0, least - there[table]) if intact else 0
+    numbers = [row[0] for row, intact in journal.checked("design") if intact]
+    found["design"] = max(found["design"], max(numbers, default=-1) + 1 - len(numbers))
+    return +found
+
+
+def _copy(journal: JournalReader, db: sqlite3.Connection, study: Study) -> None:
+    """Write all intact records to a new database."""
+    new = new_database(journal.path, journal.problem, int(journal.meta["seed"]))
+    try:
+        new.execute("BEGIN")
+        names = dict(enumerate((stage.name for stage in study.stages), 1))
+        for table, row, intact in _records(journal):
+            record = row[:-1]
+            if table == "stage" and not intact and row[0] in names:
+                record, intact = (row[0], names[row[0]]), True
+            if intact and table != "total" and (journal.digested or table != "point"):
+                _insert(new, table, record)
+        for run in _runs(journal) if not journal.digested else ():
+            _insert(new, "point", run)
+        for table in COUNTED:
+            (count,) = new.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+            new.execute("UPDATE total SET count = ?, digest = ? WHERE name = ?", (count, digest((table, count)), table))
+        new.execute("COMMIT")
+    finally:
+        new.close()
+
+
+def _insert(db: sqlite3.Connection, table: str, record: tuple[Any, ...]) -> None:
+    db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * len(record))},?)", (*record, digest(record)))
+
+
+def _runs(journal: JournalReader) -> Iterator[tuple[int, int, int, int]]:
+    """The points of a journal of format 1 as runs of consecutive asks for consecutive designs."""
+    for stage in journal.stages():
+        run: list[int] = []
+        for ask, design in enumerate(journal.points(stage)):
+            if run and design == run[1] + run[2]:
+                run[2] += 1
+            else:
+                if run:
+                    yield stage, run[0], run[1], run[2]
+                run = [ask, design, 1]
+        if run:
+            yield stage, run[0], run[1], run[2]

@@ -1,0 +1,74 @@
+"""Tables of the journal. Every record carries a digest of its values, so that one that has changed is known."""
+
+from __future__ import annotations
+
+import marshal
+import zlib
+from collections.abc import Sequence
+from typing import Any, Literal
+
+FORMAT = 2
+
+#: What an evaluation is: a design in a scenario of the study, one of its validation, or a program of a stage's solver.
+Kind = Literal["scenario", "validation", "program"]
+
+#: Columns of the tables, without that of the digest. In `point` a row is a run of consecutive asks for consecutive
+#: designs. In `evaluation`, `number` is that of the scenario, of the validation's scenario, or of the program's stage
+#: (from 0), by `kind`. In `total` stands how many rows other tables had a moment ago.
+COLUMNS = {
+    "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
+    "total": "name TEXT PRIMARY KEY, count INTEGER NOT NULL",
+    "session": "id INTEGER PRIMARY KEY, started REAL, ended REAL, reason TEXT, host TEXT, executor TEXT,"
+    " workers INTEGER, versions TEXT, revision TEXT, dirty INTEGER",
+    "stage": "id INTEGER PRIMARY KEY, name TEXT NOT NULL",
+    "usage": "session INTEGER, stage INTEGER, wall REAL",
+    "point": "stage INTEGER, ask INTEGER, design INTEGER NOT NULL, count INTEGER NOT NULL",
+    "evaluation": "key BLOB PRIMARY KEY, kind TEXT NOT NULL, design INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " status TEXT NOT NULL, reason TEXT, outputs TEXT, message TEXT, wall REAL, cpu REAL, attempts INTEGER,"
+    " session INTEGER, worker TEXT, finished REAL, arrays TEXT",
+    "attempt": "key BLOB, number INTEGER, session INTEGER, worker TEXT, ended REAL, outcome TEXT, detail TEXT",
+    "event": "id INTEGER PRIMARY KEY, time REAL, session INTEGER, kind TEXT, text TEXT",
+    "ending": "stage INTEGER PRIMARY KEY, told INTEGER, asked INTEGER, missing TEXT, wall REAL",
+    "tell": "stage INTEGER, number INTEGER, ask INTEGER",
+    "printed": "key BLOB PRIMARY KEY, text TEXT",
+}
+_KEYS = {
+    "usage": "session, stage",
+    "point": "stage, ask",
+    "attempt": "key, number",
+    "tell": "stage, number",
+}
+#: Tables whose rows are counted: a result would change without a word if one of them were lost.
+COUNTED = ("stage", "point", "design", "evaluation")
+_PLAIN = ("meta",)
+_CLUSTERED = ("meta", "total", "evaluation", "printed", *_KEYS)
+
+
+def statements(parameters: Sequence[str]) -> dict[str, str]:
+    """The ``CREATE TABLE`` of each table, for free parameters of these names."""
+    values = "".join(f', "x_{name}"' for name in parameters)
+    columns = {**COLUMNS, "design": f"id INTEGER PRIMARY KEY{values}, violation REAL"}
+    return {
+        name: f"CREATE TABLE {name} ({text}"
+        + ("" if name in _PLAIN else ", digest INTEGER NOT NULL")
+        + (f", PRIMARY KEY ({_KEYS[name]})" if name in _KEYS else "")
+        + (") WITHOUT ROWID" if name in _CLUSTERED else ")")
+        for name, text in columns.items()
+    }
+
+
+def names(table: str) -> tuple[str, ...]:
+    """Columns of `table`, without the digest."""
+    return tuple(column.split()[0] for column in COLUMNS[table].split(", "))
+
+
+#: Tables whose records have digests.
+DIGESTED = ("design", *(name for name in COLUMNS if name not in _PLAIN))
+
+
+def digest(record: tuple[Any, ...]) -> int:
+    """The digest of a record: CRC-32 of its values (NULL, numbers, text, bytes) as SQLite gives them back.
+
+    They are serialised by `marshal` in its version 2, which is one of fixed width without references; a test holds it.
+    """
+    return zlib.crc32(marshal.dumps(record, 2))
