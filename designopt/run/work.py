@@ -45,7 +45,7 @@ class Work:
         """The evaluations from `begin` to `end`."""
         s = slice(begin, end)
         rows = (self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s])
-        return Work(*rows, whole, self.chain, self.seeds[s], self.kind)
+        return Work(*rows, whole, self.chain, self.seeds[s], kind=self.kind)
 
     def take(self, positions: Sequence[int]) -> Work:
         """Some of the evaluations."""
