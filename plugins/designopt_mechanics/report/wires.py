@@ -1,9 +1,9 @@
-"""Report part `wire_moment_arm`: moment arm, length and holding tension of a wire over its coordinate."""
+"""Report parts of wires: `wire_moment_arm` over a coordinate, `wire_tensions` of wires that balance each other."""
 
 from __future__ import annotations
 
 from designopt.plugin import report
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -26,6 +26,33 @@ def wire_moment_arm(result: Result) -> Section | None:
                        height=320),
         ),
     )  # fmt: skip
+
+
+@report("wire_tensions", version=1)
+def wire_tensions(result: Result) -> Section | None:
+    """Tensions of all wires, and their moments on the joints, over the sweep of a coordinate."""
+    title = "Tensions of the wires"
+    names = ("time", "tensions", "moments")
+    motions = kept(result, *names)
+    if not motions:
+        return missing(title, *names) if len(result.outcomes.X) else None
+    return Section(
+        title,
+        introduction="Wires and joints are numbered in the order of the files.",
+        figures=(
+            selectable("Tensions", motions, lambda a: _curves(a, "tensions", "wire", "tension [N]"), height=380),
+            selectable("Moments on the joints", motions, lambda a: _curves(a, "moments", "joint", "moment [N m]"),
+                       height=340),
+        ),
+    )  # fmt: skip
+
+
+def _curves(arrays: Arrays, name: str, what: str, title: str) -> Plot:
+    data = [
+        line(arrays["time"], column, f"{what} {i + 1}", line={"color": category(i)})
+        for i, column in enumerate(arrays[name].T)
+    ]
+    return {"data": data, "layout": layout(xaxis=axis("first coordinate [rad]"), yaxis=axis(title))}
 
 
 def _curve(arrays: Arrays, name: str, title: str, factor: float) -> Plot:

@@ -1,0 +1,226 @@
+"""The companion of a VRML file: joints, masses, kinds of virtual links and laws of wires."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from designopt.study.language.errors import StudyError
+from designopt.study.language.findings import issues, nearest_or_all
+from designopt.study.language.yaml import parse_bytes
+from designopt_mechanics.anatomy.geometry import Geometry
+from designopt_mechanics.anatomy.laws import Elastic, Muscle
+from designopt_mechanics.body import Body, BodyError
+from designopt_mechanics.model_file.nodes import At, Findings, Vector3, named
+from designopt_mechanics.motions import Motion, MotionError, Rotate, Slide
+from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
+from designopt_mechanics.wires import Wire
+
+#: Wire ends below which a virtual link cannot be held.
+_LEAST_ENDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Anatomy:
+    """A tree of bones and virtual links, with wires and their laws by name.
+
+    `joints` are the coordinates of joints, `links` those of virtual links; both are coordinates of the tree, in this
+    order. `warnings` are sentences about what may be undefined.
+    """
+
+    tree: Tree
+    wires: tuple[Wire, ...]
+    laws: Mapping[str, Muscle | Elastic]
+    joints: tuple[str, ...]
+    links: tuple[str, ...]
+    gravity: Vector3
+    warnings: tuple[str, ...]
+
+
+def read_companion(content: bytes, name: str, geometry: Geometry) -> Anatomy:
+    """What `content` adds to `geometry`; raises `StudyError` with line and column of all that is wrong."""
+    root = parse_bytes(content, name)
+    findings = Findings()
+    made = None
+    with findings.item():
+        made = _anatomy(At(root), geometry, findings)
+    if findings.found or made is None:
+        raise StudyError(issues(findings.found, root))
+    return made
+
+
+def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
+    entries = at.mapping(("bones",), ("virtual_links", "laws", "gravity", "allow_default_laws", "title"))
+    bones = named(entries["bones"])
+    for bone in bones:
+        if bone not in geometry.bones:
+            raise bones[bone].wrong(f"the geometry has no bone '{bone}'{nearest_or_all(bone, geometry.bones)}")
+    for bone in geometry.bones:
+        if bone not in bones:
+            raise entries["bones"].wrong(f"bone '{bone}' of the geometry is missing")
+    coordinates: list[Coordinate] = []
+    frames: list[Frame] = []
+    placed = [GROUND]
+    waiting = dict(bones)
+    while waiting:
+        ready = [b for b, entry in waiting.items() if _parent(entry, bones) in placed]
+        if not ready:
+            raise waiting[next(iter(waiting))].wrong("its parents form a circle")
+        for bone in ready:
+            with findings.item():
+                more, made = _bone(bone, waiting[bone], geometry)
+                coordinates += more
+                frames += made
+            placed.append(bone)
+            del waiting[bone]
+    joints = tuple(c.name for c in coordinates)
+    kinds = named(entries["virtual_links"]) if "virtual_links" in entries else {}
+    for link in kinds:
+        if link not in geometry.virtual:
+            raise kinds[link].wrong(
+                f"the geometry has no virtual link '{link}'{nearest_or_all(link, geometry.virtual)}"
+            )
+    warnings: list[str] = []
+    for link, place in geometry.virtual.items():
+        where = kinds.get(link, at)
+        with findings.item():
+            more, frame = _virtual(link, kinds.get(link), place)
+            ends = sum(p.link == link for wire in geometry.wires for p in (wire.points[0], wire.points[-1]))
+            if ends < _LEAST_ENDS:
+                raise where.wrong(f"virtual link '{link}' holds {ends} wire ends, at least {_LEAST_ENDS} are needed")
+            if len(more) == 6 and ends < 7:
+                warnings.append(f"rigid virtual link '{link}' has {ends} wires: with fewer than 7 all are slack")
+            coordinates += more
+            frames.append(frame)
+    laws: dict[str, Muscle | Elastic] = {}
+    given = named(entries["laws"]) if "laws" in entries else {}
+    for wire_name in given:
+        if wire_name not in [w.name for w in geometry.wires]:
+            near = nearest_or_all(wire_name, [w.name for w in geometry.wires])
+            raise given[wire_name].wrong(f"the geometry has no wire '{wire_name}'{near}")
+    default = "allow_default_laws" in entries and entries["allow_default_laws"].node.scalar is True
+    wires = []
+    for wire in geometry.wires:
+        points = [Point(p.link, _local(geometry, p.link, p.place)) for p in wire.points]
+        wires.append(Wire(wire.name, tuple(points)))
+        length = sum(
+            float(np.linalg.norm(np.subtract(a.place, b.place)))
+            for a, b in zip(wire.points, wire.points[1:], strict=False)
+        )
+        with findings.item():
+            if wire.name in given:
+                laws[wire.name] = _law(given[wire.name], wire.kind, length)
+            elif default:
+                laws[wire.name] = Muscle(1000.0) if wire.kind == "Mus" else Elastic(1e4, length)
+            else:
+                raise at.wrong(f"wire '{wire.name}' has no law; give one, or allow_default_laws: true")
+    if findings.found:
+        return None
+    for link in geometry.virtual:
+        held = [laws[w.name] for w in geometry.wires if link in (w.points[0].link, w.points[-1].link)]
+        if not any(isinstance(law, Elastic) for law in held):
+            warnings.append(f"virtual link '{link}' has neither tendon nor ligament: its pose may be undefined")
+    gravity = entries["gravity"].vector("m/s^2") if "gravity" in entries else (0.0, 0.0, -9.81)
+    links = tuple(c.name for c in coordinates[len(joints) :])
+    tree = Tree(tuple(coordinates), tuple(frames))
+    return Anatomy(tree, tuple(wires), laws, joints, links, gravity, tuple(warnings))
+
+
+def _parent(at: At, bones: Mapping[str, At]) -> str:
+    joint = at.mapping(("joint",), ("mass", "com", "inertia"))["joint"].mapping(
+        ("parent",), ("center", "axes", "range")
+    )
+    parent = joint["parent"].word()
+    if parent != GROUND and parent not in bones:
+        raise joint["parent"].wrong(f"no bone '{parent}'{nearest_or_all(parent, [GROUND, *bones])}")
+    return parent
+
+
+def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list[Frame]]:
+    """Coordinates and frames of a bone: the joint in the axes of the world, then the bone where it stands."""
+    entries = at.mapping(("joint", "mass"), ("com", "inertia"))
+    joint = entries["joint"].mapping(("parent",), ("center", "axes", "range"))
+    parent = joint["parent"].word()
+    own = geometry.bones[bone]
+    before = geometry.bones.get(parent, np.eye(4))
+    centre = np.array(joint["center"].vector("m") if "center" in joint else own[:3, 3])
+    motions: list[Motion] = []
+    coordinates = []
+    for k, item in enumerate(joint["axes"].items() if "axes" in joint else [], 1):
+        name = f"{bone}_{k}"
+        slides = item.node.entries is not None
+        axis = (item.mapping(("slide",), ())["slide"] if slides else item).vector("")
+        try:
+            motions.append(Slide(axis, name) if slides else Rotate(axis, name))
+        except MotionError as error:
+            raise item.wrong(error.message) from None
+        coordinates.append(Coordinate(name, "m" if slides else "rad"))
+    try:
+        body = Body(
+            entries["mass"].number("kg"),
+            entries["com"].vector("m") if "com" in entries else (0.0, 0.0, 0.0),
+            entries["inertia"].vector("kg m^2") if "inertia" in entries else (0.0, 0.0, 0.0),
+        )
+    except BodyError as error:
+        where = {"centre": "com"}.get(error.field, error.field)
+        raise entries.get(where, at).wrong(error.message) from None
+    if body.mass <= 0.0:
+        raise entries["mass"].wrong("a bone has a mass")
+    turned = before[:3, :3].T
+    frames = [
+        Frame(f"{bone}_joint", parent, tuple(motions), place=tuple(turned @ (centre - before[:3, 3])), turn=turned),
+        Frame(bone, f"{bone}_joint", (), body, place=tuple(own[:3, 3] - centre), turn=own[:3, :3]),
+    ]
+    return coordinates, frames
+
+
+def _virtual(link: str, at: At | None, place: Any) -> tuple[list[Coordinate], Frame]:
+    """A virtual link: its place in the world as coordinates, and its turns if it is rigid."""
+    kind = "point"
+    if at is not None:
+        entries = at.mapping((), ("kind", "mass"))
+        kind = entries["kind"].word(("point", "rigid")) if "kind" in entries else kind
+        if "mass" in entries and entries["mass"].number("kg") != 0.0:
+            raise entries["mass"].wrong("a virtual link has no mass; make it a bone")
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    letters = "xyz"
+    coordinates = [
+        Coordinate(f"{link}_{c}", "m", reference=float(v)) for c, v in zip(letters, place[:3, 3], strict=True)
+    ]
+    motions: list[Motion] = [Slide(axis, c.name) for axis, c in zip(axes, coordinates, strict=True)]
+    if kind == "rigid":
+        turns = [Coordinate(f"{link}_r{c}") for c in letters]
+        motions += [Rotate(axis, c.name) for axis, c in zip(axes, turns, strict=True)]
+        coordinates += turns
+    return coordinates, Frame(link, GROUND, tuple(motions))
+
+
+def _local(geometry: Geometry, link: str, place: Vector3) -> tuple[float, ...]:
+    """A place of the reference posture in the axes of its link; virtual links have those of the world."""
+    if link in geometry.bones:
+        at = geometry.bones[link]
+        return tuple(float(v) for v in at[:3, :3].T @ (np.array(place) - at[:3, 3]))
+    return tuple(float(v) for v in np.array(place) - geometry.virtual[link][:3, 3])
+
+
+def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
+    if kind == "Mus":
+        entries = at.mapping(("max",), ("tone",))
+        greatest = entries["max"].number("N")
+        tone = entries["tone"].number("N") if "tone" in entries else 1.0
+        if not 0.0 <= tone < greatest:
+            raise entries["max"].wrong(f"a muscle pulls between 0 <= tone < max, not {tone:g} and {greatest:g} N")
+        return Muscle(greatest, tone)
+    entries = at.mapping(("stiffness",), ("slack_length",))
+    stiffness = entries["stiffness"].number("N/m")
+    if stiffness <= 0.0:
+        raise entries["stiffness"].wrong(f"{stiffness:g} N/m is not positive")
+    slack = length
+    if "slack_length" in entries and entries["slack_length"].node.scalar != "reference":
+        slack = entries["slack_length"].number("m")
+        if slack <= 0.0:
+            raise entries["slack_length"].wrong(f"{slack:g} m is not positive")
+    return Elastic(stiffness, slack)

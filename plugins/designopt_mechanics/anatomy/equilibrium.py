@@ -1,0 +1,153 @@
+"""Poses of virtual links for given muscle tensions: the least potential of all wires (formulation P3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.laws import Elastic
+from designopt_mechanics.recursion import efforts
+from designopt_mechanics.state import State
+from designopt_mechanics.wires import lengths, moment_arms, pulls
+
+Vector = NDArray[np.float64]
+
+_STEPS = 100
+
+
+class NoEquilibrium(ValueError):
+    """The links find no pose; the message has the resultant that is left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """What holds at one posture.
+
+    `pose` (k) of the links, `lengths` (w) m and `tensions` (w) N of all wires in order, generalised forces `tau` (m) of
+    the wires on the joints, `resultant` (k) left on the links; `contact` of each frame the force and moment (6) in its
+    joint at rest; `follows` (k, m) the derivative of the pose by the joints' coordinates; `steps` of Newton's method.
+    """
+
+    pose: Vector
+    lengths: Vector
+    tensions: Vector
+    tau: Vector
+    resultant: Vector
+    contact: dict[str, Vector]
+    follows: Vector
+    steps: int
+
+
+class Equilibrium:
+    """Newton's method with backtracking on the potential of the wires, convex for links that are points."""
+
+    def __init__(self, anatomy: Anatomy) -> None:
+        self.anatomy = anatomy
+        self.muscles = tuple(w.name for w in anatomy.wires if not isinstance(anatomy.laws[w.name], Elastic))
+
+    def at(self, q: ArrayLike, muscles: ArrayLike, pose: ArrayLike | None = None) -> Balance:
+        """The balance at joints `q` (m) under tensions (N) of `muscles`, from `pose` (the reference when not given).
+
+        Raises `ValueError` for arrays that do not fit and `NoEquilibrium`.
+        """
+        a = self.anatomy
+        joints, pull = np.asarray(q, dtype=np.float64), np.asarray(muscles, dtype=np.float64)
+        for what, array, size in (("q", joints, len(a.joints)), ("muscles", pull, len(self.muscles))):
+            if array.shape != (size,) or not np.isfinite(array).all():
+                raise ValueError(f"{what} must be {size} finite numbers, has shape {array.shape}")
+        reference = a.tree.reference[len(a.joints) :]
+        x = np.array(reference if pose is None else pose, dtype=np.float64)
+        x, steps = self._minimise(joints, pull, x)
+        z = np.concatenate([joints, x])
+        found = [np.asarray(r, dtype=np.float64) for r in self._results(z, pull)]
+        length, tension, force, mixed, own, contact = found
+        m = len(joints)
+        follows: Vector = np.zeros((0, m))
+        if len(x):
+            follows = np.asarray(-np.linalg.solve(own, mixed), dtype=np.float64)
+        names = [f.name for f in a.tree.frames]
+        parts = {n: contact.ravel()[6 * i : 6 * i + 6] for i, n in enumerate(names)}
+        tau = force.ravel()
+        return Balance(x, length.ravel(), tension.ravel(), tau[:m], tau[m:], parts, follows, steps)
+
+    def _minimise(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, int]:
+        if not len(x):
+            return x, 0
+        scale = max(1.0, float(np.abs(pull).sum()))
+        for step in range(_STEPS):
+            value, gradient, hessian = (np.asarray(r, dtype=np.float64) for r in self._potential(q, x, pull))
+            g = gradient.ravel()
+            if not np.isfinite(g).all():
+                raise NoEquilibrium("a wire has no length at the pose of its virtual link")
+            if np.abs(g).max() < 1e-13 * scale:
+                return x, step
+            values, vectors = np.linalg.eigh(hessian)
+            stiff = np.maximum(values, 1e-9 * max(1e-9, float(values.max())))
+            way = -vectors @ ((vectors.T @ g) / stiff)
+            part, last = 1.0, float(value.item())
+            while part > 1e-12:
+                tried = float(self._potential(q, x + part * way, pull)[0])
+                if tried <= last + 1e-4 * part * float(g @ way) or abs(tried - last) <= 1e-14 * max(1.0, abs(last)):
+                    break
+                part *= 0.5
+            x = x + part * way
+            if np.abs(part * way).max() < 1e-15:
+                break
+        _, gradient, _ = self._potential(q, x, pull)
+        left = float(np.abs(np.asarray(gradient)).max())
+        if left > 1e-8 * scale:
+            raise NoEquilibrium(f"the virtual links find no pose: a resultant of {left:.3g} N is left")
+        return x, step
+
+    @cached_property
+    def _symbols(self) -> tuple[State, Any, Any, Any]:
+        import casadi as ca
+
+        a = self.anatomy
+        z = ca.SX.sym("z", len(a.tree.names))
+        state = State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape))
+        pull = ca.SX.sym("pull", len(self.muscles))
+        length = lengths(state, a.wires)
+        energy, tension, k = ca.SX(0.0), [], 0
+        for i, wire in enumerate(a.wires):
+            law = a.laws[wire.name]
+            if isinstance(law, Elastic):
+                tension.append(law.tension(length[i]))
+                energy += law.energy(length[i])
+            else:
+                tension.append(pull[k])
+                energy += pull[k] * length[i]
+                k += 1
+        return state, pull, ca.vertcat(ca.SX(0, 1), *tension), energy
+
+    @cached_property
+    def _potential(self) -> Any:
+        import casadi as ca
+
+        state, pull, _, energy = self._symbols
+        m = len(self.anatomy.joints)
+        q, x = state.z[:m], ca.SX.sym("x", state.z.numel() - m)
+        shifted = ca.substitute(energy, state.z[m:], x)
+        gradient = ca.gradient(shifted, x)
+        hessian = ca.densify(ca.jacobian(gradient, x))
+        return ca.Function("potential", [q, x, pull], [shifted, gradient, hessian])
+
+    @cached_property
+    def _results(self) -> Any:
+        import casadi as ca
+
+        state, pull, tension, energy = self._symbols
+        a, m = self.anatomy, len(self.anatomy.joints)
+        force = moment_arms(state, a.wires) @ tension
+        joints = efforts(state, a.gravity, pulls(state, a.wires, tension)).joints
+        contact = ca.vertcat(*(ca.vertcat(*joints[f.name]) for f in a.tree.frames))
+        gradient = ca.gradient(energy, state.z)[m:]
+        mixed, own = (ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:]))
+        return ca.Function(
+            "results", [state.z, pull], [lengths(state, a.wires), tension, ca.densify(force), mixed, own, contact]
+        )

@@ -1,0 +1,238 @@
+"""The model ``wire_patterns``: how hard muscles pull in a posture in, moments, tensions and joint forces out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.dynamics.system import System, Variable
+from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt.study.language.errors import StudyError
+from designopt_mechanics import scene
+from designopt_mechanics.anatomy.companion import Anatomy, read_companion
+from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
+from designopt_mechanics.anatomy.laws import Elastic, Muscle
+from designopt_mechanics.anatomy.reading import bundled
+from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_mechanics.recursion import inverse_dynamics
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import GROUND, Point
+from designopt_mechanics.tree_rows import TreeRows
+from designopt_mechanics.wires import lengths, moment_arms
+
+Vector = NDArray[np.float64]
+
+_SAMPLES = 31
+#: Largest moment (N m) that joints have beside the wires in the trajectory problem; it costs ten times a full muscle.
+_RESERVE = 20.0
+PatternName = Literal["teres_minor", "obturator_internus", "pectoralis", "biceps", "elbow_ligaments"]
+
+
+class Pull(TypedDict, total=False):
+    """What is chosen; what is left out is as in the model's text."""
+
+    activation: Annotated[float, Q("", "of all muscles, between tone and their greatest force", ge=0, le=1)]
+    angle: Annotated[float, Q("rad", "of the first coordinate at the end of the sweep from 0", ge=-1.6, le=1.6)]
+
+
+class Which(TypedDict, total=False):
+    """Which anatomy."""
+
+    pattern: Annotated[PatternName, Q("", "bundled anatomy; not used with files")]
+
+
+class PatternOutputs(TypedDict):
+    """Over the sweep of the first coordinate."""
+
+    peak_moment: Annotated[float, Q("N m", "largest generalised force of all wires on a joint")]
+    mean_moment: Annotated[float, Q("N m", "mean generalised force on the first coordinate")]
+    peak_tension: Annotated[float, Q("N", "largest of a wire")]
+    contact_force: Annotated[float, Q("N", "largest in a joint, at rest, weight included")]
+    stretch: Annotated[float, Q("m", "largest lengthening of a tendon or ligament beyond slack")]
+    link_travel: Annotated[float, Q("m", "largest way of a virtual link from the reference posture; 0 without")]
+    resultant: Annotated[float, Q("N", "largest that is left on a virtual link")]
+    effort: Annotated[float, Q("", "mean square of muscle tensions by their greatest")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "rad", "first coordinate of the sweep"),
+    "tensions": Array(("time", "wire"), "N", "in the order of the file"),
+    "moments": Array(("time", "joint"), "N m", "of all wires on the joints"),
+    "scene": Array(("time", "vertex", "axis"), "m", "drawing of the wires; lines end where a place is not a number"),
+}
+
+
+@model("wire_patterns", version=1, arrays=ARRAYS)
+class WirePatterns:
+    """Wires with virtual links (Nakamura et al., JP 2002-154853): five branching patterns, or files of one's own.
+
+    The pose of the virtual links is the one with the least potential of all wires, so that no resultant is left on
+    them. The first coordinate goes from 0 to `angle`, the others stay at 0. Unless design and scenario say otherwise:
+    biceps, activation 0.2, 1 rad. As a trajectory problem the muscles take the first coordinate to 0.5 rad in half a
+    second, with the poses of the links as algebraic variables, at the least mean square of their tensions by the
+    greatest; moments beside the wires help at a high price.
+    """
+
+    geometry: InputFile | None = None
+    companion: InputFile | None = None
+
+    def check(self) -> None:
+        """Read the files, if there are any."""
+        if (self.geometry is None) != (self.companion is None):
+            raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
+        _ = self._own
+
+    def evaluate(
+        self, design: Pull, scenario: Which, arrays: Set[str] = frozenset()
+    ) -> tuple[PatternOutputs, dict[str, Vector]]:
+        """Find the balance along the sweep."""
+        anatomy, balance = self._equilibrium(scenario)
+        activation = float(design.get("activation", 0.2))
+        muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
+        pull = np.array([law.tone + activation * (law.greatest - law.tone) for law in muscles])
+        angles = np.linspace(0.0, float(design.get("angle", 1.0)), _SAMPLES)
+        found, pose = [], None
+        for angle in angles:
+            q = np.zeros(len(anatomy.joints))
+            q[0] = angle
+            try:
+                found.append(balance.at(q, pull, pose))
+            except NoEquilibrium as error:
+                raise Diverged(str(error), reason="no_equilibrium") from None
+            pose = found[-1].pose
+        tensions, moments = np.array([b.tensions for b in found]), np.array([b.tau for b in found])
+        travel = np.array([b.pose for b in found]) - anatomy.tree.reference[len(anatomy.joints) :]
+        slack = [(i, law.slack) for i, law in enumerate(anatomy.laws.values()) if isinstance(law, Elastic)]
+        contacts = [np.linalg.norm(part[:3]) for b in found for part in b.contact.values()]
+        outputs = PatternOutputs(
+            peak_moment=float(np.abs(moments).max()),
+            mean_moment=float(moments[:, 0].mean()),
+            peak_tension=float(tensions.max()),
+            contact_force=float(max(contacts)),
+            stretch=float(max((b.lengths[i] - s for b in found for i, s in slack), default=0.0)),
+            link_travel=float(np.abs(travel).max(initial=0.0)),
+            resultant=float(max(np.abs(b.resultant).max(initial=0.0) for b in found)),
+            effort=float(np.mean((pull / [law.greatest for law in muscles]) ** 2)) if len(muscles) else 0.0,
+        )
+        shown = {"time": angles, "tensions": tensions, "moments": moments}
+        if "scene" in arrays:
+            z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
+            z[:, 0] = angles
+            z[:, len(anatomy.joints) :] = [b.pose for b in found]
+            lines = [[Point(GROUND), *(Point(f.name) for f in anatomy.tree.frames if f.body is not None)]]
+            lines += [list(wire.points) for wire in anatomy.wires]
+            shown["scene"] = scene.drawing(TreeRows(anatomy.tree, compiled=False), lines, z)
+        return outputs, {name: shown[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """Muscles move the first coordinate, virtual links follow without a resultant."""
+        anatomy, _ = self._equilibrium(scenario)
+        made = _system(anatomy)
+        first = anatomy.joints[0]
+        still = {f"{n}_speed": 0.0 for n in anatomy.joints}
+        greatest = {w: law.greatest for w, law in anatomy.laws.items() if isinstance(law, Muscle)}
+        if not greatest:
+            raise InvalidSetting("pattern", "a trajectory problem needs muscles; this anatomy has none")
+
+        def effort(v: Mapping[str, Any]) -> Any:
+            pulled = sum((v[w] / most) ** 2 for w, most in greatest.items()) / len(greatest)
+            return 2.0 * (pulled + 10.0 * sum((v[f"{n}_reserve"] / _RESERVE) ** 2 for n in anatomy.joints))
+
+        phase = Phase(
+            made,
+            tf=0.5,
+            name="pull",
+            initial={**dict.fromkeys(anatomy.joints, 0.0), **still},
+            final={first: 0.5, f"{first}_speed": 0.0},
+            integrals={"effort": Integral(effort)},
+            guess={first: (0.0, 0.5), **_guesses(anatomy)},
+        )
+        return TrajectoryProblem(
+            [phase], cost=lambda e: e.integral["effort"], figures={"effort": lambda e: e.integral["effort"]}
+        )
+
+    @cached_property
+    def _own(self) -> Anatomy | None:
+        if self.geometry is None or self.companion is None:
+            return None
+        try:
+            geometry = read_vrml(self.geometry.content, self.geometry.name)
+        except StudyError as error:
+            raise InvalidSetting("geometry", _told(error)) from None
+        try:
+            return read_companion(self.companion.content, self.companion.name, geometry)
+        except StudyError as error:
+            raise InvalidSetting("companion", _told(error)) from None
+
+    def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
+        if self._own is not None:
+            return self._own, Equilibrium(self._own)
+        return _bundled(str(scenario.get("pattern", "biceps")))
+
+
+def _guesses(anatomy: Anatomy) -> dict[str, tuple[float, float]]:
+    reference = dict(zip(anatomy.tree.names, anatomy.tree.reference, strict=True))
+    return {n: (float(reference[n]), float(reference[n])) for n in anatomy.links}
+
+
+def _told(error: StudyError) -> str:
+    return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])
+
+
+@lru_cache(maxsize=5)
+def _bundled(name: str) -> tuple[Anatomy, Equilibrium]:
+    anatomy = bundled(name)
+    return anatomy, Equilibrium(anatomy)
+
+
+def _system(anatomy: Anatomy) -> System:
+    """Joints as states, poses of the links as algebraic variables, muscle tensions as controls."""
+    import casadi as ca
+
+    m, k = len(anatomy.joints), len(anatomy.links)
+    z, dq, s = ca.SX.sym("z", m + k), ca.SX.sym("dq", m), ca.SX.sym("s", m)
+    still = ca.SX.zeros(k)
+    state = State(anatomy.tree, z, ca.vertcat(dq, still), ca.vertcat(s, still))
+    length = lengths(state, anatomy.wires)
+    tension, controls = [], []
+    for i, wire in enumerate(anatomy.wires):
+        law = anatomy.laws[wire.name]
+        if isinstance(law, Elastic):
+            tension.append(law.tension(length[i]))
+        else:
+            tension.append(ca.SX.sym(wire.name))
+            controls.append((Variable(wire.name, "N", law.tone, law.greatest), tension[-1]))
+    forces = moment_arms(state, anatomy.wires) @ ca.vertcat(*tension)
+    reserves = ca.SX.sym("reserves", m)
+    controls += [
+        (Variable(f"{n}_reserve", "N m", -_RESERVE, _RESERVE), reserves[i]) for i, n in enumerate(anatomy.joints)
+    ]
+    residual = inverse_dynamics(state, anatomy.gravity)[:m] - forces[:m] - reserves
+    coordinates = anatomy.tree.coordinates
+    near = anatomy.tree.reference
+    return System.from_expressions(
+        "wires",
+        states=[
+            *((Variable(c.name, c.unit, -1.6, 1.6), z[i], dq[i]) for i, c in enumerate(coordinates[:m])),
+            *(
+                (Variable(f"{c.name}_speed", f"{c.unit}/s", -20.0, 20.0), dq[i], s[i])
+                for i, c in enumerate(coordinates[:m])
+            ),
+        ],
+        unknowns=[
+            (Variable(f"{c.name}_acceleration", f"{c.unit}/s^2"), s[i], residual[i])
+            for i, c in enumerate(coordinates[:m])
+        ],
+        controls=controls,
+        algebraic=[
+            (Variable(c.name, c.unit, near[m + i] - 0.2, near[m + i] + 0.2), z[m + i], forces[m + i])
+            for i, c in enumerate(coordinates[m:])
+        ],
+        parameters=[],
+    )

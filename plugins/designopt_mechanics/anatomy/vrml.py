@@ -1,0 +1,316 @@
+"""The accepted subset of VRML97: read with the position of every mistake, written so that it reads back the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from designopt.study.language.errors import Issue, StudyError, short, shown_line
+from designopt.study.language.findings import nearest_or_all
+from designopt_mechanics.anatomy.geometry import SECTIONS, Geometry, Held, Matrix, Strand, axis_angle, placement
+
+HEADER = "#VRML V2.0 utf8"
+_FIELDS = {"translation": 3, "rotation": 4, "center": 3, "scale": 3, "scaleOrientation": 4}
+_ELEMENT = re.compile(r"[RLC]_(Mus|Ten|Lig)_\w+")
+_TOKEN = re.compile(
+    r'[\s,]+|#[^\n]*|(?P<string>"(?:[^"\\]|\\.)*")|(?P<mark>[{}\[\]])|(?P<word>[^\s,#"{}\[\]]+)|(?P<bad>")'
+)
+_MOST_BYTES, _MOST_DEPTH = 16 * 1024 * 1024, 60
+#: Points of a wire that are nearer to each other than this (m) are one.
+_SAME = 1e-9
+_MARKS = ("{", "}", "[", "]")
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    at: int
+
+
+@dataclass
+class _Node:
+    """A Transform with its name, the position of the name, fields and Transforms below it."""
+
+    name: str
+    at: int
+    fields: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    children: list[_Node] = field(default_factory=list)
+
+
+def read_vrml(content: bytes, name: str) -> Geometry:
+    """The geometry in the bytes of a file called `name`; raises `StudyError` with line and column of a mistake."""
+    if len(content) > _MOST_BYTES:
+        raise StudyError([Issue(name, 1, 1, 2, "", "a VRML file has at most 16 MiB")])
+    text = content.decode("utf-8", errors="replace")
+    return _Reader(text, name).geometry()
+
+
+class _Reader:
+    def __init__(self, text: str, name: str) -> None:
+        self.text, self.name = text, name
+        self.lines = text.split("\n")
+        if not text.startswith(HEADER):
+            raise self.wrong(0, f"the first line must be '{HEADER}'")
+        self.tokens: list[_Token] = []
+        for match in _TOKEN.finditer(text, len(HEADER)):
+            if match["bad"]:
+                raise self.wrong(match.start(), "this string is never closed")
+            if match.lastgroup:
+                self.tokens.append(_Token(match[match.lastgroup], match.start()))
+        self.next = 0
+
+    # --------------------------------------------------------------------------------------------------- tokens
+
+    def wrong(self, at: int, message: str, length: int = 1) -> StudyError:
+        line = self.text.count("\n", 0, at)
+        column = at - (self.text.rfind("\n", 0, at) + 1)
+        issue = Issue(
+            self.name, line + 1, column + 1, column + 1 + length, "", short(message), shown_line(self.lines[line])
+        )
+        return StudyError([issue])
+
+    def peek(self) -> str:
+        return self.tokens[self.next].text if self.next < len(self.tokens) else ""
+
+    def take(self, wanted: str = "") -> _Token:
+        if self.next >= len(self.tokens):
+            raise self.wrong(max(0, len(self.text.rstrip()) - 1), f"the file ends where {wanted or 'more'} is expected")
+        token = self.tokens[self.next]
+        if wanted in _MARKS and token.text != wanted:
+            raise self.wrong(token.at, f"'{wanted}' is expected here, not '{token.text[:40]}'", len(token.text))
+        self.next += 1
+        return token
+
+    def skip(self) -> None:
+        """A balanced value of an unknown field or an unknown node."""
+        opened: list[_Token] = []
+        while True:
+            token = self.take("a value")
+            if token.text in "{[":
+                opened.append(token)
+            elif token.text in "}]":
+                if not opened or "{[".index(opened[-1].text) != "}]".index(token.text):
+                    raise self.wrong(token.at, f"'{token.text}' closes nothing that is open here")
+                opened.pop()
+            if opened:
+                if self.next >= len(self.tokens):
+                    raise self.wrong(opened[-1].at, f"this '{opened[-1].text}' is never closed")
+                continue
+            if self.peek() not in ("{", "["):
+                return
+
+    # ---------------------------------------------------------------------------------------------------- nodes
+
+    def node(self, depth: int) -> _Node | None:
+        """The next node of a list of children; None for one that is skipped."""
+        token = self.take()
+        if depth > _MOST_DEPTH:
+            raise self.wrong(token.at, f"nested deeper than {_MOST_DEPTH} levels")
+        name, at = "", token.at
+        if token.text == "USE":
+            self.take()
+            return None
+        if token.text == "DEF":
+            named = self.take("a name")
+            name, at = named.text, named.at
+            token = self.take("a node")
+        if token.text != "Transform":
+            if self.peek() != "{":
+                raise self.wrong(token.at, f"a node is expected here, not '{token.text[:40]}'", len(token.text))
+            self.skip()
+            return None
+        return self.transform(_Node(name, at), depth)
+
+    def transform(self, made: _Node, depth: int) -> _Node:
+        opened = self.take("{")
+        while self.peek() != "}":
+            if not self.peek():
+                raise self.wrong(opened.at, "this '{' is never closed")
+            token = self.take()
+            if token.text in _FIELDS:
+                made.fields[token.text] = self.numbers(token, _FIELDS[token.text])
+            elif token.text == "children":
+                made.children += self.children(depth)
+            elif token.text in ("{", "[", "]"):
+                raise self.wrong(token.at, f"a field is expected here, not '{token.text}'")
+            else:
+                while self.peek() not in ("}", "children", *_FIELDS, ""):
+                    self.skip()
+                    if self.tokens[self.next - 1].text in "}]":
+                        break
+        self.take("}")
+        self.check(made)
+        return made
+
+    def children(self, depth: int) -> list[_Node]:
+        if self.peek() != "[":
+            only = self.node(depth + 1)
+            return [] if only is None else [only]
+        opened = self.take("[")
+        found = []
+        while self.peek() != "]":
+            if not self.peek():
+                raise self.wrong(opened.at, "this '[' is never closed")
+            node = self.node(depth + 1)
+            if node is not None:
+                found.append(node)
+        self.take("]")
+        return found
+
+    def numbers(self, field_: _Token, count: int) -> tuple[float, ...]:
+        found = []
+        for _ in range(count):
+            token = self.take("a number")
+            try:
+                value = float(token.text)
+            except ValueError:
+                raise self.wrong(
+                    token.at, f"'{field_.text}' has {count} numbers; '{token.text[:40]}' is none"
+                ) from None
+            if not math.isfinite(value) or abs(value) > 1e9:
+                raise self.wrong(token.at, f"{token.text[:40]} is not a usable number", len(token.text))
+            found.append(value)
+        return tuple(found)
+
+    def check(self, made: _Node) -> None:
+        if any(made.fields.get("scaleOrientation", (0.0, 0.0, 1.0, 0.0))[3:]):
+            raise self.wrong(made.at, "scaleOrientation must be left at its default")
+        if not all(made.fields.get("scale", (1.0,))):
+            raise self.wrong(made.at, "a scale is not zero")
+
+    # ------------------------------------------------------------------------------------------------- meaning
+
+    def geometry(self) -> Geometry:
+        world = None
+        while self.peek():
+            token = self.tokens[self.next]
+            if token.text in ("PROTO", "EXTERNPROTO", "Script", "ROUTE"):
+                raise self.wrong(token.at, f"'{token.text}' is not accepted", len(token.text))
+            if token.text in "{}[]":
+                raise self.wrong(token.at, f"a node is expected here, not '{token.text}'")
+            node = self.node(0)
+            if node is not None and node.name == "world":
+                world = node
+        if world is None:
+            raise self.wrong(len(HEADER), "there is no 'DEF world Transform'")
+        self.once(world)
+        top = placement(world.fields)
+        known = ("bones", "virtual_bones", *SECTIONS.values())
+        sections: dict[str, tuple[_Node, Matrix]] = {}
+        for section in world.children:
+            if section.name not in known:
+                raise self.wrong(section.at, f"no section '{section.name}'{nearest_or_all(section.name, known)}")
+            sections[section.name] = (section, top @ placement(section.fields))
+        bones, virtual = (self.links(sections.get(name), name) for name in ("bones", "virtual_bones"))
+        wires = [
+            self.wire(node, kind, at @ placement(node.fields), {**bones, **virtual})
+            for kind, name in SECTIONS.items()
+            if name in sections
+            for (section, at) in [sections[name]]
+            for node in section.children
+        ]
+        return Geometry(bones, virtual, tuple(wires))
+
+    def once(self, world: _Node) -> None:
+        """Every name stands once."""
+        seen: set[str] = set()
+        waiting = [world]
+        while waiting:
+            node = waiting.pop(0)
+            if node.name and node.name in seen:
+                raise self.wrong(node.at, f"'{node.name}' is defined twice", len(node.name))
+            seen.add(node.name)
+            waiting = node.children + waiting
+
+    def links(self, section: tuple[_Node, Matrix] | None, what: str) -> dict[str, Matrix]:
+        found: dict[str, Matrix] = {}
+        for node in section[0].children if section else []:
+            if not node.name.isidentifier():
+                raise self.wrong(node.at, f"'{node.name[:40]}' is no name for one of {what}", max(1, len(node.name)))
+            made = section[1] @ placement(node.fields) if section else np.eye(4)
+            size = np.linalg.norm(made[:3, :3], axis=0)
+            if np.ptp(size) > 1e-9 * size.max():
+                raise self.wrong(node.at, f"'{node.name}' is scaled differently along its axes", len(node.name))
+            made[:3, :3] /= size
+            found[node.name] = made
+        return found
+
+    def wire(self, node: _Node, kind: str, at: Matrix, links: Mapping[str, Matrix]) -> Strand:
+        match = _ELEMENT.fullmatch(node.name)
+        if match is None:
+            text = f"'{node.name[:60]}' is no name of a wire: R, L or C, then _Mus_, _Ten_ or _Lig_, then a name"
+            raise self.wrong(node.at, text, max(1, len(node.name)))
+        if match[1] != kind:
+            raise self.wrong(node.at, f"'{node.name}' stands among the {SECTIONS[kind]}", len(node.name))
+        tags: dict[str, Held] = {}
+        for point in node.children:
+            tag, link = self.tag(node, point)
+            if link not in links:
+                text = f"no bone or virtual link '{link}'{nearest_or_all(link, links)}"
+                raise self.wrong(point.at, text, len(point.name))
+            if tag in tags:
+                raise self.wrong(point.at, f"'{node.name}' has a second point {tag}", len(point.name))
+            x, y, z = (float(v) for v in (at @ placement(point.fields))[:3, 3])
+            tags[tag] = Held(link, (x, y, z))
+        for needed in ("Org", "End"):
+            if needed not in tags:
+                raise self.wrong(node.at, f"'{node.name}' has no point {needed}", len(node.name))
+        vias = sorted(int(tag) for tag in tags if tag not in ("Org", "End"))
+        if vias != list(range(1, len(vias) + 1)):
+            raise self.wrong(
+                node.at, f"the via points of '{node.name}' are numbered {vias}, not 1, 2, ...", len(node.name)
+            )
+        points = [tags["Org"], *(tags[str(n)] for n in vias), tags["End"]]
+        if len({p.link for p in points}) == 1:
+            raise self.wrong(node.at, f"'{node.name}' lies on '{points[0].link}' alone: its length is constant")
+        for one, other in pairwise(points):
+            if math.dist(one.place, other.place) < _SAME:
+                raise self.wrong(node.at, f"'{node.name}' has two points at the same place", len(node.name))
+        return Strand(node.name, tuple(points))
+
+    def tag(self, wire: _Node, point: _Node) -> tuple[str, str]:
+        """Tag and link of a point, whose name begins with that of its wire."""
+        rest = point.name.removeprefix(f"{wire.name}_")
+        tag, _, link = rest.partition("_")
+        number = tag.isascii() and tag.isdigit() and tag[0] != "0" and len(tag) < 7
+        if rest == point.name or not link or not (tag in ("Org", "End") or number):
+            text = (
+                f"'{point.name[:80]}' is no point of '{wire.name}': the wire's name, then _Org_, _End_ or _1_, then"
+                " a link"
+            )
+            raise self.wrong(point.at, text, max(1, len(point.name)))
+        return tag, link
+
+
+def write_vrml(geometry: Geometry) -> str:
+    """The text of a file that reads back to the same names, order and places."""
+    lines = [HEADER, "DEF world Transform { children ["]
+    for section, links in (("bones", geometry.bones), ("virtual_bones", geometry.virtual)):
+        lines.append(f"  DEF {section} Transform {{ children [")
+        for name, at in links.items():
+            x, y, z, angle = axis_angle(at[:3, :3])
+            rotation = f"rotation {x!r} {y!r} {z!r} {angle!r} " if angle else ""
+            lines.append(f"    DEF {name} Transform {{ {rotation}translation {_numbers(at[:3, 3])} }}")
+        lines.append("  ] }")
+    for kind, section in SECTIONS.items():
+        lines.append(f"  DEF {section} Transform {{ children [")
+        for wire in geometry.wires:
+            if wire.kind != kind:
+                continue
+            lines.append(f"    DEF {wire.name} Transform {{ children [")
+            for k, point in enumerate(wire.points):
+                tag = "Org" if k == 0 else "End" if k == len(wire.points) - 1 else str(k)
+                place = _numbers(np.array(point.place))
+                lines.append(f"      DEF {wire.name}_{tag}_{point.link} Transform {{ translation {place} }}")
+            lines.append("    ] }")
+        lines.append("  ] }")
+    return "\n".join([*lines, "] }", ""])
+
+
+def _numbers(values: Matrix) -> str:
+    return " ".join(repr(float(v)) for v in values)
