@@ -375,3 +375,48 @@ def test_fixed_times_change_without_a_new_program():
 
     assert slow.objective == pytest.approx(12.0 / 2.0**3, rel=1e-8)
     assert (slow.phase.t0, slow.phase.tf) == (1.0, 3.0)
+
+
+def trials(forces, **changes):
+    """The same movement several times, each trial a phase of its own with its measured force."""
+    x, v, u, push = (ca.SX.sym(n) for n in ("x", "v", "u", "push"))
+    system = System.from_expressions(
+        "pushed",
+        states=[(Variable("x", "m", -5.0, 5.0), x, v), (Variable("v", "m/s", -20.0, 20.0), v, u + push)],
+        controls=[(Variable("u", "N", -50.0, 50.0), u)],
+        data=[(Variable("push", "N"), push)],
+    )
+    phases = [
+        Phase(system, name=f"trial_{i}", tf=1.0, initial=REST, final={"x": 1.0, "v": 0.0}, data={"push": force},
+              integrals={"effort": Integral(lambda v: v["u"] ** 2)}, **changes.get(f"trial_{i}", {}))
+        for i, force in enumerate(forces)
+    ]  # fmt: skip
+    return TrajectoryProblem(phases, effort)
+
+
+def test_equal_phases_share_one_set_of_functions_and_others_have_their_own():
+    from designopt.collocation.transcription.functions import state
+
+    alike = state(trials([0.1, -0.3, 0.7]))
+    assert len({id(functions) for functions in alike.functions}) == 1
+    other = {"trial_1": {"path": {"slow": Constraint(lambda v: v["v"] ** 2, high=9.0)}}}
+    one_differs = state(trials([0.1, -0.3, 0.7], **other)).functions
+    assert one_differs[0] is one_differs[2]
+    assert one_differs[0] is not one_differs[1]
+    times = np.linspace(0.0, 1.0, 5)
+    sampled = Signal(times, np.sin(times))
+    first, *measured = state(trials([0.1, sampled, sampled])).functions
+    assert measured[0] is measured[1]
+    assert first is not measured[0]
+
+
+def test_phases_that_share_functions_have_the_solutions_that_they_have_alone():
+    forces = [0.0, 2.0, -1.0]
+    together = solved(trials(forces), scheme="radau", degree=3, intervals=8)
+    for i, force in enumerate(forces):
+        alone = solved(trials([force]), scheme="radau", degree=3, intervals=8)
+        np.testing.assert_allclose(
+            together.phases[f"trial_{i}"].values["u"], alone.phase.values["u"], rtol=1e-7, atol=1e-7
+        )
+    # a constant push c makes u = 6 - 12 t - c, which costs 12 + c^2
+    assert together.objective == pytest.approx(sum(12.0 + c**2 for c in forces), rel=1e-8)

@@ -30,7 +30,8 @@ def with_compiled(statement: Statement, options: Options, solves: int) -> Statem
     if options.compile == "never" or (options.compile == "auto" and not pays):
         return statement
     try:
-        return replace(statement, functions=tuple(_compiled(functions) for functions in statement.functions))
+        made = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
+        return replace(statement, functions=tuple(made[id(functions)] for functions in statement.functions))
     except CompilerError as error:
         logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
         return statement

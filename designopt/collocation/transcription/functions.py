@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import Point, PointFunctions, point_functions
+from designopt.collocation.transcription.points import Point, PointFunctions, equal_key, point_functions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +40,13 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
     direct = linear_integrals(problem, ends)
     every = [(i, j) for i, phase in enumerate(problem.phases) for j in range(len(phase.integrals))]
     kept = tuple(key for key in every if key not in direct)
-    functions = tuple(
-        point_functions(
-            point,
-            [j for phase, j in kept if phase == i],
-            [(j, weight) for (phase, j), weight in direct.items() if phase == i],
-        )
-        for i, point in enumerate(points)
-    )
-    return Statement(problem, points, functions, ends, kept)
+    functions = []
+    formed: dict[Any, PointFunctions] = {}  # phases with the same equations share them
+    for i, point in enumerate(points):
+        integrals = [j for phase, j in kept if phase == i]
+        weights = [(j, weight) for (phase, j), weight in direct.items() if phase == i]
+        key = equal_key(point, integrals, weights) if len(points) > 1 else i
+        if key not in formed:
+            formed[key] = point_functions(point, integrals, weights)
+        functions.append(formed[key])
+    return Statement(problem, points, tuple(functions), ends, kept)

@@ -162,6 +162,18 @@ class PointFunctions:
     operations: int
 
 
+def equal_key(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
+    """What is equal of points whose functions are the same operations of arguments in the same places."""
+    import casadi as ca
+
+    rows, which = point.equations(integrals)
+    try:
+        text = ca.Function("point", point.arguments, [rows, point.running_cost(weights)]).serialize()
+    except RuntimeError:  # functions that only their address tells apart
+        return point
+    return text, which.rates, which.residuals, which.algebraic, which.path, which.integrands
+
+
 def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> PointFunctions:
     """Form them: constraints have the integrands of `integrals`, the cost is made of those of `weights`."""
     import casadi as ca
