@@ -12,6 +12,7 @@ from mkdocs.utils import get_relative_url
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from benchmarks import benchmarks  # noqa: E402
 from reference import plugin_reference, study_reference  # noqa: E402
 
 
@@ -22,6 +23,7 @@ def on_files(files: Files, config: Any) -> Files:
         "index.md": readme.replace("](docs/", "](").replace("`docs/", "`"),
         "study_reference.md": study_reference(),
         "plugin_reference.md": plugin_reference(),
+        "benchmarks.md": benchmarks(),
     }
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from designopt.plugin import GROUPS, Kind, Plugin, find, installed
+from designopt.plugin import GROUPS, Kind, ModelPlugin, ObjectivePlugin, Plugin, find, installed
 from designopt.study.language.settings import Row, rows
 from designopt.study.sections.schema import schema
 
@@ -15,6 +15,7 @@ _TITLES: dict[Kind, str] = {
     "solver": "Solvers",
     "aggregation": "Aggregations",
     "report": "Report parts",
+    "export": "Export formats",
 }
 
 
@@ -147,7 +148,7 @@ def plugin_reference(distribution: str = "designopt") -> str:
 def _plugin(plugin: Plugin) -> str:
     parts = [f"### `{plugin.name}`", _prose(plugin.description)]
     tables: list[tuple[str, Sequence[Row]]] = [("Settings", rows(plugin.settings))]
-    if plugin.kind == "model":
+    if isinstance(plugin, ModelPlugin):
         tables += [
             ("Design inputs", rows(plugin.inputs or {})),
             ("Scenario conditions", rows(plugin.conditions or {})),
@@ -161,10 +162,10 @@ def _plugin(plugin: Plugin) -> str:
             ]
             table = _table((title.lower(), "type", "unit", "default", "range", "meaning"), cells)
             parts.append(table)
-    if plugin.arrays:
+    if isinstance(plugin, ModelPlugin) and plugin.arrays:
         cells = [(f"`{name}`", ", ".join(a.axes), a.unit, a.description) for name, a in plugin.arrays.items()]
         parts.append(_table(("arrays", "axes", "unit", "meaning"), cells))
-    if plugin.kind == "objective":
+    if isinstance(plugin, ObjectivePlugin):
         unit = f"; in {plugin.unit}" if plugin.unit else ""
         parts.append(f"Needs {', '.join(f'`{name}`' for name in plugin.needs)}{unit}.")
     return "\n\n".join(part for part in parts if part)

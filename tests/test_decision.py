@@ -262,3 +262,10 @@ def test_a_rule_of_the_study_picks_its_design_and_names_it(choice, design, label
 def test_a_target_is_in_the_objectives_own_direction():
     choice = Choice("nearest_to", target={"gain": -3.1})
     assert decision.choose(HAND, ("iae", "gain"), (1.0, -1.0), choice) == FOURTH
+
+
+def test_the_augmented_chebyshev_distance_gives_a_hair_of_the_largest_term_for_much_of_the_others():
+    F = np.array([(0.0, 1.0), (1.0, 0.0), (0.5, 0.5), (0.50001, 0.1)])
+    distance = decision.utopia_distance(F, np.array([0.5, 0.5]), "chebyshev")
+    assert distance[2] < distance[3] < distance[2] + decision.AUGMENTED * 0.1
+    assert decision.utopia(F, np.array([0.5, 0.5]), "chebyshev") == 3

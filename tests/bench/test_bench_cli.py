@@ -5,6 +5,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,12 @@ def seconds(command: list[str]) -> float:
     ids=["help", "list", "validate"],
 )
 def test_the_command_line_answers_at_once(
-    arguments: list[str], target: float, peer_imports: str, ratio_limit: float, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    target: float,
+    peer_imports: str,
+    ratio_limit: float,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
     designopt = shutil.which("designopt", path=str(Path(sys.executable).parent))
     assert designopt
@@ -45,4 +51,5 @@ def test_the_command_line_answers_at_once(
             f"\ndesignopt {arguments[0]}: median {median:.3f} s (target {target} s), "
             f"{ratio:.2f} times an interpreter that imports {peer_imports} ({statistics.median(floor):.3f} s)"
         )
+    record_property(f"designopt {arguments[0]} / interpreter that imports {peer_imports}", ratio)
     assert ratio < ratio_limit

@@ -70,7 +70,7 @@ def knee():
     return model
 
 
-def test_compiled_minimal_form_is_300_times_the_plain_array_route(knee, gait, capsys):
+def test_compiled_minimal_form_is_300_times_the_plain_array_route(knee, gait, capsys, record_property):
     """At least 12 designs per second and core where the plain-array route needs 30 s: the rates before and after it."""
     seconds = evaluation_seconds(knee)
     plain, rho = plain_array_seconds(gait)
@@ -84,17 +84,19 @@ def test_compiled_minimal_form_is_300_times_the_plain_array_route(knee, gait, ca
             f"seven coordinates under LSODA {plain:.1f} s: ratio {plain / per_design:.0f}, "
             f"{rate:.1f} designs/s on a machine where that takes 30 s"
         )
+    record_property("seven coordinates under LSODA / designopt", plain / per_design)
     assert rho == pytest.approx(0.92015, abs=1e-3)
     assert plain / per_design >= 300.0
     assert rate >= 12.0
 
 
-def test_stopping_when_periodic_saves_time(knee, capsys):
+def test_stopping_when_periodic_saves_time(knee, capsys, record_property):
     stopping = FourBarKnee(stop_when_periodic=True)
     stopping.prepare()
     whole, stopped = (statistics.mean(evaluation_seconds(k)) for k in (knee, stopping))
     with capsys.disabled():
         print(f"\nknee: stop_when_periodic takes {100 * stopped / whole:.0f} % of the time of 20 cycles")
+    record_property("20 cycles / stop_when_periodic", whole / stopped)
     assert stopped < 0.9 * whole
 
 

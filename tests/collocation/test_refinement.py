@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import benchmark_problems
@@ -196,3 +197,12 @@ def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degr
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Refinement(**bad)  # type: ignore[arg-type]
+
+
+def test_refinement_gives_up_after_two_rounds_without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        sys.modules[finer_mesh.__module__], "with_errors", lambda problem, found: replace(found, error_estimate=1e-3)
+    )
+    found = solve(benchmark_problems.double_integrator(), Options(intervals=4, refine=Refinement(1e-9), check=False))
+    assert found.status is Status.REFINEMENT_STALLED
+    assert len(found.rounds) == 1 + 2

@@ -111,3 +111,15 @@ def test_a_request_to_stop_ends_a_chain_and_is_not_followed_by_another_try(progr
     assert [s.status for s in found] == [Status.SOLVED, Status.CANCELLED]
     assert stopped.solves == 2
     assert found[-1].warm_path == ("full",)
+
+
+@pytest.mark.parametrize(("iterations", "path"), [(5, ("full",)), (6, ("full", "primal"))])
+def test_multipliers_help_where_they_save_half_of_the_iterations(iterations, path):
+    """A program that needs 10 iterations cold, `iterations` with multipliers and 9 with variables alone."""
+    problem, solution = swing_ups([0.5])[0], Program(swing_ups([0.5])[0], Options(intervals=10)).solve()
+
+    class Counted:
+        def solve(self, problem, warm, previous):
+            return replace(solution, iterations={"full": iterations, "primal": 9, "none": 10}[warm])
+
+    assert solve_near(Counted(), problem, solution, cold_iterations=10).warm_path == path

@@ -8,7 +8,7 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
 from designopt.problem import Problem
-from designopt.run.budget import Growth
+from designopt.run.budget import Growth, StageBudget
 from designopt.run.runner import run_study
 from designopt.run.stopping import seconds_allotted
 from designopt.store.errors import Interrupted, StoreError
@@ -276,3 +276,35 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     assert 0 < result.counts["evaluations"] < 150
     monkeypatch.setattr("designopt.run.dispatch.seconds_allotted", lambda: None)
     assert run_study(study, tmp_path / "s", resume=True).counts["evaluations"] == 200
+
+
+@pytest.mark.parametrize(
+    ("volumes", "ended"),
+    [
+        ((1.0, 1.05), False),  # two generations are no growth over two
+        ((1.0, 1.05, 1.2), False),
+        ((1.0, 1.05, 1.2, 1.21), False),  # 15 % over the last two, 1 % over the last one
+        ((1.0, 1.05, 1.2, 1.21, 1.22), True),  # 2 % over the last two, 16 % over the last three
+    ],
+)
+def test_growth_is_judged_over_exactly_the_generations_that_the_budget_names(volumes, ended):
+    problem = Problem.of(make_study(minimize=("height",)))
+    growth = Growth(HypervolumeGain((10.0,), 0.1, 2), problem)
+    for volume in volumes:  # of one objective it is the distance to the reference
+        growth.add([problem.judge(np.zeros((1, 2)), {"height": np.array([[10.0 - volume]])}, np.zeros((1, 1), bool))])
+    assert bool(growth.ended) is ended
+
+
+@pytest.mark.parametrize(
+    ("excess", "rows", "left"),
+    [
+        ([0.0, 1.0, 0.0, 1.0, 0.0], 4, 0),  # a refused row behind the last valid one still comes
+        ([0.0, 0.0, 0.0], 2, 0),
+        ([1.0, 1.0], 2, 2),
+        ([0.0], 1, 1),
+    ],
+)
+def test_a_budget_takes_the_rows_that_it_pays_for_and_no_more(excess, rows, left):
+    budget = StageBudget(Budget(evaluations=2), Problem.of(make_study()), 0.0)
+    assert budget.take(np.array(excess)) == rows
+    assert budget.designs_left == left

@@ -304,3 +304,12 @@ def test_the_whole_sample_is_the_least_budget():
     assert SobolIndices(base=8).minimum_budget(problem) == 8 * 5
     assert SobolIndices(base=8, second_order=True).minimum_budget(problem) == 8 * 8
     assert Morris(trajectories=7).minimum_budget(problem) == 7 * 4
+
+
+@pytest.mark.parametrize(("complete", "refused"), [(7, True), (8, False)])
+def test_three_quarters_of_ten_blocks_are_eight(complete, refused):
+    problem = problem_from(lambda d, s: {"f": d["x1"] + d["x2"]}, box(2), minimize=["f"])
+    solver = Morris(trajectories=10)
+    outcomes = asked(solver, problem)
+    (found,) = solver.indices(problem, outcomes.take(np.arange(complete * len(outcomes) // 10))).influences
+    assert bool(found.undefined) is refused

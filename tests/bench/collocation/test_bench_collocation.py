@@ -54,7 +54,9 @@ def processor_seconds(work, repeats):
 
 
 @pytest.mark.parametrize(("peer", "variant", "mesh", "ours", "our_mesh", "times"), AGAINST)
-def test_a_repeated_solve_is_many_times_faster_than_that_of(peer, variant, mesh, ours, our_mesh, times):
+def test_a_repeated_solve_is_many_times_faster_than_that_of(
+    peer, variant, mesh, ours, our_mesh, times, record_property
+):
     repeats = 3 if peer in ("moco", "dymos") else 15
     theirs, mine = [], []
     for _ in range(3 if repeats > 3 else 1):  # in turns
@@ -69,20 +71,22 @@ def test_a_repeated_solve_is_many_times_faster_than_that_of(peer, variant, mesh,
         # the same discretisation to its digits, or nearer to the converged optimum
         same = mine[0].objective == pytest.approx(theirs[0].objective, rel=1e-6)
         assert same or abs(mine[0].objective - converged) <= abs(theirs[0].objective - converged)
+    record_property(f"{peer} / designopt, repeat solve", ratio)
     assert ratio >= times
 
 
-def test_building_takes_milliseconds_and_grows_more_slowly_than_the_mesh():
+def test_building_takes_milliseconds_and_grows_more_slowly_than_the_mesh(record_property):
     problem = cart_pole()
     small = processor_seconds(lambda: Program(problem, Options(intervals=50)), 15)
     large = processor_seconds(lambda: Program(problem, Options(intervals=400)), 15)
     usual = processor_seconds(lambda: UnrolledCartPole(400), 3)
     print(f"\nbuild N=50 {1e3 * small:.1f} ms, N=400 {1e3 * large:.1f} ms; unrolled N=400 {1e3 * usual:.0f} ms")
+    record_property("unrolled / designopt, build", usual / large)
     assert large < 3.0 * small
     assert usual / large > 10.0
 
 
-def test_neighbours_are_solved_many_times_faster_than_when_each_is_built_anew():
+def test_neighbours_are_solved_many_times_faster_than_when_each_is_built_anew(record_property):
     lengths = np.linspace(0.5, 0.52, 12)
     problem = CartPole().trajectory_problem({})
     neighbours = [replace(problem, parameters={"pole_length": float(v), "duration": 2.0}) for v in lengths]
@@ -100,6 +104,7 @@ def test_neighbours_are_solved_many_times_faster_than_when_each_is_built_anew():
     np.testing.assert_allclose(warm(), anew(), rtol=1e-7)
     of_cold, of_warm, of_anew = (processor_seconds(way, 3) for way in (cold, warm, anew))
     print(f"\n12 neighbours: warm {of_warm:.3f} s, cold {of_cold:.3f} s, rebuilt {of_anew:.3f} s")
+    record_property("rebuilt / warm, 12 neighbours", of_anew / of_warm)
     assert of_cold > 2.0 * of_warm
     assert of_anew > 15.0 * of_warm
 

@@ -1,0 +1,53 @@
+"""The page on benchmarks: what `results/benchmarks/rows.csv` holds, a table and a small plot for each figure."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+ROWS = Path(__file__).parents[1] / "results" / "benchmarks" / "rows.csv"
+
+HEAD = """# Benchmarks
+
+`python -m pytest -m bench -n 0 -s tests/bench` compares with peers on the same work in one run, and leaves a row for
+each figure in `results/benchmarks/rows.csv`. Ratios above 1 are in favour of designopt; they compare from machine to
+machine, seconds do not. Peers run in environments of their own; `tests/bench/collocation/README.md` tells how they are
+found.
+"""
+
+
+def benchmarks() -> str:
+    """The page as Markdown."""
+    rows = []
+    if ROWS.exists():
+        with ROWS.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    if not rows:
+        return f"{HEAD}\nNo row is recorded yet.\n"
+    figures: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        figures.setdefault((row["benchmark"], row["figure"]), []).append(row)
+    parts = [HEAD]
+    for (benchmark, figure), found in figures.items():
+        parts.append(f"## {figure}\n\n`{benchmark}`\n\n{_plot([float(r['value']) for r in found])}\n")
+        parts.append("| date | commit | machine | cores | outcome | value |\n|---|---|---|---|---|---|")
+        parts += [
+            f"| {r['date']} | {r['commit']} | {r['machine']} | {r['cores']} | {r['outcome']} | {r['value']} |"
+            for r in found
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _plot(values: list[float]) -> str:
+    """The values in their order as dots in an SVG, the axis from 0."""
+    top = 10.0 ** math.ceil(math.log10(max([*values, 1e-12])))
+    step = 480.0 / max(1, len(values) - 1)
+    dots = "".join(
+        f'<circle cx="{20 + i * step:.1f}" cy="{100 - 90 * value / top:.1f}" r="3"><title>{value:g}</title></circle>'
+        for i, value in enumerate(values)
+    )
+    axis = '<line x1="10" y1="100" x2="510" y2="100" stroke="currentColor"/>'
+    label = f'<text x="515" y="14" font-size="11">{top:g}</text><text x="515" y="104" font-size="11">0</text>'
+    return f'<svg viewBox="0 0 560 110" width="560" height="110" fill="currentColor">{axis}{dots}{label}</svg>'
