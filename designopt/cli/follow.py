@@ -17,6 +17,7 @@ from designopt.cli.reporting import write_page
 from designopt.run.progress import Snapshot, line, told
 from designopt.store.errors import StoreError
 from designopt.store.lock import at_work
+from designopt.store.running import running
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -102,7 +103,7 @@ def snapshot(result: Result, looks: deque[tuple[float, int]]) -> Snapshot:
     invalid = int(np.sum(here & outcomes.invalid))
     return Snapshot(
         stage.name, number + 1, len(stages), done, total, counts["evaluations"], failures, rate, elapsed, left, best,
-        invalid,
+        invalid, running(result.path) if at_work(result.path) else (),
     )  # fmt: skip
 
 

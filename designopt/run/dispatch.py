@@ -21,6 +21,7 @@ from designopt.space import Matrix
 from designopt.store.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
+from designopt.store.running import Running
 from designopt.study.study import Execution
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
 
@@ -69,6 +70,8 @@ class Dispatcher:
         allotted = seconds_allotted()
         self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
         self._job_ends = False
+        self._tick: Callable[[], None] = lambda: None
+        self._running = Running(store.path)
 
     # ---------------------------------------------------------------------------------------------------- loop
 
@@ -88,6 +91,7 @@ class Dispatcher:
         had finished by then is recorded. `tick` is called between.
         """
         queue = Queue(source, expected)
+        self._tick = tick
         out_of_time = False
         while True:
             stopping = self._stop_asked()
@@ -117,8 +121,19 @@ class Dispatcher:
         if self._stop_asked():
             self._raise_stop()
 
+    def running(self) -> tuple[tuple[int, float, str], ...]:
+        """The evaluations that tell how far they are: the design's number, a share, and words. Noted in the store."""
+        told = []
+        for advance in self._executor.advances() if self._executor is not None else ():
+            work = self._flight.get(advance.chunk)
+            if work is not None and 0 <= advance.position < len(work):
+                told.append((int(work.designs[advance.position]), advance.share, advance.words))
+        self._running.note(told)
+        return tuple(told)
+
     def close(self) -> None:
         """End the executor."""
+        self._running.note([])
         if self._executor is not None:
             self._executor.close()
             self._executor = None
@@ -154,9 +169,11 @@ class Dispatcher:
 
     def _start_executor(self, expected: int) -> Executor:
         try:
-            return self._start(expected)
+            executor = self._start(expected)
         except PluginError as error:
             raise WorkersError(str(error), self.store.path) from error
+        executor.listen(lambda: self._tick())
+        return executor
 
     def _describe(self) -> None:
         """Note in the journal which executor is at work (it may change while the run goes on)."""

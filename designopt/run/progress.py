@@ -20,7 +20,8 @@ class Snapshot:
     `done` counts the stage's designs that are recorded, of `total` if that is known; `invalid` more break a relation
     and cost no budget. `evaluations` counts what this session has computed, `failures` those without a result. `rate`
     is in evaluations per second, `elapsed` and `left` in seconds (None where unknown). `best` is the best feasible
-    value of each objective by name.
+    value of each objective by name. `running` are evaluations that tell how far they are: the design's number, a share
+    and a few words.
     """
 
     stage: str
@@ -35,6 +36,7 @@ class Snapshot:
     left: float | None
     best: Mapping[str, float] = field(default_factory=dict)
     invalid: int = 0
+    running: tuple[tuple[int, float, str], ...] = ()
 
 
 class Progress(Protocol):
@@ -197,6 +199,10 @@ def line(s: Snapshot) -> str:
     if s.rate > 0.0:
         parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
     parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
+    if s.running:
+        number, share, words = max(s.running, key=lambda one: one[1])
+        more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
+        parts.append(f"design {number} at {100.0 * share:.0f} %{f' ({words})' if words else ''}{more}")
     if s.best:
         parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
     return ", ".join(parts)

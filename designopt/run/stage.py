@@ -255,7 +255,7 @@ class StageRun:
         failures = self.dispatcher.failures
         snapshot = Snapshot(
             self.stage.name, self.number, self.stages, done, total, self.dispatcher.evaluations, failures, rate,
-            elapsed, left, best, self.told - self._valid + invalid,
+            elapsed, left, best, self.told - self._valid + invalid, self.dispatcher.running(),
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
 

@@ -122,6 +122,10 @@ class Auto:
         """What evaluations at work have told last of how far they are."""
         return self._now.advances()
 
+    def listen(self, show: Callable[[], None]) -> None:
+        """Call `show` while evaluations in this process tell of themselves."""
+        self._now.listen(show)
+
     def cancel(self) -> None:
         """Forget what is in flight."""
         self._now.cancel()

@@ -8,7 +8,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +227,9 @@ class Dask:
         self._advances |= dict(self._advancing.get_nowait() for _ in range(self._advancing.qsize()))
         self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._futures}
         return list(self._advances.values())
+
+    def listen(self, show: Callable[[], None]) -> None:
+        """`wait` does not evaluate here."""
 
     def cancel(self) -> None:
         """Forget what is in flight."""

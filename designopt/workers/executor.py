@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -140,6 +140,9 @@ class Executor(Protocol):
 
     def advances(self) -> Sequence[Advance]:
         """What evaluations at work have told last of how far they are."""
+
+    def listen(self, show: Callable[[], None]) -> None:
+        """Call `show` while `wait` evaluates and an evaluation tells of itself."""
 
     def cancel(self) -> None:
         """Forget what is in flight."""

@@ -15,10 +15,7 @@ SHOWN = 0.5
 
 
 class Serial:
-    """The executor ``serial``: `wait` evaluates one chunk. It cannot end an evaluation that hangs.
-
-    `show` is called while an evaluation tells how far it is.
-    """
+    """The executor ``serial``: `wait` evaluates one chunk. It cannot end an evaluation that hangs."""
 
     name = "serial"
     workers = 1
@@ -26,7 +23,7 @@ class Serial:
     target = 0.3
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
-        self.show: Callable[[], None] = lambda: None
+        self._show: Callable[[], None] = lambda: None
         self._evaluator = build()
         self._waiting: deque[Chunk] = deque()
         self._advance: Advance | None = None
@@ -52,7 +49,7 @@ class Serial:
             now = time.monotonic()
             if now - self._shown > SHOWN:
                 self._shown = now
-                self.show()
+                self._show()
 
         try:
             with advance.told_to(hear):
@@ -67,6 +64,10 @@ class Serial:
     def advances(self) -> Sequence[Advance]:
         """What the evaluation at work has told last."""
         return [] if self._advance is None else [self._advance]
+
+    def listen(self, show: Callable[[], None]) -> None:
+        """Call `show` while an evaluation tells of itself, twice a second at most."""
+        self._show = show
 
     def cancel(self) -> None:
         """Forget what waits."""

@@ -1,0 +1,89 @@
+"""Long evaluations tell how far they are, and the run and those who look on show it."""
+
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from run_cases import Recorder
+from test_unruly_models import unruly
+
+import designopt
+from designopt import advance
+from designopt.run.progress import Snapshot, line
+from designopt.run.runner import run_study
+from designopt.store.running import Running, running
+
+
+@pytest.mark.parametrize("executor", ["serial", "dask"])
+def test_what_an_evaluation_tells_reaches_the_display_and_is_noted_in_the_store(tmp_path, executor):
+    seen, noted = set(), set()
+
+    class Looking(Recorder):
+        def update(self, snapshot):
+            seen.update(snapshot.running)
+            noted.update(running(tmp_path / "s"))
+
+    study = unruly("tells", count=1, settings={"at": 0.0}, executor=executor, workers=1)
+    result = run_study(study, tmp_path / "s", progress=Looking())
+    assert result.counts["ok"] == 1
+    assert len(seen) >= 2
+    assert {design for design, _, _ in seen} == {0}
+    assert all(words == f"step {round(20 * share)}" for _, share, words in seen)
+    assert noted <= seen
+    assert noted
+    assert running(tmp_path / "s") == ()
+    assert not (tmp_path / "s" / "running.json").exists()
+
+
+def test_the_progress_line_tells_the_one_that_is_farthest():
+    told = Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None, running=((7, 0.25, "mesh"), (8, 0.5, "step 3")))
+    assert "design 8 at 50 % (step 3) and 1 more" in line(told)
+    assert "design" not in line(Snapshot("s", 1, 1, 3, 10, 3, 0, 0.1, 30.0, None)).replace("designs", "")
+
+
+def test_shares_are_taken_into_their_range_and_nobody_has_to_listen():
+    heard = []
+    designopt.progress(0.5, "nobody listens")
+    with advance.told_to(lambda share, words: heard.append((share, words))):
+        for share in (-1.0, 0.5, 7, math.nan):
+            designopt.progress(share, "now")
+    designopt.progress(0.5)
+    assert heard == [(0.0, "now"), (0.5, "now"), (1.0, "now")]
+
+
+def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
+    Running(tmp_path).note([(1, 0.5, "x")])
+    assert running(tmp_path) == ((1, 0.5, "x"),)
+    for text in ("[[1]]", "{", "7", "[[1, 2, 3" + " " * 2**21):
+        (tmp_path / "running.json").write_text(text)
+        assert running(tmp_path) == ()
+
+
+def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
+    folder = Path(__file__).parent
+    script = (
+        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+        "from pathlib import Path\nfrom test_unruly_models import unruly\n"
+        "from designopt.run.runner import run_study\n"
+        "study = unruly('tells', count=1, settings={'at': 0.0}, executor='serial')\n"
+        f"run_study(study, Path({str(tmp_path / 's')!r}))\n"
+    )
+    run = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        end = time.monotonic() + 60.0
+        while not (tmp_path / "s" / "running.json").exists():
+            assert time.monotonic() < end
+            assert run.poll() is None
+            time.sleep(0.02)
+        plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(folder / "plugins.py")]
+        command = [sys.executable, "-m", "designopt", "show", str(tmp_path / "s"), "--follow", "--every", "0.2", *plugins]
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
+    finally:
+        run.kill()
+        run.wait()
+    assert "design 0 at " in shown.stdout, shown.stderr
+    assert "(step " in shown.stdout
