@@ -2,8 +2,7 @@
 
 Up to L (the solver's `look_ahead`) designs are asked for and not yet told. Ask i happens after the tell of ask i - L
 and before the next one, so that the sequence of designs is fixed; a design that is ready early waits for its turn.
-Where the study prefers speed (``order: completion``) results are told as they come: then the order in which they came
-is kept in the journal wherever it was another one than that of the asks, and a resumed run tells them in that order.
+Stores of an earlier version may hold results that were told out of turn: a resumed run tells them in that order.
 """
 
 from __future__ import annotations
@@ -69,7 +68,6 @@ class Ahead:
         self._look_ahead = look_ahead
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
-        self._by_completion = run.dispatcher.execution.order == "completion"
         self._tells = run.dispatcher.journal.tells(run.points.number)
         #: Asked for and not yet sent, for want of budget: what is refused of those on their way gives some back.
         self._held: deque[Matrix] = deque()
@@ -149,15 +147,10 @@ class Ahead:
         wanted = self._tells.get(self._run.told, first)
         if wanted in self._out and not self._waits(wanted):
             return wanted
-        if self._by_completion and self._run.told not in self._tells:
-            return next((index for index in self._out if not self._waits(index)), None)
         return None
 
     def _tell(self, index: int) -> None:
         run = self._run
-        first = next(iter(self._out))
-        if index != first and run.told not in self._tells:
-            run.dispatcher.journal.add_tell(run.points.number, run.told, index)
         X, excess, slots = self._out.pop(index)
         outcomes = self._ledger.outcomes(X, slots, excess)
         run.told += 1

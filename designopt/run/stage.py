@@ -88,9 +88,6 @@ class StageRun:
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be 1 at least, is {look_ahead}")
         self.dispatcher.check()
-        if self.dispatcher.execution.order == "completion" and look_ahead > 1:
-            text = f"stage {self.stage.name} hears of results as they come: this run is not reproducible"
-            self._event_once("order_completion", text)
         talk = Ahead(self, ask, tell, look_ahead)
         self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
         if talk.ended:

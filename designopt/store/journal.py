@@ -30,7 +30,7 @@ def _insert(table: str, end: str = " ON CONFLICT DO NOTHING", *, width: int = 0)
 
 
 _EVALUATION, _ATTEMPT, _POINT = map(_insert, ("evaluation", "attempt", "point"))
-_EVENT, _TELL, _PRINTED = map(_insert, ("event", "tell", "printed"))
+_EVENT, _PRINTED = map(_insert, ("event", "printed"))
 _USAGE = _insert("usage", " ON CONFLICT DO UPDATE SET wall = excluded.wall, digest = excluded.digest")
 _ENDING = _insert("ending", "").replace("INSERT", "INSERT OR REPLACE")
 
@@ -175,10 +175,6 @@ class Journal(JournalReader):
         """The stage ended because its time was used up."""
         row = (stage, int(ending.told), int(ending.asked), json.dumps(sorted(ending.missing)), float(ending.wall))
         self._add(_ENDING, [_sealed(row)])
-
-    def add_tell(self, stage: int, number: int, ask: int) -> None:
-        """The solver was told of `ask` as the result of this number, before an earlier ask."""
-        self._add(_TELL, [_sealed((stage, int(number), int(ask)))])
 
     def set_usage(self, stage: int, wall: float) -> None:
         """Seconds that this session has spent on `stage` so far."""

@@ -149,8 +149,8 @@ class Execution:
     of every evaluation (``all``) or of the final front and the chosen designs only (``front``).
     `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible
     design, stops at once, or stops when the same error shows repeatedly. The run ends early when more than
-    `stop_if_share_above` of at least `after` evaluations failed. `order` is that in which a solver that asks ahead
-    hears of results; ``completion`` gives up reproducibility for evaluations of very uneven duration.
+    `stop_if_share_above` of at least `after` evaluations failed. `order` is ``completion`` in stores of an earlier
+    version only: a solver that asked ahead was told of results as they came.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"

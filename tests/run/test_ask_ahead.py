@@ -42,6 +42,12 @@ class Threads:
     def notices(self):
         return []
 
+    def advances(self):
+        return []
+
+    def listen(self, show):
+        pass
+
     def cancel(self):
         self._flight.clear()
 
@@ -207,46 +213,6 @@ def test_a_request_to_stop_ends_a_solver_whose_proposals_need_no_evaluation(tmp_
         run_study(study, tmp_path / "s")
     stop.join()
     assert time.monotonic() - began < 20.0
-
-
-def test_in_order_of_completion_the_run_says_that_it_is_not_reproducible_and_can_be_resumed(tmp_path, threads):
-    log = tmp_path / "log"
-    study = follower("dask", "uneven", count=60, look_ahead=4, order="completion", log=str(log))
-
-    class Stopping(Recorder):
-        def update(self, snapshot):
-            if snapshot.evaluations > 20:
-                signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(Interrupted):
-        run_study(study, tmp_path / "s", progress=Stopping())
-    before = Result.open(tmp_path / "s", study)
-    assert "not reproducible" in before.events[0]["text"]
-    known = len(before.outcomes)
-    assert 20 < known < 60
-    result = run_study(study, tmp_path / "s", resume=True)
-    assert result.counts["points"] == 60
-    assert result.outcomes.X[:known].tolist() == before.outcomes.X.tolist()
-    assert [e["kind"] for e in result.events].count("order_completion") == 1
-    # served from the journal alone, in any order mode, the conversation is the same
-    for order in ("completion", "ask"):
-        again = dataclasses.replace(study, execution=dataclasses.replace(study.execution, order=order))
-        before = dump(result)
-        assert dump(run_study(again, tmp_path / "s", resume=True)) == before
-
-
-def test_a_result_that_is_told_early_is_told_early_again_on_resume(tmp_path, threads):
-    from designopt.store.journal import Journal
-
-    study = follower("dask", "uneven", count=40, order="completion", settings={"longest": 0.1})
-    result = run_study(study, tmp_path / "s")
-    journal = Journal.read(result.path, result.problem)
-    early = journal.tells(1)
-    journal.close()
-    assert early
-    assert all(0 <= ask < 40 for ask in early.values())
-    before = dump(result)
-    assert dump(run_study(study, tmp_path / "s", resume=True)) == before
 
 
 @pytest.mark.parametrize(("ask", "message"), [(2, "one design at a time"), (0, None)])

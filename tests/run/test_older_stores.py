@@ -8,6 +8,7 @@ import pytest
 from run_cases import Recorder, dump
 
 import designopt
+from designopt.plugin import load_file
 from designopt.problem import Problem
 from designopt.run.runner import resume_study
 from designopt.store.result import Result
@@ -78,6 +79,20 @@ def test_it_goes_on_with_a_larger_budget_as_a_run_that_began_with_it(tmp_path, n
     assert without_arrays(evaluations(before)) < without_arrays(evaluations(resumed))
     study = designopt.load(path / "study.yaml", plugin_files=[DATA / "bracket.py"])
     assert resumed == dump(study.run(tmp_path / "anew", budget={stage: budget}))
+
+
+def test_a_store_whose_solver_was_told_as_results_came_goes_on_in_the_order_of_the_asks(tmp_path):
+    path = copied("format_1_completion", tmp_path)
+    plugin = (("uneven.py", (DATA / "uneven.py").read_bytes()),)
+    load_file(*plugin[0])
+    before = Result.open(path)
+    assert before.counts["points"] == 20
+    assert before.study.execution.order == "completion"
+    recorded = dump(before)
+    assert dump(resume_study(path, plugin_files=plugin, executor="serial")) == recorded
+    further = resume_study(path, plugin_files=plugin, executor="serial", budget={"follow": 30})
+    assert further.counts["points"] == 30
+    assert points(recorded) < points(dump(further))
 
 
 def test_its_arrays_can_be_read(tmp_path):

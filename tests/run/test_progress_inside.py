@@ -80,7 +80,17 @@ def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
             assert run.poll() is None
             time.sleep(0.02)
         plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(folder / "plugins.py")]
-        command = [sys.executable, "-m", "designopt", "show", str(tmp_path / "s"), "--follow", "--every", "0.2", *plugins]
+        command = [
+            sys.executable,
+            "-m",
+            "designopt",
+            "show",
+            str(tmp_path / "s"),
+            "--follow",
+            "--every",
+            "0.2",
+            *plugins,
+        ]
         shown = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
     finally:
         run.kill()

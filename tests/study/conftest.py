@@ -278,7 +278,6 @@ execution:
   timeout: 20 s
   retries: {lost_worker: 3, error: 1}
   on_failure: {diverged: stop, error: infeasible, timeout: infeasible, stop_if_share_above: 0.5, after: 100}
-  order: completion
 report:
   plots: [test_part]
   choose:

@@ -30,7 +30,6 @@ def test_everything_in_the_file_is_in_the_study(load, full_text) -> None:
     assert study.execution.retries == {"crashed": 1, "lost_worker": 3, "timeout": 0, "error": 1}
     assert study.execution.on_failure == {"diverged": "stop", "error": "infeasible", "timeout": "infeasible"}
     assert (study.execution.stop_if_share_above, study.execution.after) == (0.5, 100)
-    assert study.execution.order == "completion"
     assert study.choose == (
         Choice("knee"),
         Choice("topsis", norm="vector"),
@@ -125,7 +124,7 @@ MISTAKES = [
     ("diverged: stop", "diverged: «stop_repeated»", "execution.on_failure.diverged", "is not one of"),
     ("diverged: stop", "«divergd»: stop", "execution.on_failure", "did you mean 'diverged'?"),
     ("after: 100", "after: «0»", "execution.on_failure.after", "must be at least 1"),
-    ("order: completion", "order: «first»", "execution.order", "'first' is not one of ask, completion"),
+    ("timeout: 20 s", "timeout: 20 s\n  order: «completion»", "execution.order", "in the order of its asks"),
     # --- report.choose
     ("- knee", "- «kne»", "report.choose.0", "is not one of knee, utopia, topsis, nearest_to; did you mean 'knee'?"),
     ("- knee", "- «7»", "report.choose.0", "expected a rule such as knee"),

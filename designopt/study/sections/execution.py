@@ -38,6 +38,9 @@ def execution(
             ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")
         if analysis and isinstance(arrays, dict) and arrays[name] == "front":
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
+    if given.get("order") == "completion":
+        message = "a solver hears of results in the order of its asks, so that a run can be repeated; remove 'order'"
+        ctx.add((*path, "order"), f"'completion' is gone: {message}")
     failure = given.get("on_failure", {})
     plain = Execution()
     workers = given.get("workers", "auto")
@@ -53,5 +56,4 @@ def execution(
         arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
         stop_if_share_above=failure.get("stop_if_share_above"),
         after=failure.get("after", plain.after),
-        order=given.get("order", plain.order),
     )
