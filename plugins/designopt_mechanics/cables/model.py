@@ -1,0 +1,205 @@
+"""The model ``cable_robot``: places of anchors in, wrench-feasible workspace and stiffness out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.dynamics.rows import Rows
+from designopt.dynamics.system import System, Variable
+from designopt.plugin import Array, model
+from designopt.plugin import Quantity as Q
+from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, robot
+from designopt_mechanics.cables.workspace import margins, stiffness
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.state import State
+from designopt_mechanics.wires import moment_arms
+
+Vector = NDArray[np.float64]
+
+#: Stiffness of a cable (N/m), the same for all.
+CABLE = 1e5
+
+
+class Anchors(TypedDict, total=False):
+    """Where the cables are anchored; what is left out is 0: the corners of the frame."""
+
+    upper_inset: Annotated[float, Q("m", "of the upper anchors from the frame's corners", ge=0, le=0.8)]
+    lower_inset: Annotated[float, Q("m", "of the lower anchors from the frame's corners", ge=0, le=0.8)]
+    lower_height: Annotated[float, Q("m", "of the lower anchors above the floor", ge=0, le=1.2)]
+
+
+class Task(TypedDict, total=False):
+    """What the platform has to bear; what is left out is as in the model's text."""
+
+    force: Annotated[float, Q("N", "outer force along each axis, to both sides", ge=0)]
+    moment: Annotated[float, Q("N m", "outer moment about each axis, to both sides", ge=0)]
+    payload: Annotated[float, Q("kg", "on the platform", ge=0)]
+
+
+class RobotOutputs(TypedDict):
+    """Over the box of poses."""
+
+    workspace: Annotated[float, Q("", "share of the poses where every wrench of the box is feasible")]
+    least_margin: Annotated[float, Q("N", "of all poses, along the worst direction of force and moment by 1 m")]
+    stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
+    turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
+    mean_stiffness: Annotated[float, Q("N/m", "mean over the feasible poses of the least eigenvalue; 0 without any")]
+    effort: Annotated[float, Q("N^2 s", "of the trajectory problem's price for standing in the middle for a second")]
+
+
+ARRAYS = {
+    "poses": Array(("pose", "axis"), "m", "of the platform"),
+    "margin": Array(("pose",), "N", "of feasibility"),
+    "time": Array(("time",), "", "0 and 1: the drawing stands still"),
+    "scene": Array(
+        ("time", "vertex", "axis"), "m", "drawing of frame, platform and cables; lines end where not a number"
+    ),
+}
+
+
+@model("cable_robot", version=1, arrays=ARRAYS)
+class CableRobot:
+    """Robot whose platform hangs on cables that only pull: four in a plane, or eight in space.
+
+    A pose counts when the tensions can be found within their bounds for every wrench of a box (wrench-feasible
+    workspace). The frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5
+    N/m. Unless the scenario says otherwise: 20 N and 1 N m to both sides along every axis, no payload. As a trajectory
+    problem the platform moves from the middle to the side and up in a second, from rest to rest, with the least
+    integral of squared tensions.
+    """
+
+    kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
+    least_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
+    greatest_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0
+    grid: Annotated[int, Q("", "poses along each axis", ge=2, le=41)] = 13
+
+    def evaluate(
+        self, design: Anchors, scenario: Task, arrays: Set[str] = frozenset()
+    ) -> tuple[RobotOutputs, dict[str, Vector]]:
+        """Go through the poses."""
+        anchors = [design.get("upper_inset", 0.0), design.get("lower_inset", 0.0), design.get("lower_height", 0.0)]
+        poses = self._poses()
+        moves = poses.shape[1]
+        turns = 1 if moves == 2 else 3
+        z = np.column_stack([poses, np.zeros((len(poses), turns))])
+        arms = self._arms(z, anchors)[0]
+        force, moment = scenario.get("force", 20.0), scenario.get("moment", 1.0)
+        box = np.array([force] * moves + [moment] * turns)
+        weight = np.zeros(moves + turns)
+        weight[moves - 1] = -9.81 * (MASS + scenario.get("payload", 0.0))
+        margin = margins(arms, self.least_tension, self.greatest_tension, weight, box)
+        feasible = margin >= 0.0
+        middle = np.zeros((1, moves + turns))
+        middle[0, moves - 1] = 0.5 * HEIGHT
+        K = stiffness(self._arms(middle, anchors)[0], CABLE)[0]
+        everywhere = np.linalg.eigvalsh(stiffness(arms, CABLE)[:, :moves, :moves])[:, 0]
+        rest = self._arms(middle, anchors)[0][0]
+        held = np.linalg.lstsq(rest, -weight, rcond=None)[0]
+        outputs = RobotOutputs(
+            workspace=float(feasible.mean()),
+            least_margin=float(margin.min()),
+            stiffness=float(np.linalg.eigvalsh(K[:moves, :moves])[0]),
+            turning_stiffness=float(np.linalg.eigvalsh(K[moves:, moves:])[0]),
+            mean_stiffness=float(everywhere[feasible].mean()) if feasible.any() else 0.0,
+            effort=float((held**2).sum()),
+        )
+        shown: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
+        if "scene" in arrays:
+            drawn = self._drawing(anchors, poses[feasible])
+            shown["scene"] = np.stack([drawn, drawn])
+        return outputs, {name: shown[name] for name in arrays}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """From the middle to the side and up, at the least integral of squared tensions."""
+        made = self._driven
+        names = [v.name for v in made.states]
+        start = dict.fromkeys(names, 0.0)
+        up = "y" if self.kind == "planar" else "z"
+        start[up] = 0.5 * HEIGHT
+        end = {**start, "x": 0.3, up: 0.5 * HEIGHT + 0.2}
+        tensions = [v.name for v in made.controls]
+        phase = Phase(
+            made,
+            tf=1.0,
+            name="move",
+            initial=start,
+            final=end,
+            bounds=dict.fromkeys(tensions, (self.least_tension, self.greatest_tension)),
+            integrals={"effort": Integral(lambda v: sum(v[t] ** 2 for t in tensions), unit="N^2 s")},
+            data={"payload": float(scenario.get("payload", 0.0))},
+        )
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            parameters=dict.fromkeys(Anchors.__annotations__, 0.0),
+            figures={"effort": lambda e: e.integral["effort"]},
+        )
+
+    def _poses(self) -> Vector:
+        """Places of the platform over the inner four fifths of the frame."""
+        spans = [(-0.4 * WIDTH, 0.4 * WIDTH)]
+        if self.kind == "spatial":
+            spans.append((-0.4 * DEPTH, 0.4 * DEPTH))
+        spans.append((0.1 * HEIGHT, 0.9 * HEIGHT))
+        axes = [np.linspace(low, high, self.grid) for low, high in spans]
+        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(spans))
+
+    @cached_property
+    def _arms(self) -> Rows:
+        import casadi as ca
+
+        anchors = ca.SX.sym("anchors", 3)
+        made = robot(self.kind, anchors[0], anchors[1], anchors[2])
+        state = State(made.tree, ca.SX.sym("z", len(made.tree.names)))
+        return Rows(ca.Function("arms", [state.z, anchors], [ca.cse(moment_arms(state, made.cables))]))
+
+    @cached_property
+    def _driven(self) -> System:
+        import casadi as ca
+
+        anchors = [ca.SX.sym(n) for n in Anchors.__annotations__]
+        made = robot(self.kind, *anchors)
+        state = State.symbols(made.tree)
+        tensions, payload = ca.SX.sym("tensions", len(made.cables)), ca.SX.sym("payload")
+        up = 1 if self.kind == "planar" else 2
+        load = ca.SX.zeros(state.z.shape)
+        load[up] = -payload * (9.81 + state.ddz[up])
+        for k in range(up):
+            load[k] = -payload * state.ddz[k]
+        parts = equations_of(state, moment_arms(state, made.cables) @ tensions + load, made.gravity)
+        return System.from_expressions(
+            f"cable_robot_{self.kind}",
+            states=parts.states,
+            unknowns=parts.unknowns,
+            controls=[(Variable(w.name, "N", 0.0), tensions[i]) for i, w in enumerate(made.cables)],
+            parameters=[(Variable(n, "m", 0.0, 1.2), anchors[i]) for i, n in enumerate(Anchors.__annotations__)],
+            data=[(Variable("payload", "kg", 0.0), payload)],
+        )
+
+    def _drawing(self, anchors: list[float], feasible: Vector) -> Vector:
+        """(vertices, axes) of cables, platform in the middle, and feasible poses as dots."""
+        import casadi as ca
+
+        made = robot(self.kind, *anchors)
+        moves = feasible.shape[1]
+        middle = np.zeros(moves)
+        middle[-1] = 0.5 * HEIGHT
+        gap = np.full((1, moves), np.nan)
+        parts: list[Vector] = []
+        for cable in made.cables:
+            anchor = np.asarray(ca.evalf(cable.points[0].place), dtype=np.float64).ravel()[:moves]
+            end = middle + np.asarray(cable.points[1].place)[:moves]
+            parts += [np.stack([anchor, end]), gap]
+        half = np.array(HALF)[[0, 2]] if moves == 2 else np.array(HALF)
+        corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0)]
+        outline = [np.array(c) if moves == 2 else np.array([c[0], c[1], -1.0]) for c in corners]
+        parts += [np.array([middle + half * c for c in outline]), gap]
+        for pose in feasible:
+            parts += [pose[None], gap]
+        return np.concatenate(parts[:-1])

@@ -1,0 +1,62 @@
+"""A planar robot with four cables and a spatial one with eight, on a frame of anchors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from designopt_mechanics.body import Body
+from designopt_mechanics.motions import Motion, Rotate, Slide
+from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
+from designopt_mechanics.wires import Wire
+
+Kind = Literal["planar", "spatial"]
+
+#: The frame (m): width, depth, height. The platform (m): half its width, depth and height; mass (kg) and inertia (kg
+#: m^2).
+WIDTH, DEPTH, HEIGHT = 2.0, 2.0, 1.6
+HALF = (0.10, 0.10, 0.06)
+MASS, INERTIA = 5.0, (0.025, 0.025, 0.035)
+GRAVITY = {"planar": (0.0, -9.81, 0.0), "spatial": (0.0, 0.0, -9.81)}
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A platform with cables. Coordinates are its place and turns, in the axes of the frame."""
+
+    tree: Tree
+    cables: tuple[Wire, ...]
+    gravity: tuple[float, float, float]
+
+
+def robot(kind: Kind, upper_inset: Any, lower_inset: Any, lower_height: Any) -> Robot:
+    """Anchors at the upper and lower corners of the frame, moved inwards (m) and, the lower ones, up (m).
+
+    Upper cables go to the lower corners of the platform and lower cables to the upper ones, in space to those across,
+    which steadies its turns. The insets may be CasADi expressions.
+    """
+    import casadi as ca
+
+    up = 1 if kind == "planar" else 2
+    cables = []
+    sides = [(1.0,), (-1.0,)] if kind == "planar" else [(a, b) for a in (1.0, -1.0) for b in (1.0, -1.0)]
+    for level, inset, height in (("upper", upper_inset, HEIGHT), ("lower", lower_inset, lower_height)):
+        for number, side in enumerate(sides, 1):
+            anchor, corner = [ca.SX(0.0)] * 3, [0.0] * 3
+            for axis, (sign, span) in enumerate(zip(side, (WIDTH, DEPTH), strict=False)):
+                anchor[axis] = sign * (0.5 * span - ca.SX(inset))
+                crossed = kind == "spatial" and axis == (0 if level == "upper" else 1)
+                corner[axis] = (-sign if crossed else sign) * HALF[axis]
+            anchor[up] = ca.SX(height)
+            corner[up] = -HALF[2] if level == "upper" else HALF[2]
+            ends = (Point(GROUND, ca.vertcat(*anchor)), Point("platform", tuple(corner)))
+            cables.append(Wire(f"{level}_{number}", ends))
+    axes = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+    moves = "xy" if kind == "planar" else "xyz"
+    turns = "z" if kind == "planar" else "xyz"
+    middle = {"x": 0.0, "y": 0.5 * HEIGHT if kind == "planar" else 0.0, "z": 0.5 * HEIGHT}
+    coordinates = [Coordinate(a, "m", -2.0, 2.0, middle[a]) for a in moves]
+    coordinates += [Coordinate(f"turn_{a}", "rad", -1.0, 1.0) for a in turns]
+    motions: list[Motion] = [*(Slide(axes[a], a) for a in moves), *(Rotate(axes[a], f"turn_{a}") for a in turns)]
+    platform = Frame("platform", GROUND, tuple(motions), Body(MASS, inertia=INERTIA))
+    return Robot(Tree(tuple(coordinates), (platform,)), tuple(cables), GRAVITY[kind])

@@ -1,0 +1,83 @@
+"""Cable robots: the workspace agrees with linear programs, stiffness with differences, and the study finds a front."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_mechanics.cables.model import CableRobot
+from designopt_mechanics.cables.workspace import margins, stiffness
+from designopt_mechanics.report.scene import mechanism_scene
+from scipy.optimize import linprog
+
+import designopt
+from designopt.collocation import Options, solve_design
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+def feasible(arms: Any, low: float, high: float, weight: Any, box: Any) -> bool:
+    """One linear program for every corner of the box, as the specification states it."""
+    for corner in itertools.product((-1.0, 1.0), repeat=len(box)):
+        needed = -(weight + np.array(corner) * box)
+        if linprog(np.zeros(arms.shape[1]), A_eq=arms, b_eq=needed, bounds=(low, high)).status != 0:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("m", "k"), [(2, 3), (3, 4), (3, 6)])
+def test_the_margin_is_not_negative_where_every_corner_has_tensions(m: int, k: int) -> None:
+    rng = np.random.default_rng(m + k)
+    arms = rng.normal(size=(60, m, k))
+    arms[:, :, -1] = -arms[:, :, :-1].sum(axis=2) + 0.3 * rng.normal(size=(60, m))  # against all the others
+    weight, box = np.array([0.0] * (m - 1) + [-20.0]), np.full(m, 6.0)
+    found = margins(arms, 5.0, 100.0, weight, box) >= 0.0
+    wanted = [feasible(a, 5.0, 100.0, weight, box) for a in arms]
+    assert found.tolist() == wanted
+    assert 0 < sum(wanted) < 60
+
+
+def test_fewer_cables_than_directions_hold_nothing() -> None:
+    assert margins(np.ones((2, 3, 2)), 0.0, 1.0, np.zeros(3), np.zeros(3)).tolist() == [-np.inf, -np.inf]
+
+
+def test_stiffness_is_that_of_springs_along_the_cables() -> None:
+    arms = np.array([[[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]]])
+    assert np.allclose(stiffness(arms, 10.0)[0], [[13.6, 4.8], [4.8, 16.4]])
+
+
+def test_anchors_moved_together_stiffen_the_height_and_lose_workspace() -> None:
+    model = CableRobot(grid=9)
+    wide, narrow = (model.evaluate({"upper_inset": x, "lower_inset": x}, {})[0] for x in (0.0, 0.7))
+    assert wide["workspace"] > narrow["workspace"]
+    assert wide["stiffness"] != narrow["stiffness"]
+    loaded, _ = model.evaluate({}, {"force": 200.0})
+    assert loaded["workspace"] < wide["workspace"]
+
+
+def test_the_spatial_robot_has_a_workspace_as_well() -> None:
+    outputs, arrays = CableRobot(kind="spatial", grid=4).evaluate({}, {}, {"scene", "poses", "margin"})
+    assert 0.0 < outputs["workspace"] <= 1.0
+    assert arrays["poses"].shape == (64, 3)
+    assert arrays["scene"].shape[2] == 3
+
+
+@pytest.mark.parametrize("kind", ["planar", "spatial"])
+def test_the_platform_moves_on_its_cables_within_their_bounds(kind: Any) -> None:
+    model = CableRobot(kind=kind)
+    solution = solve_design(model.trajectory_problem({"payload": 2.0}), {}, Options(scheme="radau", intervals=8))
+    assert solution.phase.values["x"][-1] == pytest.approx(0.3, abs=1e-8)
+    tensions = [solution.phase.values[n] for n in solution.phase.values if n.startswith(("upper", "lower"))]
+    assert min(t.min() for t in tensions) > 5.0 - 1e-3
+
+
+def test_the_bundled_study_searches_and_its_report_draws_it(tmp_path: Path) -> None:
+    changes = ["stages.0.budget.evaluations=24", "stages.0.solver.population=12", "model.grid=7"]
+    result = designopt.load(STUDIES / "cable_robot.yaml", overrides=changes).run(tmp_path / "c.study")
+    assert len(result.outcomes.X) >= 24
+    section = mechanism_scene(result)
+    assert section is not None
+    assert section.figures
