@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     points down); without `up` it is POINT:Y_SCREEN, and Z where the file has none. Time counts from the first frame of
     the whole capture, as events do. Raises `RecordingError` with the section for a file that is damaged; needs ezc3d.
     """
+    file = InputFile(file.name, file.content)  # read once: what is checked is what the library gets
     check_layout(file)
     content = _opened(file)
     parameters, header = dict(content["parameters"].items()), content["header"]["points"]
@@ -62,15 +61,13 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
 
 
 def _opened(file: InputFile) -> Any:
-    """What ezc3d reads; it takes a path only, so that the content lies in a private folder for this long."""
+    """What ezc3d reads; it takes paths only."""
     try:
         import ezc3d
     except ImportError:
         message = "C3D files need the ezc3d package; install it with: pip install 'designopt[mocap]'"
         raise RecordingError(message, file=file.name) from None
-    with tempfile.TemporaryDirectory(prefix="designopt-c3d-") as folder:
-        path = Path(folder) / "recording.c3d"
-        path.write_bytes(file.content)
+    with file.path() as path:
         try:
             return ezc3d.c3d(str(path))
         except Exception as problem:  # the library raises what its C++ raises: OSError, RuntimeError, ValueError ...

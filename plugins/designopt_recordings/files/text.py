@@ -19,7 +19,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 
 
 def input_file(path: str | Path) -> InputFile:
-    """The file at `path` by its content, for the readers; raises `RecordingError` where it cannot be read."""
+    """The file at `path` for the readers; raises `RecordingError` where it cannot be read."""
     try:
         return InputFile(Path(path).name, Path(path).read_bytes())
     except OSError as problem:

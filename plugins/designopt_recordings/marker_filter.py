@@ -1,0 +1,137 @@
+"""Model `marker_filter`: what a cut-off frequency costs a recorded trial in signal, and what noise it leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+
+from designopt import Array, Diverged, InputFile, InvalidDesign, model
+from designopt import Quantity as Q
+from designopt_recordings.arrays import Array as Values
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_recording
+from designopt_recordings.gaps.fill import Filling, fill
+from designopt_recordings.signals.filters import design_frequency, lowpass
+from designopt_recordings.signals.residuals import Residuals, analyse_residuals
+
+
+class Filter(TypedDict):
+    cutoff: Annotated[float, Q("Hz", "of both passes together", gt=0)]
+
+
+class Trial(TypedDict):
+    trial: InputFile
+
+
+class Filtered(TypedDict):
+    distortion: Annotated[float, Q("mm", "RMS of the signal that the filter takes away, noise not counted")]
+    acceleration_noise: Annotated[float, Q("m/s^2", "RMS of the noise that is left in the accelerations of markers")]
+    position_noise: Annotated[float, Q("mm", "RMS of the noise that is left in the positions of markers")]
+    noise: Annotated[float, Q("mm", "RMS of the noise of the recording, by residual analysis")]
+    suggested: Annotated[float, Q("Hz", "median of the cut-offs by residual analysis, one for each marker and axis")]
+    missing: Annotated[float, Q("", "share of positions that were not recorded")]
+    bad_frames: Annotated[float, Q("", "share of frames in which a marker is missing and could not be interpolated")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the frames"),
+    "status": Array(("time",), "", "of the frames: FrameStatus of designopt_recordings"),
+    "cutoffs": Array(("cutoffs",), "Hz", "grid of the residual analysis"),
+    "residual": Array(("cutoffs",), "mm", "RMS difference between raw and filtered positions"),
+}
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    filling: Filling
+    missing: float
+    residuals: Residuals
+    positions: Values  # (n, c) m, the channels whose noise is known
+    noise: Values  # (c,) m
+
+
+@model("marker_filter", version=1, arrays=ARRAYS)
+class MarkerFilter:
+    """The trade of a low-pass filter on a trial of markers (C3D or TRC): signal lost against noise left.
+
+    Gaps are interpolated, the noise of every marker and axis is found by residual analysis (Winter 2009) and taken as
+    white. What the filter takes away beyond that noise is signal; what it leaves of it grows with the fourth power of
+    the frequency in the accelerations.
+    """
+
+    order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
+    longest_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
+
+    def prepare_scenario(self, conditions: Trial) -> _Prepared:
+        """Read the trial, fill its gaps, find its noise."""
+        try:
+            recording = read_recording(conditions["trial"])
+            filling = fill(recording, {}, longest=self.longest_gap)
+            found = analyse_residuals(filling.recording.markers, recording.rate, order=self.order)
+        except RecordingError as problem:
+            raise Diverged(str(problem), reason="unreadable") from None
+        if not found.straight.any():
+            message = f"{conditions['trial'].name}: no marker shows white noise; was the recording smoothed before?"
+            raise Diverged(message, reason="smoothed")
+        positions, noise = filling.recording.markers[:, found.straight], found.noise[found.straight]
+        return _Prepared(filling, float(recording.missing().mean()), found, positions, noise)
+
+    def evaluate(
+        self, design: Filter, scenario: Trial, arrays: Set[str], prepared: _Prepared
+    ) -> tuple[Filtered, Mapping[str, Any]]:
+        """Filter at the cut-off."""
+        recording, cutoff = prepared.filling.recording, design["cutoff"]
+        try:
+            design_frequency(cutoff, recording.rate, self.order)
+        except RecordingError as problem:
+            raise InvalidDesign(str(problem)) from None
+        removed = np.nanmean(
+            (prepared.positions - lowpass(prepared.positions, recording.rate, cutoff, self.order)) ** 2, axis=0
+        )
+        gain = _Gain.of(recording.rate, cutoff, self.order)
+        lost = np.maximum(removed - prepared.noise**2 * gain.removed, 0.0)
+        noise = float(np.sqrt(np.mean(prepared.noise**2)))
+        status = prepared.filling.frames
+        residual = np.sqrt(np.nanmean(prepared.residuals.residual**2, axis=(1, 2)))
+        outputs = Filtered(
+            distortion=1e3 * math.sqrt(float(lost.mean())),
+            acceleration_noise=noise * math.sqrt(gain.acceleration),
+            position_noise=1e3 * noise * math.sqrt(gain.left),
+            noise=1e3 * noise,
+            suggested=float(np.median(prepared.residuals.cutoff[prepared.residuals.straight])),
+            missing=prepared.missing,
+            bad_frames=float(np.mean(status >= 100)),
+        )
+        given = {
+            "time": recording.time,
+            "status": status,
+            "cutoffs": prepared.residuals.grid,
+            "residual": 1e3 * residual,
+        }
+        return outputs, {name: given[name] for name in arrays}
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """What becomes of white noise of variance 1: what a filter takes away, what it leaves, that of its acceleration."""
+
+    removed: float
+    left: float
+    acceleration: float
+
+    @classmethod
+    def of(cls, rate: float, cutoff: float, order: int, samples: int = 20_000) -> _Gain:
+        """Means over the frequencies up to half the rate of |1 - H|², |H|² and |H|² (2 pi f)⁴, H of both passes."""
+        frequency = (np.arange(samples) + 0.5) * rate / (2.0 * samples)
+        corner = math.tan(math.pi * design_frequency(cutoff, rate, order) / rate)
+        gain = 1.0 / (1.0 + (np.tan(np.pi * frequency / rate) / corner) ** (2 * order))
+        power = gain**2
+        return cls(
+            float(np.mean((1.0 - gain) ** 2)),
+            float(np.mean(power)),
+            float(np.mean(power * (2.0 * np.pi * frequency) ** 4)),
+        )
