@@ -89,7 +89,8 @@ def test_a_store_whose_solver_was_told_as_results_came_goes_on_in_the_order_of_t
     assert before.counts["points"] == 20
     assert before.study.execution.order == "completion"
     recorded = dump(before)
-    assert dump(resume_study(path, plugin_files=plugin, executor="serial")) == recorded
+    resumed = dump(resume_study(path, plugin_files=plugin, executor="serial"))
+    assert resumed.splitlines()[1:] == recorded.splitlines()[1:]  # the first line is the format
     further = resume_study(path, plugin_files=plugin, executor="serial", budget={"follow": 30})
     assert further.counts["points"] == 30
     assert points(recorded) < points(dump(further))
