@@ -10,6 +10,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from designopt_mechanics import matrices
+from designopt_mechanics.body import Body
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.motions import Rotate
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Coordinate, Frame, Tree
 from designopt_muscle.curves import FASTEST, OPENSIM, activation_rate
 
 from designopt.dynamics.system import System, Variable
@@ -91,19 +97,26 @@ def angles_at(x: float, y: float) -> tuple[float, float]:
     return shoulder, elbow
 
 
-def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
-    """Of both segments and of a `load` (kg) in the hand (J)."""
-    import casadi as ca
+def tree(load: Any) -> Tree:
+    """The arm as a tree with the coordinates shoulder and elbow, and a `load` (kg) in the hand."""
+    flat = (0.0, 0.0, 1.0)
 
-    at_elbow, hand = joints(q[0], q[1])
-    part = UPPER_ARM.centre / UPPER_ARM.length
-    at_centre = at_elbow + (hand - at_elbow) * (FOREARM.centre / FOREARM.length)
-    energy: Any = 0.5 * UPPER_ARM.inertia * w[0] ** 2 + 0.5 * FOREARM.inertia * (w[0] + w[1]) ** 2
-    masses = ((UPPER_ARM.mass, at_elbow * part), (FOREARM.mass, at_centre), (load, hand))
-    for mass, place in masses:
-        v = ca.jtimes(place, q, w)
-        energy += 0.5 * mass * ca.dot(v, v)
-    return energy
+    def body(segment: Segment) -> Body:
+        return Body(segment.mass, (segment.centre, 0.0, 0.0), (0.0, segment.inertia, segment.inertia))
+
+    return Tree(
+        (Coordinate("shoulder", "rad", *SHOULDER), Coordinate("elbow", "rad", *ELBOW)),
+        (
+            Frame("upper_arm", motions=(Rotate(flat, "shoulder"),), body=body(UPPER_ARM)),
+            Frame("forearm", "upper_arm", (Rotate(flat, "elbow"),), body(FOREARM), place=(UPPER_ARM.length, 0.0, 0.0)),
+            Frame("hand", "forearm", body=Body(load), place=(FOREARM.length, 0.0, 0.0)),
+        ),
+    )
+
+
+def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
+    """Of both segments and of a `load` (kg) in the hand (J), with angles `q` (2, symbols) and rates `w` (2)."""
+    return matrices.kinetic_energy(State(tree(load), q, w))
 
 
 def fibre(muscle: Muscle, q: Any, w: Any) -> tuple[Any, Any]:
@@ -114,7 +127,7 @@ def fibre(muscle: Muscle, q: Any, w: Any) -> tuple[Any, Any]:
 
 
 def system(sharpness: float = 10.0) -> System:
-    """Two angles, their rates and six activations; the accelerations are unknowns, from Lagrange's equations.
+    """Two angles, their rates and six activations; the accelerations are unknowns.
 
     `sharpness` is that of `activation_rate`.
 
@@ -135,27 +148,15 @@ def system(sharpness: float = 10.0) -> System:
         elbow += muscle.elbow_arm * force
     rates = [activation_rate(e[i], a[i], sharpness=sharpness) for i in range(len(MUSCLES))]
     spring = -stiffness * (q[1] - rest)
-    energy = kinetic_energy(q, w, load)
-    momentum = ca.gradient(energy, w)
-    residual = ca.cse(
-        ca.jtimes(momentum, q, w)
-        + ca.jtimes(momentum, w, s)
-        - ca.gradient(energy, q)
-        - ca.vertcat(shoulder, elbow + spring)
-    )
+    speeds = dict.fromkeys(("shoulder", "elbow"), (-20.0, 20.0))
+    parts = equations_of(State(tree(load), q, w, s), ca.vertcat(shoulder, elbow + spring), speeds=speeds)
     return System.from_expressions(
         "arm",
         states=[
-            (Variable("shoulder", "rad", *SHOULDER), q[0], w[0]),
-            (Variable("elbow", "rad", *ELBOW), q[1], w[1]),
-            (Variable("shoulder_speed", "rad/s", -20.0, 20.0), w[0], s[0]),
-            (Variable("elbow_speed", "rad/s", -20.0, 20.0), w[1], s[1]),
+            *parts.states,
             *((Variable(n, "", LEAST, MOST), a[i], rates[i]) for i, n in enumerate(ACTIVATIONS)),
         ],
-        unknowns=[
-            (Variable("shoulder_acceleration", "rad/s^2"), s[0], residual[0]),
-            (Variable("elbow_acceleration", "rad/s^2"), s[1], residual[1]),
-        ],
+        unknowns=parts.unknowns,
         controls=[(Variable(n, "", LEAST, MOST), e[i]) for i, n in enumerate(EXCITATIONS)],
         parameters=[
             (Variable("elbow_stiffness", "N m/rad", 0.0, 50.0), stiffness),

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from designopt_mechanics import matrices
+from designopt_mechanics.body import Body
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.functions.affine import Affine
+from designopt_mechanics.motions import Rotate
+from designopt_mechanics.recursion import efforts
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Coordinate, Frame, Tree
 
 from designopt.dynamics.system import System, Variable
 
@@ -67,27 +77,54 @@ def speed_of(point: Any, q: Any, w: Any) -> Any:
     return ca.jtimes(point, q, w)
 
 
-def kinetic_energy(q: Any, w: Any) -> Any:
-    """Of all links (J)."""
+def tree() -> Tree:
+    """The walker as a tree: every link turns against the one before it by the difference of their absolute angles."""
+    frames = []
+    for name, link, parent, place, swings in (
+        ("stance_shin", SHIN, "ground", 0.0, False),
+        ("stance_thigh", THIGH, "stance_shin", SHIN["length"], False),
+        ("trunk", TRUNK, "stance_thigh", THIGH["length"], False),
+        ("swing_thigh", THIGH, "stance_thigh", THIGH["length"], True),
+        ("swing_shin", SHIN, "swing_thigh", -THIGH["length"], True),
+    ):
+        turn = Affine({name: 1.0} if parent == "ground" else {name: 1.0, parent: -1.0})
+        centre = -link["centre"] if swings else link["length"] - link["centre"]
+        body = Body(link["mass"], (0.0, centre, 0.0), (link["inertia"], 0.0, link["inertia"]))
+        frames.append(Frame(name, parent, (Rotate((0.0, 0.0, 1.0), turn),), body, place=(0.0, place, 0.0)))
+    half_pi = 1.5707963267948966
+    return Tree(tuple(Coordinate(name, "rad", -half_pi, half_pi) for name in ANGLES), tuple(frames))
+
+
+def gravity(slope: Any) -> Any:
+    """(3, 1) m/s^2 on ground that falls by `slope` (rad)."""
     import casadi as ca
 
-    energy: Any = 0.0
-    for i, (link, centre) in enumerate(zip(LINKS, places(q).centres, strict=True)):
-        v = speed_of(centre, q, w)
-        energy += 0.5 * link["mass"] * ca.dot(v, v) + 0.5 * link["inertia"] * w[i] ** 2
+    return GRAVITY * ca.vertcat(ca.sin(slope), -ca.cos(slope), 0.0)
+
+
+def kinetic_energy(q: Any, w: Any) -> Any:
+    """Of all links (J)."""
+    (energy,) = _kinetic_energy().call([q, w])
     return energy
 
 
-def potential_energy(q: Any, slope: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
-    """Of all links on ground that falls by `slope` (rad), of a spring between the thighs and of one in each knee."""
+@cache
+def _kinetic_energy() -> Any:
     import casadi as ca
 
-    up = ca.vertcat(-ca.sin(slope), ca.cos(slope))
-    energy: Any = 0.0
-    for link, centre in zip(LINKS, places(q).centres, strict=True):
-        energy += link["mass"] * GRAVITY * ca.dot(up, centre)
+    state = State.symbols(tree())
+    return ca.Function("kinetic_energy", [state.z, state.dz], [matrices.kinetic_energy(state)])
+
+
+def potential_energy(q: Any, slope: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
+    """Of all links on ground that falls by `slope` (rad), and of the springs; `q` are symbols."""
+    return matrices.potential_energy(State(tree(), q), gravity(slope)) + spring_energy(q, hip_stiffness, knee_stiffness)
+
+
+def spring_energy(q: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
+    """Of a spring between the thighs and of one in each knee (J)."""
     stance, swing = flexions(q)
-    return energy + 0.5 * hip_stiffness * (q[1] - q[3]) ** 2 + 0.5 * knee_stiffness * (stance**2 + swing**2)
+    return 0.5 * hip_stiffness * (q[1] - q[3]) ** 2 + 0.5 * knee_stiffness * (stance**2 + swing**2)
 
 
 def flexions(q: Any) -> tuple[Any, Any]:
@@ -134,7 +171,7 @@ def impact(q: Any, w: Any, w_after: Any) -> Any:
 
 
 def system() -> System:
-    """Single stance with torques at all joints, from Lagrange's equations; accelerations are unknowns.
+    """Single stance with torques at all joints; accelerations are unknowns.
 
     Outputs: height and place of the swing foot (m), and the force of the ground on the stance foot (N).
     """
@@ -143,29 +180,16 @@ def system() -> System:
     q, w, a, u = (ca.SX.sym(n, 5) for n in ("q", "w", "a", "u"))
     slope = ca.SX.sym("slope")
     hip, knee, length, time = (ca.SX.sym(n) for n in ("hip_stiffness", "knee_stiffness", "step_length", "step_time"))
-    kinetic = kinetic_energy(q, w)
-    lagrangian = kinetic - potential_energy(q, slope, hip, knee)
-    momentum = ca.gradient(kinetic, w)
+    state = State(tree(), q, w, a)
     work = sum((u[i] * rate for i, rate in enumerate(joint_speeds(w))), ca.SX(0.0))
-    residual = ca.jtimes(momentum, q, w) + ca.jtimes(momentum, w, a) - ca.gradient(lagrangian, q) - ca.gradient(work, w)
-    residual = ca.cse(residual)
-    where = places(q)
-    foot = where.joints[-1]
-    force = ca.SX.zeros(2)
-    for link, centre in zip(LINKS, where.centres, strict=True):
-        v = speed_of(centre, q, w)
-        force += link["mass"] * (ca.jtimes(v, q, w) + ca.jtimes(v, w, a))
-        force += link["mass"] * GRAVITY * ca.vertcat(-ca.sin(slope), ca.cos(slope))
-    half_pi = 1.5707963267948966
+    forces = ca.gradient(work, w) - ca.gradient(spring_energy(q, hip, knee), q)
+    parts = equations_of(state, forces, gravity(slope), speeds=dict.fromkeys(ANGLES, (-10.0, 10.0)))
+    force = efforts(state, gravity(slope)).joints["stance_shin"][0]
+    foot = places(q).joints[-1]
     return System.from_expressions(
         "biped",
-        states=[
-            *((Variable(n, "rad", -half_pi, half_pi), q[i], w[i]) for i, n in enumerate(ANGLES)),
-            *((Variable(n, "rad/s", -10.0, 10.0), w[i], a[i]) for i, n in enumerate(SPEEDS)),
-        ],
-        unknowns=[
-            (Variable(f"{n}_acceleration", "rad/s^2"), a[i], residual[i]) for i, n in enumerate(ANGLES)
-        ],
+        states=parts.states,
+        unknowns=parts.unknowns,
         controls=[(Variable(n, "N m"), u[i]) for i, n in enumerate(TORQUES)],
         parameters=[
             (Variable("step_length", "m", 0.1, 0.9), length),
