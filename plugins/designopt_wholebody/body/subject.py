@@ -103,7 +103,7 @@ def _needed(model: Model, name: str, known: Mapping[str, Array]) -> Array:
 def _frame(model: Model, name: str, known: Mapping[str, Array]) -> tuple[Array, Array]:
     """Origin and axes of a segment; a rod has its first point and its own line as x."""
     segment = model.segments[name]
-    for landmark in (*segment.points, *segment.landmarks):
+    for landmark in segment.points:
         _needed(model, landmark, known)
     if segment.frame is None:
         first, second = (known[point] for point in segment.points)
@@ -148,7 +148,11 @@ def _body(
 ) -> Body:
     origin, axes = frame
     mirrored = name in model.mirrored
-    local = {point: axes.T @ (known[point] - origin) for point in _landmarks(model, name, segment)}
+    names = _landmarks(model, name, segment)
+    for landmark in names:
+        if landmark not in segment.landmarks:
+            _needed(model, landmark, known)
+    local = {landmark: axes.T @ (known[landmark] - origin) for landmark in names if landmark in known}
     if mass_of(segment.inertia, mass) <= 0.0:
         raise SubjectError(f"segment '{name}' of a body of {mass:g} kg has no mass")
     if segment.layout == "2p":
@@ -176,7 +180,7 @@ def _body(
 
 
 def _landmarks(model: Model, name: str, segment: Segment) -> list[str]:
-    """Landmarks of a segment: its own, and those of joints that name it."""
+    """Landmarks of a segment: its own, of which a posture may lack some, and those of joints that name it."""
     names = [*segment.points, *segment.landmarks]
     if segment.frame is not None:
         names.append(segment.frame.origin)

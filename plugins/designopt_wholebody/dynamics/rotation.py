@@ -21,13 +21,17 @@ def skew(v: Array) -> Array:
 def angular_matrix(body: Body, q: Array) -> Array:
     """(f, 3, size) G of a body with ω = G q̇, for velocities that keep the body rigid.
 
-    ω = ½ Σ e_k × ė_k over the three axes e_k, each a constant sum of coordinates: one formula for every layout. A
-    torque h on the body is the generalised force Gᵀ h.
+    ω = T⁻¹ Σ u × u̇ with T = Σ (u·u I - u uᵀ) over the unit vectors of the body: the least-squares rotation, one formula
+    for every layout. A torque h on the body is the generalised force Gᵀ h; its resultant is h whatever the lengths and
+    angles of the vectors are, so that coordinates that are not consistent keep the balance of moments.
     """
-    axes = body.axes(q)
-    c = body.direction(np.eye(3))  # (3 axes, triples)
-    by_triple = 0.5 * np.einsum("kt,fkij->ftij", c, skew(axes.swapaxes(-1, -2)))
-    return np.asarray(by_triple.transpose(0, 2, 1, 3).reshape(len(q), 3, body.size))
+    vectors = body.triples_of(q)[:, len(body.points) :]
+    T = np.einsum("fki,fki->f", vectors, vectors)[:, None, None] * np.eye(3)
+    T -= np.einsum("fki,fkj->fij", vectors, vectors)
+    by_vector = np.linalg.solve(T[:, None], skew(vectors))
+    G = np.zeros((len(q), 3, body.size))
+    G[:, :, 3 * len(body.points) :] = by_vector.transpose(0, 2, 1, 3).reshape(len(q), 3, -1)
+    return G
 
 
 def angular_velocity(body: Body, q: Array, qdot: Array) -> Array:

@@ -72,10 +72,11 @@ class Segment:
     inertia: Annotated[Inertia, Q("", "mass and its distribution")]
     vectors: Annotated[tuple[Literal["u", "v", "w"], ...], Q("", "axes that are coordinates")] = ()
     frame: Annotated[Frame | None, Q("", "axes by landmarks; a rod has none")] = None
-    landmarks: Annotated[tuple[str, ...], Q("", "other landmarks that move with the segment")] = ()
-    axial: Annotated[bool, Q("", "whether landmarks of the segment itself tell its rotation about its long axis")] = (
-        True
-    )
+    landmarks: Annotated[tuple[str, ...], Q("", "other landmarks that move with it, where there are any")] = ()
+    pose: Annotated[
+        Literal["frame", "fit"],
+        Q("", "in a trial: axes by the frame's landmarks, or by a rigid fit of its own landmarks"),
+    ] = "frame"
 
 
 JointType = Literal["spherical", "universal", "revolute", "ellipsoid"]

@@ -1,0 +1,236 @@
+"""A push-up of the full model: smooth consistent motion on four fixed contacts, plates from its own inverse dynamics.
+
+The exercise of Nunes 2017: hands under the shoulders with the elbows beside the body ("closed" grip), or wider with the
+upper arms abducted ("open" grip).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from designopt_recordings.plate import ForcePlate
+from designopt_recordings.recording import Recording
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.subject import Subject, make_subject
+from designopt_wholebody.consistency.blocks import Contacts
+from designopt_wholebody.consistency.positions import consistent_positions
+from designopt_wholebody.consistency.rates import Motion, motion
+from designopt_wholebody.dynamics.inverse import inverse_dynamics
+from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import Loads
+from designopt_wholebody.kinematics.posture import posture, rotation
+from designopt_wholebody.model.library import load_model
+
+Array = NDArray[np.float64]
+Grip = Literal["closed", "open"]
+
+#: Landmarks inside the body, which no marker gives.
+INTERNAL = ("CAC", "CAL", "GU_R", "GU_L", "CAQ_R", "CAQ_L", "PES_R", "PES_L", "PEI_R", "PEI_L")
+
+#: Points that stay on the ground.
+_HELD = (("hand_R", "CAP_R"), ("hand_R", "PMC_R"), ("hand_L", "CAP_L"), ("hand_L", "PMC_L"))
+_TOES = (("foot_R", "MT1_R"), ("foot_R", "MT5_R"), ("foot_L", "MT1_L"), ("foot_L", "MT5_L"))
+_CARRIED = ("hand_R", "hand_L", "foot_R", "foot_L")
+
+#: Degrees of elbow flexion at the top and at the bottom.
+_TOP, _BOTTOM = 25.0, 95.0
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A `recording` and a `static` one, and the truth: `subject`, `motion`, loads of `contact` and of the joints."""
+
+    recording: Recording
+    static: Recording
+    subject: Subject
+    motion: Motion
+    contact: Loads
+    loads: JointLoads
+
+
+@lru_cache(maxsize=8)
+def pushup(
+    grip: Grip = "closed",
+    *,
+    cycles: int = 5,
+    period: float = 2.0,
+    rate: float = 100.0,
+    skin: float = 0.005,
+    noise: float = 0.0003,
+    hand_share: float = 0.65,
+    seed: int = 1,
+) -> Trial:
+    """A trial of `cycles` push-ups of `period` s at `rate` Hz; what is asked for again is not computed again.
+
+    Markers move on the skin by `skin` m (standard deviation of each axis): three sinusoids per axis at one to three
+    times the frequency of the exercise, with random phases, and are measured with white noise of `noise` m. The hands
+    carry `hand_share` of what both pairs of contacts can share; each plate's force is the smallest change of that which
+    balances the motion exactly, at a fixed point of the hand or foot.
+    """
+    subject = make_subject(load_model("wholebody21"))
+    t = np.arange(round(cycles * period * rate) + 1) / rate
+    q = _course(subject, grip, 2.0 * np.pi / period * t)
+    true = motion(subject, t, q, rate)
+    contact = _shared(subject, true, hand_share)
+    loads = inverse_dynamics(subject, true, contact)
+    rng = np.random.default_rng([seed, grip == "open"])
+    markers = tuple(name for name in subject.model.landmarks if name not in INTERNAL)
+    bodies = {name: _carrier(subject, name) for name in markers}
+    positions = np.stack([b.position(q, b.landmark(name)) for name, b in bodies.items()], axis=1)
+    moving = _skin(rng, 2.0 * np.pi / period * t, len(markers), skin)
+    measured = positions + moving + noise * rng.normal(size=positions.shape)
+    plates = tuple(_plate(subject, q, contact, k, rate) for k in range(len(_CARRIED)))
+    recording = Recording(rate, t, markers, measured, plates=plates)
+    every = tuple(name for name in subject.model.landmarks)
+    standing = np.stack([subject.landmarks[name] for name in every])
+    still = np.repeat(standing[None], 2, axis=0)
+    static = Recording(rate, t[:2], every, still)
+    return Trial(recording, static, subject, true, contact, loads)
+
+
+def _carrier(subject: Subject, landmark: str) -> Body:
+    return next(body for body in subject.bodies.values() if landmark in body.local)
+
+
+def _skin(rng: np.random.Generator, phase: Array, markers: int, size: float) -> Array:
+    """(n, markers, 3) motion of markers on the skin, m."""
+    total = np.zeros((len(phase), markers, 3))
+    for harmonic in (1, 2, 3):
+        offset = rng.uniform(0.0, 2.0 * np.pi, (markers, 3))
+        total += np.sin(harmonic * phase[:, None, None] + offset) / harmonic
+    return np.asarray(size * total / np.sqrt(0.5 * (1.0 + 1.0 / 4.0 + 1.0 / 9.0)))
+
+
+def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
+    """(n, N) consistent coordinates: a guess by joint turns, moved onto the contacts and the constraints."""
+    angle = np.deg2rad(_TOP + (_BOTTOM - _TOP) * 0.5 * (1.0 - np.cos(phase)))
+    guess = _guess(subject, grip, angle)
+    held = (*_HELD, *_TOES)
+    local = np.stack([subject.bodies[b].local[name] for b, name in held])
+    first = guess[:1]
+    target = np.stack([subject.bodies[b].position(first[0], subject.bodies[b].landmark(name)) for b, name in held])
+    for pair, height in ((slice(0, 2), 0.03), (slice(2, 4), 0.03), (slice(4, 6), 0.0), (slice(6, 8), 0.0)):
+        target[pair, 1] += height - target[pair, 1].mean()  # both points alike: their distance is the body's
+    frames = len(guess)
+    contacts = Contacts(
+        tuple(b for b, _ in held),
+        np.repeat(local[None], frames, axis=0),
+        np.repeat(target[None], frames, axis=0),
+        np.ones((frames, len(held)), dtype=bool),
+    )
+    found = consistent_positions(subject, guess, contacts=contacts)
+    if not found.usable.all():
+        raise RuntimeError(f"the push-up with {grip} grip has {int((~found.usable).sum())} frames without a posture")
+    return found.q
+
+
+def _guess(subject: Subject, grip: Grip, elbow: Array) -> Array:
+    """Prone, straight from toes to head, arms by two-link geometry; elbow flexion (n,) rad."""
+    marks = subject.landmarks
+    upper = float(np.linalg.norm(marks["PME_R"] - marks["GU_R"]))
+    fore = float(np.linalg.norm(marks["CAP_R"] - marks["PME_R"]))
+    reach = np.sqrt(upper**2 + fore**2 + 2.0 * upper * fore * np.cos(elbow))
+    width = 0.02 if grip == "closed" else 0.22
+    height = np.sqrt(np.maximum(reach**2 - width**2, 0.01)) + 0.03
+    toes = 0.5 * (marks["MT1_R"] + marks["MT5_R"])
+    toes = np.array([toes[0], toes[1], 0.0])
+    shoulder = np.array([marks["GU_R"][0], marks["GU_R"][1], 0.0]) - toes
+    length = float(np.hypot(shoulder[0], shoulder[1]))
+    lean = np.arctan2(shoulder[0], shoulder[1])
+    # turned about z so that the line from the toes to the shoulders rises to the height of the shoulders
+    turn = rotation([0, 0, 1], -(np.pi / 2.0 - lean - np.arcsin(height / length)))
+    root = marks[subject.model.root.point] if subject.model.root is not None else np.zeros(3)
+    shift = toes + np.einsum("fij,j->fi", turn, root - toes) - root - np.array([toes[0], toes[1], 0.0])
+    turns: dict[str, Array] = {}
+    for side, sign in (("R", 1.0), ("L", -1.0)):
+        S = np.einsum("fij,j->fi", turn, marks[f"GU_{side}"] - toes)
+        wrist = np.stack([S[:1, 0] + 0.0 * elbow, 0.03 + 0.0 * elbow, S[:, 2] + sign * width], axis=1)
+        line = wrist - S
+        distance = np.linalg.norm(line, axis=1, keepdims=True)
+        line = line / distance
+        hint = np.array([-1.0, 0.0, 0.45 * sign]) if grip == "closed" else np.array([-0.25, 0.0, sign])
+        out = hint - line * (line @ hint)[:, None]
+        out = out / np.linalg.norm(out, axis=1, keepdims=True)
+        along = (upper**2 - fore**2 + distance**2) / (2.0 * distance)
+        joint = S + along * line + np.sqrt(np.maximum(upper**2 - along**2, 1e-6)) * out
+        h, f = (joint - S) / upper, wrist - joint
+        f = f / np.linalg.norm(f, axis=1, keepdims=True)
+        w = np.cross(h, f)
+        w = w / np.linalg.norm(w, axis=1, keepdims=True)
+        humerus = np.stack([np.cross(-h, w), -h, w], axis=-1) @ _static(subject, f"humerus_{side}").T
+        ulna = np.stack([np.cross(-f, w), -f, w], axis=-1) @ _static(subject, f"ulna_{side}").T
+        # hands flat, fingers towards the head, palms down: u down, v backwards
+        flat = np.broadcast_to(np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]).T, humerus.shape)
+        hand = flat @ _static(subject, f"hand_{side}").T
+        pronated = ulna @ rotation(_axis(subject, side), np.full(len(elbow), _pronation(grip) * sign))
+        inverse = turn.swapaxes(-1, -2)
+        turns[f"glenohumeral_{side}"] = inverse @ humerus
+        turns[f"elbow_{side}"] = humerus.swapaxes(-1, -2) @ ulna
+        turns[f"radioulnar_{side}"] = ulna.swapaxes(-1, -2) @ pronated
+        turns[f"wrist_{side}"] = pronated.swapaxes(-1, -2) @ hand
+    pitch = np.arcsin(height / length)
+    for side in "RL":
+        # feet stand on their toes: the sole is upright
+        turns[f"ankle_{side}"] = rotation([0, 0, 1], 0.3 - pitch)
+    return posture(subject, turns, root_turn=turn, root_shift=shift)
+
+
+def _pronation(grip: Grip) -> float:
+    return float(np.deg2rad(150.0 if grip == "closed" else 110.0))
+
+
+def _axis(subject: Subject, side: str) -> Array:
+    line = subject.landmarks[f"EL_{side}"] - subject.landmarks[f"EU_{side}"]
+    return np.asarray(line / np.linalg.norm(line))
+
+
+def _static(subject: Subject, name: str) -> Array:
+    return subject.bodies[name].axes(subject.q0)
+
+
+def _shared(subject: Subject, true: Motion, hand_share: float) -> Loads:
+    """Forces at four fixed points that balance the motion, closest to shares of the weight."""
+    needed = inverse_dynamics(subject, true, method="velocity_transformation")
+    assert subject.model.root is not None
+    root = subject.bodies[subject.model.root.segment]
+    at_root = root.position(true.q, root.landmark(subject.model.root.point))
+    total = needed.residual_force
+    about_origin = needed.residual_torque + np.cross(at_root, total)
+    frames = len(true.q)
+    points = np.stack([_pressed(subject, true.q, name) for name in _CARRIED], axis=1)
+    nominal = np.array([hand_share, hand_share, 1.0 - hand_share, 1.0 - hand_share]) / 2.0
+    prior = nominal[None, :, None] * total[:, None]
+    A = np.zeros((frames, 6, 12))
+    for k in range(4):
+        A[:, :3, 3 * k : 3 * k + 3] = np.eye(3)
+        x, y, z = points[:, k].T
+        o = np.zeros(frames)
+        A[:, 3:, 3 * k : 3 * k + 3] = np.stack([o, -z, y, z, o, -x, -y, x, o], axis=1).reshape(frames, 3, 3)
+    lacking = np.concatenate([total, about_origin], axis=1) - np.einsum("fij,fj->fi", A, prior.reshape(frames, 12))
+    change = np.einsum("fij,fj->fi", np.linalg.pinv(A), lacking)
+    force = prior + change.reshape(frames, 4, 3)
+    return Loads(_CARRIED, force, np.cross(points, force))
+
+
+def _pressed(subject: Subject, q: Array, name: str) -> Array:
+    """(n, 3) where a hand or foot presses on its plate, on the ground."""
+    body = subject.bodies[name]
+    outline = subject.model.contacts[name]
+    used = outline if name.startswith("hand") else outline[1:]
+    point = np.mean([body.position(q, body.landmark(mark)) for mark in used], axis=0)
+    point[:, 1] = 0.0
+    return np.asarray(point)
+
+
+def _plate(subject: Subject, q: Array, contact: Loads, k: int, rate: float) -> ForcePlate:
+    """A plate of 40 x 60 cm below one contact."""
+    x, _, z = _pressed(subject, q[:1], _CARRIED[k])[0]
+    corners = np.array(
+        [[x - 0.3, 0.0, z - 0.2], [x - 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z - 0.2]]
+    )
+    return ForcePlate(_CARRIED[k], rate, contact.force[:, k].copy(), contact.moment[:, k].copy(), corners=corners)

@@ -1,0 +1,168 @@
+"""A whole trial: from landmarks to joint loads, with a status for every frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from designopt_recordings.recording import Recording
+from designopt_recordings.signals.filters import lowpass
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.blocks import Contacts
+from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
+from designopt_wholebody.consistency.rates import Motion, motion
+from designopt_wholebody.dynamics.inverse import InverseMethod, inverse_dynamics
+from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.kinematics.angles import JointAngles, joint_angles
+from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
+from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
+from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: What is done to the coordinates, in order (Nunes 2017, section 5.1.4).
+Preparation = Literal[
+    "raw", "filtered", "consistent", "filtered_consistent", "consistent_filtered", "filtered_consistent_filtered"
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a trial is analysed.
+
+    `preparation` says what is done to landmarks and coordinates; filters are zero-phase Butterworth filters with the
+    cut-off `cutoff` Hz, for plates `load_cutoff` Hz (the same where it is None). `hold_contacts` keeps the centre of
+    pressure of loaded segments where it is measured (Nunes 2017, 4.15). `contact_weight` multiplies the weights of the
+    segments that may touch plates. `project` makes velocities and accelerations consistent too.
+    """
+
+    preparation: Preparation = "filtered_consistent"
+    cutoff: float = 6.0
+    load_cutoff: float | None = None
+    method: Method = "schur"
+    contact_weight: float = 1.0
+    hold_contacts: bool = False
+    project: bool = True
+    inverse: InverseMethod = "newton"
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Everything that a trial gives; n frames.
+
+    `raw` (n, N) coordinates by landmarks, `consistency` (None where the preparation has none), `motion`, `plates`,
+    `loads` of the joints. `status` (n,): below 100 a frame has a result; it is that of `FrameStatus` or
+    `ConsistencyStatus`, the greater one.
+    """
+
+    subject: Subject
+    settings: Settings
+    landmarks: Landmarks
+    raw: Array
+    consistency: ConsistentPositions | None
+    motion: Motion
+    plates: PlateLoads
+    loads: JointLoads
+    status: Integers
+
+    @cached_property
+    def angles(self) -> JointAngles:
+        """Joint angles of all frames."""
+        return joint_angles(self.subject, self.motion.q)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """(n,) frames with joint loads."""
+        return np.asarray(np.isfinite(self.loads.residual_force).all(axis=1))
+
+    @cached_property
+    def landmark_distance(self) -> Array:
+        """(n,) RMS distance m of the landmarks of the used coordinates from the measured ones."""
+        squares = np.zeros(len(self.raw))
+        count = np.zeros(len(self.raw))
+        for body in self.subject.bodies.values():
+            for name in body.local:
+                if name in self.landmarks.measured:
+                    away = body.position(self.motion.q, body.landmark(name)) - self.landmarks.positions[name]
+                    squares += (away**2).sum(axis=1)
+                    count += 1.0
+        return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))
+
+    @cached_property
+    def violation(self) -> Array:
+        """(n,) norm of the constraints at the used coordinates, m."""
+        constraints = self.subject.constraints
+        return np.asarray(np.linalg.norm(constraints.metres(constraints.values(self.motion.q)), axis=1))
+
+
+def analyse(
+    subject: Subject, recording: Recording, settings: Settings | None = None, markers: MarkerSet = OWN_NAMES
+) -> Analysis:
+    """Analyse a trial of `subject`. One bad frame is marked and changes no other, filters apart.
+
+    Raises `ValueError` for landmarks that cannot be placed in any frame and cut-offs that the rate cannot have.
+    """
+    settings = settings or Settings()
+    found = find_landmarks(subject, recording, markers)
+    steps = settings.preparation.split("_")
+    positions = dict(found.positions)
+    if steps[0] == "filtered":
+        positions = {name: lowpass(p, recording.rate, settings.cutoff) for name, p in positions.items()}
+    raw = raw_coordinates(subject, positions)
+    load_cutoff = settings.cutoff if settings.load_cutoff is None else settings.load_cutoff
+    unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
+    plates = plate_loads(
+        subject, recording, replace(found, positions=positions), cutoff=None if unfiltered else load_cutoff
+    )
+    status = np.maximum(found.status, plates.status)
+    q, consistency = raw, None
+    if "consistent" in steps:
+        contacts = _held(subject, raw, plates) if settings.hold_contacts else None
+        consistency = consistent_positions(
+            subject, raw, method=settings.method, weights=_weights(subject, settings), contacts=contacts
+        )
+        status = np.maximum(status, np.where(found.status >= 100, 0, consistency.status))
+        q = consistency.q
+    if steps[-1] == "filtered" and len(steps) > 1:
+        q = lowpass(q, recording.rate, settings.cutoff)
+    q = np.where(np.isfinite(q).all(axis=1, keepdims=True), q, np.nan)
+    consistent_rates = settings.project and "consistent" in steps
+    moving = motion(subject, recording.time, q, recording.rate, project=consistent_rates)
+    loads = inverse_dynamics(subject, moving, plates.loads, method=settings.inverse)
+    return Analysis(subject, settings, found, raw, consistency, moving, plates, loads, status)
+
+
+def _weights(subject: Subject, settings: Settings) -> Array:
+    weights = np.ones(subject.n)
+    for name in subject.model.contacts:
+        weights[subject.bodies[name].columns] = settings.contact_weight
+    return weights
+
+
+def _held(subject: Subject, raw: Array, plates: PlateLoads) -> Contacts | None:
+    """Contacts at the centres of pressure of plates, as points of the raw pose of each frame."""
+    names = plates.loads.bodies
+    if not names:
+        return None
+    force, moment = plates.loads.force, plates.loads.moment
+    lift = force[:, :, 1]
+    active = np.asarray(lift > 20.0)
+    safe = np.where(active, lift, 1.0)
+    level = np.stack([raw[:, subject.bodies[n].start + 1] for n in names], axis=1)
+    # the point of the force's line at the height of the segment's basic point: r x F = M about the origin
+    x = (moment[:, :, 2] + level * force[:, :, 0]) / safe
+    z = (level * force[:, :, 2] - moment[:, :, 0]) / safe
+    target = np.stack([x, level, z], axis=-1)
+    local = np.empty_like(target)
+    for k, name in enumerate(names):
+        body = subject.bodies[name]
+        axes = body.axes(raw)
+        origin = body.position(raw, body.point(np.zeros(3)))
+        local[:, k] = np.einsum("fji,fj->fi", axes, target[:, k] - origin)
+        target[:, k] = body.triples_of(raw)[:, 0] + np.einsum("fij,fj->fi", axes, local[:, k] - body.first)
+    return Contacts(names, local, target, active & np.isfinite(target).all(axis=2))

@@ -1,0 +1,68 @@
+"""Numbers that sum up an analysed trial."""
+
+from __future__ import annotations
+
+import numpy as np
+from designopt_recordings.signals.filters import highpass
+from numpy.typing import NDArray
+
+from designopt_wholebody.dynamics.decomposition import force_parts
+from designopt_wholebody.trial.analysis import Analysis
+
+Array = NDArray[np.float64]
+
+#: Joints of which loads are summed up, both sides together, by the name in the outputs and the name in the models.
+JOINTS = {
+    "sternoclavicular": "sternoclavicular",
+    "acromioclavicular": "acromioclavicular",
+    "shoulder": "glenohumeral",
+    "elbow": "elbow",
+    "wrist": "wrist",
+    "hip": "hip",
+    "knee": "knee",
+    "ankle": "ankle",
+}
+
+
+def rms(values: Array) -> float:
+    """Root mean square of all numbers that are there; 0 without any."""
+    there = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(there**2))) if there.size else 0.0
+
+
+def peak(values: Array) -> float:
+    """Largest of all numbers that are there; 0 without any."""
+    return float(np.nanmax(values, initial=0.0))
+
+
+def joint_figures(analysis: Analysis, inner: NDArray[np.bool_]) -> dict[str, float]:
+    """Of each of `JOINTS`, over the frames `inner` (n,) and both sides: peak force and its parts in body weights, peak
+    torque and torque off the joint's axis in N m/kg. A joint that the model does not have has zeros."""
+    subject, loads = analysis.subject, analysis.loads
+    weight = 9.81 * subject.mass
+    made: dict[str, float] = {}
+    for name, joint in JOINTS.items():
+        found = dict.fromkeys(("force", "compression", "traction", "shear", "torque", "off_axis"), 0.0)
+        for side in "RL":
+            if f"{joint}_{side}" not in loads.joints:
+                continue
+            force, torque = (part[inner] for part in loads.at(f"{joint}_{side}"))
+            parts = force_parts(subject, analysis.motion.q, loads, f"{joint}_{side}")
+            sizes = {
+                "force": np.linalg.norm(force, axis=1) / weight,
+                "compression": parts.compression[inner] / weight,
+                "traction": parts.traction[inner] / weight,
+                "shear": parts.shear[inner] / weight,
+                "torque": np.linalg.norm(torque, axis=1) / subject.mass,
+                "off_axis": parts.off_axis[inner] / subject.mass,
+            }
+            for part, values in sizes.items():
+                found[part] = max(found[part], peak(values))
+        made.update({f"{name}_{part}": value for part, value in found.items()})
+    return made
+
+
+def torque_noise(analysis: Analysis, rate: float, above: float) -> float:
+    """RMS N m of what joint torques hold above `above` Hz."""
+    torque = analysis.loads.torque
+    return rms(highpass(torque.reshape(len(torque), -1), rate, above))

@@ -1,0 +1,165 @@
+"""Landmarks of a trial: those that are measured, and those that are rebuilt from their segment's others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_recordings.frames import FrameStatus
+from designopt_recordings.gaps.rigid import fit
+from designopt_recordings.recording import Recording
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.frames import axes_of, with_derived
+from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
+from designopt_wholebody.model.schema import Model
+from designopt_wholebody.trial.marker_set import MarkerSet
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Positions (n, 3) m by name and `status` (n,) of `FrameStatus`; `measured` names those that markers give."""
+
+    positions: Mapping[str, Array]
+    status: Integers
+    measured: tuple[str, ...]
+
+
+def wanted_landmarks(model: Model) -> tuple[str, ...]:
+    """Landmarks that a model measures (not those derived from others)."""
+    return tuple(model.landmarks)
+
+
+def static_subject(model: Model, static: Recording, markers: MarkerSet, mass: float) -> Subject:
+    """The subject of a static recording, by the means of its landmarks over the stillest fifth of a second.
+
+    Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
+    """
+    found = markers.placed(static, wanted_landmarks(model))
+    seen = {name: p for name, p in found.items() if np.isfinite(p).all(axis=1).any()}
+    if missing := [name for name in found if name not in seen]:
+        raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
+    if not seen:
+        return make_subject(model, {}, mass)
+    stacked = np.stack(list(seen.values()), axis=1)
+    still = stillest(stacked, max(1, round(0.2 * static.rate)))
+    if still is None:
+        raise SubjectError("no frame of the static recording has all landmarks; fill its gaps, or take another one")
+    return make_subject(model, dict(zip(seen, stacked[still].mean(axis=0), strict=True)), mass)
+
+
+def stillest(positions: Array, width: int) -> slice | None:
+    """The `width` complete frames of (n, k, 3) that move least (fewer where there are no more); None without any."""
+    complete = np.asarray(np.isfinite(positions).all(axis=(1, 2)), dtype=bool).reshape(-1)
+    best, least = None, np.inf
+    for size in (width, 1):
+        for start in np.flatnonzero(complete[: len(positions) - size + 1]):
+            window = slice(int(start), int(start) + size)
+            if complete[window].all():
+                moved = float(np.ptp(positions[window], axis=0).max())
+                if moved < least:
+                    best, least = window, moved
+        if best is not None:
+            break
+    return best
+
+
+def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -> Landmarks:
+    """Landmarks of all segments in every frame.
+
+    Where a segment has three landmarks or more, what is missing of it is placed by the rigid fit of those to the
+    static shape (Söderkvist & Wedin 1993): landmarks inside the body, which no marker gives, and gaps. A frame in which
+    a landmark is neither measured nor rebuilt is MISSING_MARKER; one in which a marker that others frames have was
+    rebuilt is REBUILT. Measured landmarks do not change.
+    """
+    model = subject.model
+    found = markers.placed(recording, wanted_landmarks(model))
+    measured = tuple(name for name, p in found.items() if np.isfinite(p).all(axis=1).any())
+    frames = len(recording.time)
+    status = np.zeros(frames, dtype=np.int64)
+    positions = {name: np.array(found[name]) for name in measured}
+    for body in subject.bodies.values():
+        own = [name for name in body.local if name in positions and name in model.landmarks]
+        lacking = [name for name in body.local if name in model.landmarks and name not in positions]
+        gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own}
+        if not lacking and not any(gap.any() for gap in gaps.values()):
+            continue
+        known = with_derived(model, positions)
+        seen = [name for name in body.local if name in known and name not in lacking]
+        rebuilt = _rebuilt(body.local, seen, known, frames, [*lacking, *(n for n in own if gaps[n].any())])
+        for name in lacking:
+            positions[name] = rebuilt[name]
+        for name, gap in gaps.items():
+            if gap.any():
+                positions[name][gap] = rebuilt[name][gap]
+                status[gap] = np.maximum(status[gap], FrameStatus.REBUILT)
+    positions = with_derived(model, positions)
+    needed = [name for body in subject.bodies.values() for name in body.local]
+    for name in dict.fromkeys(needed):
+        missing = ~np.isfinite(positions[name]).all(axis=1) if name in positions else np.ones(frames, dtype=bool)
+        if missing.all():
+            raise ValueError(
+                f"landmark '{name}' cannot be placed: its segment has fewer than three landmarks with markers"
+            )
+        status[missing] = FrameStatus.MISSING_MARKER
+    return Landmarks(positions, status, measured)
+
+
+def _rebuilt(
+    local: Mapping[str, Array], seen: list[str], positions: Mapping[str, Array], frames: int, lacking: list[str]
+) -> dict[str, Array]:
+    """(frames, 3) of each of `lacking`; NaN where fewer than three of the segment's landmarks are present."""
+    made = {name: np.full((frames, 3), np.nan) for name in lacking}
+    if len(seen) < 3:
+        return made
+    stacked = np.stack([positions[name] for name in seen], axis=1)
+    present = np.isfinite(stacked).all(axis=2)
+    for pattern in np.unique(present, axis=0):
+        if pattern.sum() < 3:
+            continue
+        chosen = np.flatnonzero((present == pattern).all(axis=1))
+        shape = np.stack([local[name] for name, there in zip(seen, pattern, strict=True) if there])
+        singular = np.linalg.svd(shape - shape.mean(axis=0), compute_uv=False)
+        if singular[1] < 1e-3:
+            continue  # on a line: they do not fix the attitude
+        rotation, translation, _ = fit(shape, stacked[chosen][:, pattern])
+        for name in lacking:
+            made[name][chosen] = rotation @ local[name] + translation
+    return made
+
+
+def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
+    """(n, N) raw coordinates q*: basic points as landmarks, axes by the formulas of the segments' frames or by fits.
+
+    NaN in the coordinates of segments whose landmarks are missing.
+    """
+    model = subject.model
+    known = with_derived(model, landmarks)
+    frames = len(next(iter(known.values())))
+    q = np.empty((frames, subject.n))
+    for name, body in subject.bodies.items():
+        frame = model.segments[name].frame
+        triples = [known[point] for point in body.points]
+        if frame is not None:
+            if model.segments[name].pose == "fit":
+                axes = _fitted(body, [n for n in body.local if n in model.landmarks], known, frames)
+            else:
+                axes = axes_of(frame, known, mirrored=body.mirrored)
+            triples.extend(axes[..., "uvw".index(v)] for v in body.vectors)
+        q[:, body.columns] = np.concatenate(triples, axis=1)
+    return q
+
+
+def _fitted(body: Body, names: list[str], known: Mapping[str, Array], frames: int) -> Array:
+    """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
+    axes = np.full((frames, 3, 3), np.nan)
+    stacked = np.stack([known[name] for name in names], axis=1)
+    ready = np.flatnonzero(np.isfinite(stacked).all(axis=(1, 2)))
+    if len(ready):
+        axes[ready] = fit(np.stack([body.local[name] for name in names]), stacked[ready])[0]
+    return axes

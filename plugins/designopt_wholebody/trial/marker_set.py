@@ -1,0 +1,93 @@
+"""Landmarks from the markers of a laboratory: a marker set as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from designopt_recordings.recording import Recording
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile, closest
+from designopt.plugin import Quantity as Q
+from designopt.study.language.errors import StudyError
+from designopt.study.language.findings import issues
+from designopt.study.language.values import check, checker
+from designopt.study.language.yaml import parse_bytes
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Offset:
+    """A landmark beside markers: their mean, shifted by `by` metres along the direction between two markers."""
+
+    at: Annotated[tuple[str, ...], Q("", "markers of which the mean is taken")]
+    along: Annotated[tuple[str, str], Q("", "from the first marker to the second")]
+    by: Annotated[float, Q("m", "shift")]
+
+
+#: A marker, several of which the mean is the landmark, or a place beside them.
+Placed = str | tuple[str, ...] | Offset
+
+
+@dataclass(frozen=True)
+class MarkerSet:
+    """Where the landmarks of a model are by the markers of a recording.
+
+    Landmarks that are not named have the names of markers.
+    """
+
+    marker_set: Annotated[str, Q("", "name")]
+    landmarks: Annotated[Mapping[str, Placed], Q("", "by name")] = field(default_factory=dict)
+    description: Annotated[str, Q("", "of the laboratory's markers")] = ""
+
+    def placed(self, recording: Recording, wanted: tuple[str, ...]) -> dict[str, Array]:
+        """(n, 3) positions m of the `wanted` landmarks that the recording gives; NaN where markers are missing.
+
+        Raises `ValueError` for a marker of this set that the recording does not have.
+        """
+        found: dict[str, Array] = {}
+        for name in wanted:
+            if name in self.landmarks:
+                found[name] = self._position(recording, name, self.landmarks[name])
+            elif name in recording.marker_names:
+                found[name] = recording.marker(name)
+        return found
+
+    def _position(self, recording: Recording, landmark: str, placed: Placed) -> Array:
+        def marker(name: str) -> Array:
+            if name not in recording.marker_names:
+                near = closest(name, recording.marker_names)
+                hint = f"; did you mean '{near}'?" if near else ""
+                raise ValueError(f"marker set '{self.marker_set}': no marker '{name}' for landmark '{landmark}'{hint}")
+            return recording.marker(name)
+
+        if isinstance(placed, str):
+            return marker(placed)
+        if not isinstance(placed, Offset):
+            return np.asarray(np.mean([marker(name) for name in placed], axis=0))
+        line = marker(placed.along[1]) - marker(placed.along[0])
+        length = np.linalg.norm(line, axis=1, keepdims=True)
+        middle = np.mean([marker(name) for name in placed.at], axis=0)
+        return np.asarray(middle + placed.by * line / np.where(length > 0.0, length, np.nan))
+
+
+#: Markers with the names of landmarks.
+OWN_NAMES = MarkerSet("own_names")
+
+
+def read_marker_set(content: bytes, name: str) -> MarkerSet:
+    """The marker set in a file called `name`; raises `StudyError` with lines and columns of all that is wrong."""
+    root = parse_bytes(content, name)
+
+    def no_files(other: str) -> InputFile:
+        raise ValueError(f"a marker set takes no other files; '{other}' cannot be read")
+
+    found, findings = check(checker(MarkerSet), root.data(), no_files)
+    if findings:
+        raise StudyError(issues(findings, root))
+    assert isinstance(found, MarkerSet)
+    return found

@@ -1,0 +1,156 @@
+"""A recorded walk against the vendor's own joint moments (shared data; skipped where it is absent)."""
+
+import os
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_recordings.files.read import read_recording
+from designopt_recordings.files.text import input_file
+from designopt_recordings.recording import Recording
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.kinematics.posture import rotation
+from designopt_wholebody.model.library import load_model
+from designopt_wholebody.trial.analysis import Analysis, Settings, analyse
+from designopt_wholebody.trial.landmarks import static_subject
+from designopt_wholebody.trial.marker_set import MarkerSet, read_marker_set
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+FOLDER = SHARED / "data" / "mocap" / "plugin_gait_fullbody"
+
+
+def legs() -> MarkerSet:
+    name = "plugin_gait_legs.yaml"
+    content = files("designopt_wholebody.trial").joinpath("marker_sets", name).read_bytes()
+    return read_marker_set(content, name)
+
+
+@pytest.fixture(scope="module")
+def walk() -> Recording:
+    if not FOLDER.is_dir():
+        pytest.skip("the shared recordings (../shared/data/mocap/plugin_gait_fullbody, or DESIGNOPT_SHARED) are absent")
+    pytest.importorskip("ezc3d")
+    return read_recording(input_file(FOLDER / "Movement_trial.c3d"))
+
+
+@pytest.fixture(scope="module")
+def subject(walk: Recording) -> Subject:
+    static = read_recording(input_file(FOLDER / "Static_trial.c3d"))
+    return static_subject(load_model("lower_limbs7"), static, legs(), walk.parameters["Bodymass"])
+
+
+@pytest.fixture(scope="module")
+def filtered(walk: Recording, subject: Subject) -> Analysis:
+    return analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), legs())
+
+
+def compared(walk: Recording, found: Analysis, side: str, result: str, joint: str, part: int) -> tuple[float, float]:
+    """Correlation and RMS difference of norms per kg, on the frames that the data's README names."""
+    assert walk.results is not None
+    chosen = (np.linalg.norm(walk.results.result(f"{side}KneeForce"), axis=1) > 2.0) & found.known
+    assert chosen.sum() > 60
+    theirs = np.linalg.norm(walk.results.result(f"{side}{result}"), axis=1)[chosen]
+    ours = np.linalg.norm(found.loads.at(f"{joint}_{side}")[part], axis=1)[chosen] / found.subject.mass
+    return float(np.corrcoef(theirs, ours)[0, 1]), float(np.sqrt(np.mean((theirs - ours) ** 2)))
+
+
+@pytest.mark.parametrize("side", ["R", "L"])
+@pytest.mark.parametrize(
+    ("result", "joint", "part", "correlation", "difference"),
+    [
+        ("AnkleMoment", "ankle", 1, 0.99, 0.03),  # asked for
+        ("KneeForce", "knee", 0, 0.99, 0.25),  # asked for: the correlation
+        ("AnkleForce", "ankle", 0, 0.99, 0.25),
+        ("KneeMoment", "knee", 1, 0.98, 0.03),
+        ("HipMoment", "hip", 1, 0.97, 0.06),
+    ],
+)
+def test_joint_loads_are_those_of_the_vendor(
+    walk: Recording,
+    filtered: Analysis,
+    side: str,
+    result: str,
+    joint: str,
+    part: int,
+    correlation: float,
+    difference: float,
+) -> None:
+    r, rms = compared(walk, filtered, side, result, joint, part)
+    assert r > correlation
+    assert rms < difference
+
+
+@pytest.mark.parametrize("side", ["R", "L"])
+def test_consistent_feet_keep_the_moment_of_the_ankle(walk: Recording, subject: Subject, side: str) -> None:
+    found = analyse(subject, walk, Settings(cutoff=6.0, contact_weight=100.0), legs())
+    assert found.known.all()
+    r, rms = compared(walk, found, side, "AnkleMoment", "ankle", 1)
+    assert r > 0.99
+    assert rms < 0.03
+    assert compared(walk, found, side, "KneeForce", "knee", 0)[0] > 0.99
+
+
+def test_plates_are_hit_by_one_foot_after_the_other(filtered: Analysis) -> None:
+    order = []
+    for bearing in filtered.plates.bearings:
+        carried = bearing.which[bearing.which >= 0]
+        assert len(np.unique(carried)) == 1
+        order.append(bearing.segments[carried[0]])
+    assert order == ["foot_L", "foot_R", "foot_L", "foot_R"]
+
+
+def test_the_laboratory_may_be_turned_and_shifted_and_markers_shuffled(
+    walk: Recording, subject: Subject, filtered: Analysis
+) -> None:
+    turn = rotation([0.0, 1.0, 0.0], np.array(0.8))
+    shift = np.array([3.0, 0.0, -1.5])
+    shuffled = np.random.default_rng(1).permutation(len(walk.marker_names))
+    plates = tuple(
+        replace(
+            p,
+            force=p.force @ turn.T,
+            moment=p.moment @ turn.T + np.cross(shift, p.force @ turn.T),
+            corners=None if p.corners is None else p.corners @ turn.T + shift,
+        )
+        for p in walk.plates
+    )
+    moved = replace(
+        walk,
+        marker_names=tuple(walk.marker_names[k] for k in shuffled),
+        markers=walk.markers[:, shuffled] @ turn.T + shift,
+        plates=plates,
+    )
+    found = analyse(subject, moved, Settings(preparation="filtered", cutoff=6.0), legs())
+    assert np.abs(found.loads.torque - filtered.loads.torque @ turn.T).max() < 1e-9
+    assert np.abs(found.loads.force - filtered.loads.force @ turn.T).max() < 1e-8
+
+
+def test_left_and_right_may_be_mirrored(walk: Recording, filtered: Analysis) -> None:
+    M = np.array([1.0, 1.0, -1.0])
+
+    def mirrored(recording: Recording) -> Recording:
+        # what the right side shows of the mirrored subject is what the left side showed
+        names = tuple({"L": "R", "R": "L"}[n[0]] + n[1:] if n[0] in "LR" else n for n in recording.marker_names)
+        plates = tuple(
+            replace(p, force=p.force * M, moment=-p.moment * M, corners=None if p.corners is None else p.corners * M)
+            for p in recording.plates
+        )
+        return replace(recording, marker_names=names, markers=recording.markers * M, plates=plates, results=None)
+
+    text = files("designopt_wholebody.trial").joinpath("marker_sets", "plugin_gait_legs.yaml").read_text()
+    # axis points lie to the left of both legs: to the right in the mirror
+    flipped = text.replace("by: -0.0", "by: +0.0").replace("by: 0.0", "by: -0.0").replace("by: +0.0", "by: 0.0")
+    markers = read_marker_set(flipped.encode(), "mirrored.yaml")
+    static = mirrored(read_recording(input_file(FOLDER / "Static_trial.c3d")))
+    subject = static_subject(load_model("lower_limbs7"), static, markers, walk.parameters["Bodymass"])
+    found = analyse(subject, mirrored(walk), Settings(preparation="filtered", cutoff=6.0), markers)
+    for joint in ("ankle", "knee", "hip"):
+        for side, other in (("R", "L"), ("L", "R")):
+            force, torque = found.loads.at(f"{joint}_{side}")
+            F, T = filtered.loads.at(f"{joint}_{other}")
+            assert np.abs(torque + T * M).max() < 1e-9
+            assert np.abs(force - F * M).max() < 1e-8

@@ -1,0 +1,222 @@
+"""A trial from markers to joint loads: truth of the synthetic push-up, gaps, plates, statuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from designopt_recordings.frames import FrameStatus
+from designopt_recordings.recording import Recording
+from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
+from designopt_wholebody.dynamics.newton_euler import newton_euler
+from designopt_wholebody.model.library import load_model
+from designopt_wholebody.synthetic.pushup import INTERNAL, Trial, pushup
+from designopt_wholebody.trial.analysis import Analysis, Settings, analyse
+from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates, static_subject, stillest
+from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, Offset, read_marker_set
+from numpy.typing import NDArray
+
+from designopt.study.language.errors import StudyError
+
+Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def clean() -> Trial:
+    """One push-up at 25 Hz, its markers free of errors."""
+    return pushup("closed", cycles=1, rate=25.0, skin=0.0, noise=0.0)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Trial:
+    return pushup("closed", cycles=1, rate=25.0)
+
+
+@pytest.fixture(scope="module")
+def analysed(noisy: Trial) -> Analysis:
+    return analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
+
+
+def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: Trial) -> None:
+    assert np.abs(clean.subject.constraints.values(clean.motion.q)).max() < 1e-9
+    assert np.abs(clean.loads.residual_force).max() < 1e-9
+    assert np.abs(clean.loads.residual_torque).max() < 1e-9
+    weight = 9.81 * sum(body.inertia.mass for body in clean.subject.bodies.values())
+    lift = clean.contact.force[:, :, 1]
+    assert lift.min() > 50.0
+    assert lift.sum(axis=1).mean() == pytest.approx(weight, rel=0.02)
+    assert lift[:, :2].sum(axis=1).mean() / weight == pytest.approx(0.65, abs=0.1)
+    thorax = clean.subject.bodies["thorax"]
+    height = thorax.position(clean.motion.q, thorax.landmark("IJ"))[:, 1]
+    assert np.ptp(height) > 0.1
+
+
+def test_without_errors_of_markers_the_truth_comes_back(clean: Trial) -> None:
+    found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
+    assert found.known.all()
+    assert (found.status == FrameStatus.OK).all()
+    # epicondyles are 0.2 mm off the axis of the elbow, so that humerus and ulna see them apart
+    assert np.abs(found.motion.q - clean.motion.q).max() < 2e-3
+    assert np.abs(found.loads.torque - clean.loads.torque).max() < 0.05
+    assert np.abs(found.loads.residual_force).max() < 0.05
+    assert found.landmark_distance.max() < 2e-4
+
+
+def test_inverse_dynamics_of_a_trial_is_that_of_newton_and_euler(analysed: Analysis) -> None:
+    check = newton_euler(analysed.subject, analysed.motion, analysed.plates.loads)
+    assert analysed.loads.difference(check) < 1e-9
+
+
+def test_each_plate_carries_its_hand_or_foot(analysed: Analysis) -> None:
+    for bearing in analysed.plates.bearings:
+        assert {bearing.segments[k] for k in np.unique(bearing.which)} == {bearing.plate}
+
+
+def test_skin_motion_leaves_residual_loads_that_filters_reduce(noisy: Trial, analysed: Analysis) -> None:
+    filtered = analyse(noisy.subject, noisy.recording, Settings(cutoff=2.0))
+    sizes = [np.sqrt(np.mean(a.loads.residual_force[5:-5] ** 2)) for a in (analysed, filtered)]
+    assert sizes[1] < 0.8 * sizes[0]
+    assert 0.005 < analysed.landmark_distance.mean() < 0.02
+    assert np.abs(analysed.violation).max() < 1e-9
+
+
+def test_filters_after_consistency_spoil_it_and_a_second_search_does_not(noisy: Trial) -> None:
+    last = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent_filtered", cutoff=2.0))
+    assert last.violation[5:-5].max() > 1e-6
+    raw = analyse(noisy.subject, noisy.recording, Settings(preparation="raw"))
+    assert raw.consistency is None
+    assert raw.violation.mean() > 20.0 * last.violation.mean()
+
+
+def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: Trial, analysed: Analysis) -> None:
+    """10 % of the samples and three whole frames erased, one plate without a value in a frame."""
+    rng = np.random.default_rng(16)
+    markers = noisy.recording.markers.copy()
+    lost = rng.uniform(size=markers.shape[:2]) < 0.1
+    lost[:, :] &= rng.uniform(size=len(markers))[:, None] < 0.3  # in some frames
+    lost[20] = False
+    lost[[7, 8, 30]] = True
+    markers[lost] = np.nan
+    plate = noisy.recording.plates[1]
+    force = plate.force.copy()
+    force[20] = np.nan
+    plates = (noisy.recording.plates[0], replace(plate, force=force), *noisy.recording.plates[2:])
+    recording = replace(noisy.recording, markers=markers, plates=plates)
+    found = analyse(noisy.subject, recording, Settings(preparation="consistent"))
+    touched = lost.any(axis=1)
+    assert (found.status[[7, 8, 30]] == FrameStatus.MISSING_MARKER).all()
+    assert found.status[20] == FrameStatus.MISSING_LOAD
+    assert np.isnan(found.motion.q[[7, 8, 30]]).all()
+    rebuilt = np.flatnonzero(touched)
+    assert (found.status[rebuilt] >= FrameStatus.REBUILT).all()
+    others = np.setdiff1d(np.flatnonzero(~touched), [20])
+    assert len(others) > 20
+    assert np.array_equal(found.status[others], analysed.status[others])
+    assert np.abs(found.motion.q[others] - analysed.motion.q[others]).max() < 1e-12
+    assert np.isnan(found.loads.force[20]).all()
+    assert np.isfinite(found.motion.q[20]).all()
+    # loads of frames whose neighbours two steps away are untouched are the same too
+    near = np.convolve(touched, np.ones(5), "same") > 0
+    far = np.setdiff1d(np.flatnonzero(~near), [20])
+    assert len(far) > 5
+    assert np.nanmax(np.abs(found.loads.torque[far] - analysed.loads.torque[far])) < 1e-6
+
+
+def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: Trial) -> None:
+    plate = noisy.recording.plates[0]
+    idle = replace(plate, force=np.zeros_like(plate.force), moment=np.zeros_like(plate.moment))
+    recording = replace(noisy.recording, plates=(idle, *noisy.recording.plates[1:]))
+    found = analyse(noisy.subject, recording, Settings(preparation="raw", inverse="velocity_transformation"))
+    assert found.known.all()
+    assert (found.plates.loads.force[:, found.plates.loads.bodies.index("hand_R")] == 0.0).all()
+
+
+def test_landmarks_inside_the_body_are_rebuilt_from_their_segments(noisy: Trial, clean: Trial) -> None:
+    assert not set(INTERNAL) & set(noisy.recording.marker_names)
+    found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
+    for name, segment in (("CAL", "pelvis"), ("GU_R", "scapula_R"), ("CAQ_L", "pelvis"), ("CAC", "thorax")):
+        body = clean.subject.bodies[segment]
+        truth = body.position(clean.motion.q, body.landmark(name))
+        assert np.abs(found.positions[name] - truth).max() < 1e-9
+
+
+def test_a_fit_keeps_pronation_out_of_the_ulna(clean: Trial) -> None:
+    """The radius is turned by 150 degrees: raw coordinates of ulna and radius are theirs, not one for both."""
+    found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
+    raw = raw_coordinates(clean.subject, found.positions)
+    assert np.abs(raw - clean.motion.q).max() < 2e-3
+
+
+def test_hidden_markers_come_back_within_skin_motion(noisy: Trial) -> None:
+    names = noisy.recording.marker_names
+    markers = noisy.recording.markers.copy()
+    markers[10:40, names.index("C7")] = np.nan
+    found = find_landmarks(noisy.subject, replace(noisy.recording, markers=markers), OWN_NAMES)
+    away = np.linalg.norm(found.positions["C7"] - noisy.recording.marker("C7"), axis=1)
+    assert 0.0 < away[10:40].max() < 0.04
+    assert (away[:10] == 0.0).all()
+    assert (found.status[10:40] == FrameStatus.REBUILT).all()
+
+
+def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Trial) -> None:
+    free, held = (
+        analyse(noisy.subject, noisy.recording, Settings(hold_contacts=hold, cutoff=4.0)) for hold in (False, True)
+    )
+    body = noisy.subject.bodies["hand_R"]
+    first = [body.triples_of(a.motion.q)[:, 0] - body.triples_of(a.raw)[:, 0] for a in (free, held)]
+    away = [np.linalg.norm(f[held.known & free.known], axis=1).mean() for f in first]
+    assert away[1] < 0.5 * away[0]
+
+
+def test_a_static_recording_gives_the_subject_at_its_stillest(clean: Trial) -> None:
+    subject = static_subject(load_model("wholebody21"), clean.static, OWN_NAMES, 81.6)
+    assert np.allclose(subject.q0, clean.subject.q0)
+    positions = np.zeros((10, 2, 3))
+    positions[:, 0, 0] = [0, 1, 2, 3, 3.01, 3.02, 3.03, 4, 5, 6]
+    assert stillest(positions, 4) == slice(3, 7)
+    positions[4, 1, 1] = np.nan
+    assert stillest(positions, 9) == slice(0, 1)
+    positions[:, 1] = np.nan
+    assert stillest(positions, 2) is None
+    empty = replace(clean.static, markers=np.full_like(clean.static.markers, np.nan))
+    with pytest.raises(SubjectError, match="is missing in all frames of the static recording"):
+        static_subject(load_model("wholebody21"), empty, OWN_NAMES, 81.6)
+
+
+def test_a_segment_without_markers_is_told(noisy: Trial) -> None:
+    kept = [name for name in noisy.recording.marker_names if name not in ("CIAS_R", "CIAS_L", "PMCP", "AuxP")]
+    recording = replace(noisy.recording, marker_names=tuple(kept), markers=noisy.recording.selected(kept))
+    with pytest.raises(ValueError, match="cannot be placed: its segment has fewer than three"):
+        analyse(noisy.subject, recording)
+
+
+def test_a_marker_set_names_places_beside_markers() -> None:
+    text = b"""\
+marker_set: mine
+landmarks:
+  A: m1
+  B: [m1, m2]
+  C: {at: [m2], along: [m1, m2], by: 0.5}
+"""
+    markers = read_marker_set(text, "mine.yaml")
+    positions = np.array([[[0.0, 0, 0], [2.0, 0, 0], [9.0, 9, 9]]])
+    recording = Recording(1.0, np.zeros(1), ("m1", "m2", "D"), positions)
+    found = markers.placed(recording, ("A", "B", "C", "D", "E"))
+    assert {name: p[0].tolist() for name, p in found.items()} == {
+        "A": [0, 0, 0],
+        "B": [1, 0, 0],
+        "C": [2.5, 0, 0],
+        "D": [9, 9, 9],
+    }
+    with pytest.raises(ValueError, match="no marker 'm3' for landmark 'A'"):
+        MarkerSet("x", {"A": "m3"}).placed(recording, ("A",))
+    with pytest.raises(StudyError) as raised:
+        read_marker_set(text.replace(b"by: 0.5", b"bye: 0.5"), "mine.yaml")
+    assert raised.value.issues[0].line == 5
+    assert isinstance(markers.landmarks["C"], Offset)
+
+
+def test_a_model_without_contacts_has_no_plate_loads(noisy: Trial) -> None:
+    subject: Subject = make_subject(load_model("arm7"), noisy.subject.landmarks)
+    # the arm's hand may be loaded, feet are not there
+    found = analyse(subject, noisy.recording, Settings(preparation="raw"))
+    assert found.plates.loads.bodies == ("hand_R",)

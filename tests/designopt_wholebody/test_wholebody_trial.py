@@ -1,0 +1,93 @@
+"""The model of a trial: outputs of the bundled push-up, designs and files that cannot be used, its studies."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_wholebody.models.trial import WholebodyTrial
+from designopt_wholebody.trial.figures import JOINTS
+
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.study.load import load_study
+from designopt.testing import check_model
+
+STUDIES = Path(__file__).parents[2] / "studies"
+OURS = ("pushup_loads", "preprocessing", "pushup_consistency", "segments_17_21", "inertia_sensitivity")
+QUICK = {"cycles": 1, "rate": 25.0}
+
+
+@pytest.fixture(scope="module")
+def trial() -> WholebodyTrial:
+    made = WholebodyTrial(**QUICK)  # type: ignore[arg-type]
+    made.check()
+    made.prepare()
+    return made
+
+
+def test_it_keeps_the_rules_for_models() -> None:
+    check_model(WholebodyTrial, designs=[{"preparation": "filtered"}], scenarios=[{}], settings=QUICK)
+
+
+def test_the_open_grip_spares_the_elbow_and_loads_the_shoulder(trial: WholebodyTrial) -> None:
+    # the conclusion of Nunes 2017 for the elbow
+    closed, opened = (trial.evaluate({"grip": grip}, {})[0] for grip in ("closed", "open"))  # type: ignore[typeddict-item]
+    assert opened["elbow_torque"] < 0.8 * closed["elbow_torque"]
+    assert opened["shoulder_torque"] > closed["shoulder_torque"]
+    for outputs in (closed, opened):
+        assert outputs["used"] > 0.95
+        assert outputs["violation"] < 1e-9
+        assert 0.2 < outputs["elbow_force"] < 0.8  # body weights
+        assert outputs["torque_error"] > 0.0
+
+
+def test_filters_reduce_noise_and_consistency_removes_violations(trial: WholebodyTrial) -> None:
+    found = {
+        name: trial.evaluate({"preparation": name, "cutoff": 4.0}, {})[0] for name in ("raw", "filtered", "consistent")
+    }  # type: ignore[typeddict-item]
+    assert found["filtered"]["torque_noise"] < 0.5 * found["raw"]["torque_noise"]
+    assert found["consistent"]["violation"] < 1e-6 * found["raw"]["violation"]
+    assert found["raw"]["iterations"] == 0.0
+
+
+def test_masses_of_groups_of_segments_change_loads_of_these(trial: WholebodyTrial) -> None:
+    plain, heavy = (trial.evaluate({"preparation": "filtered", "leg_mass": f}, {})[0] for f in (1.0, 1.3))  # type: ignore[typeddict-item]
+    assert heavy["residual_force"] > plain["residual_force"] + 10.0  # plates carry the true mass
+    assert heavy["elbow_torque"] == pytest.approx(plain["elbow_torque"], rel=1e-9)
+
+
+def test_seventeen_segments_have_no_girdle(trial: WholebodyTrial) -> None:
+    found = trial.evaluate({"body": "wholebody17", "preparation": "filtered"}, {})[0]
+    assert found["acromioclavicular_force"] == 0.0
+    assert found["shoulder_force"] > 0.1
+
+
+def test_arrays_have_the_frames_of_the_trial(trial: WholebodyTrial) -> None:
+    names = frozenset({"time", "angles", "forces", "status", "points", "frame_iterations"})
+    outputs, arrays = trial.evaluate({}, {}, names)
+    assert set(arrays) == names
+    assert len(arrays["time"]) == len(arrays["angles"]) == len(arrays["points"]) == 51
+    assert arrays["forces"].shape == (51, 20, 3)
+    assert outputs["iterations"] == pytest.approx(arrays["frame_iterations"][arrays["status"] < 100].mean())
+    assert set(outputs) >= {f"{joint}_force" for joint in JOINTS}
+    assert np.isfinite(list(outputs.values())).all()
+
+
+def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> None:
+    with pytest.raises(InvalidDesign, match="there is no model 'body9'"):
+        trial.evaluate({"body": "body9"}, {})
+    with pytest.raises(InvalidDesign, match="cut-off of 20 Hz is not possible at 25 Hz"):
+        trial.evaluate({"cutoff": 20.0}, {})
+    with pytest.raises(InvalidDesign, match="needs the file of a static posture"):
+        trial.evaluate({}, {"recording": InputFile("walk.trc", b"nothing")})
+    with pytest.raises(InvalidDesign, match=r"walk\.trc"):
+        trial.evaluate({}, {"recording": InputFile("walk.trc", b"nothing"), "static": InputFile("s.trc", b"x")})
+    with pytest.raises(InvalidSetting, match="line 1, column 1: 'marker_set' is missing"):
+        WholebodyTrial(marker_set=InputFile("m.yaml", b"landmarks: {}\n")).check()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_studies_of_trials_are_valid(name: str) -> None:
+    study = load_study(STUDIES / f"{name}.yaml")
+    assert study.model.plugin.name == "wholebody_trial"
+    assert json.dumps(study.name) == f'"{name}"'
