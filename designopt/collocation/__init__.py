@@ -20,12 +20,12 @@ from designopt.collocation.statement.problem import (
     Integral,
     Phase,
     ProblemError,
-    Signal,
     Symbols,
     TrajectoryProblem,
     periodic,
 )
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.signals import Signal, SignalTable
 from designopt.collocation.transcription.mesh import Mesh
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "Sampled",
     "Scheme",
     "Signal",
+    "SignalTable",
     "Solution",
     "StartRecord",
     "Status",

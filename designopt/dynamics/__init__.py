@@ -2,7 +2,7 @@
 
 from designopt.dynamics.linearise import Linearisation, linearise
 from designopt.dynamics.simulator import Simulator
-from designopt.dynamics.system import System, Variable
+from designopt.dynamics.system import System, Variable, Vector
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory
 
-__all__ = ["Linearisation", "SimulationStatus", "Simulator", "System", "Trajectory", "Variable", "linearise"]
+__all__ = ["Linearisation", "SimulationStatus", "Simulator", "System", "Trajectory", "Variable", "Vector", "linearise"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from designopt.dynamics.variable import Variable
+from designopt.dynamics.variable import Variable, Vector
 
 
 class Expressions:
@@ -13,6 +14,24 @@ class Expressions:
     def __init__(self, name: str) -> None:
         self._name = name
         self._declared: dict[int, str] = {}
+        self.vectors: dict[str, Vector] = {}
+
+    def components(self, entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Entries (variable or vector, columns...) with one for each component in place of those of vectors."""
+        import casadi as ca
+
+        found: list[tuple[Any, ...]] = []
+        for variable, *columns in entries:
+            if not isinstance(variable, Vector):
+                found.append((variable, *columns))
+                continue
+            if variable.name in self.vectors:
+                raise ValueError(f"system '{self._name}': there are two vectors '{variable.name}'")
+            self.vectors[variable.name] = variable
+            what, k = f"vector '{variable.name}'", len(variable.parts)
+            split = [ca.vertsplit(self._column(what, column, k)) for column in columns]
+            found += list(zip(variable.variables, *split, strict=True))
+        return found
 
     def symbol(self, kind: str, variable: Variable, given: Any) -> Any:
         """`given` as the scalar SX symbol of a `variable`, declared from now on."""
@@ -40,6 +59,9 @@ class Expressions:
         return expression
 
     def _scalar(self, what: str, given: Any) -> Any:
+        return self._column(what, given, 1)
+
+    def _column(self, what: str, given: Any, size: int) -> Any:
         import casadi as ca
 
         if isinstance(given, ca.MX):
@@ -51,7 +73,8 @@ class Expressions:
             expression = ca.SX(given)
         except (NotImplementedError, TypeError):
             raise ValueError(f"system '{self._name}': {what} is {given!r}, no expression") from None
-        if expression.numel() != 1:
+        if expression.shape != (size, 1):
             shape = " x ".join(map(str, expression.shape))
-            raise ValueError(f"system '{self._name}': {what} is {shape}, not one scalar")
+            wanted = "one scalar" if size == 1 else f"a column of {size}"
+            raise ValueError(f"system '{self._name}': {what} is {shape}, not {wanted}")
         return expression

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.expressions import Expressions
 from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm, explicit, linear_in_unknowns
-from designopt.dynamics.variable import Variable
+from designopt.dynamics.variable import Variable, Vector
 
 if TYPE_CHECKING:
     import casadi as ca
 
-__all__ = ["ARGUMENTS", "RESIDUAL_ARGUMENTS", "ResidualForm", "System", "Variable"]
+__all__ = ["ARGUMENTS", "RESIDUAL_ARGUMENTS", "ResidualForm", "System", "Variable", "Vector"]
 
 #: Arguments of every function of a system, in this order.
 ARGUMENTS = ("x", "u", "z", "p", "q", "t")
@@ -58,6 +58,7 @@ class System:
     CasADi functions of exactly these six arguments, named so, each a column (t a scalar; unused ones are empty).
     `residual_form` is the same dynamics without an inverted mass matrix, if the system has one: simulation and
     linearisation then start from it, and `rhs` and `output` need not be given; they are derived when they are read.
+    `vectors` say which variables of the tables stand together under one name.
 
     Raises `ValueError` when tables and functions do not fit.
     """
@@ -75,6 +76,7 @@ class System:
     guard: ca.Function | None = None
     algebraic_residual: ca.Function | None = None
     residual_form: ResidualForm | None = None
+    vectors: tuple[Vector, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
@@ -99,17 +101,19 @@ class System:
         cls,
         name: str,
         *,
-        states: Sequence[tuple[Variable, Any, Any]],
-        parameters: Sequence[tuple[Variable, Any]] = (),
-        controls: Sequence[tuple[Variable, Any]] = (),
-        algebraic: Sequence[tuple[Variable, Any, Any]] = (),
-        data: Sequence[tuple[Variable, Any]] = (),
-        outputs: Sequence[tuple[Variable, Any]] = (),
+        states: Sequence[tuple[Variable | Vector, Any, Any]],
+        parameters: Sequence[tuple[Variable | Vector, Any]] = (),
+        controls: Sequence[tuple[Variable | Vector, Any]] = (),
+        algebraic: Sequence[tuple[Variable | Vector, Any, Any]] = (),
+        data: Sequence[tuple[Variable | Vector, Any]] = (),
+        outputs: Sequence[tuple[Variable | Vector, Any]] = (),
         guards: Mapping[str, Any] | None = None,
         time: Any = None,
-        unknowns: Sequence[tuple[Variable, Any, Any]] = (),
+        unknowns: Sequence[tuple[Variable | Vector, Any, Any]] = (),
     ) -> Self:
-        """A system from scalar SX symbols: states are (variable, symbol, rate), the others (variable, symbol or value).
+        """A system from SX symbols: states are (variable, symbol, rate), the others (variable, symbol or value).
+
+        Symbols and expressions are scalars, or with a `Vector` for the variable columns of its size.
 
         `algebraic` variables are (variable, symbol, expression that is zero). `time` is the symbol of time where an
         expression holds it; `guards` maps a name to the expression that ends a simulation where it is not positive.
@@ -122,6 +126,9 @@ class System:
         import casadi as ca
 
         made = Expressions(name)
+        states, controls, algebraic, parameters, data, unknowns, outputs = map(
+            made.components, (states, controls, algebraic, parameters, data, unknowns, outputs)
+        )
         tables = (
             [made.symbol("state", v, s) for v, s, _ in states],
             [made.symbol("control", v, s) for v, s in controls],
@@ -171,6 +178,7 @@ class System:
             outputs=tuple(v for v, _ in outputs),
             guards=tuple(guards or ()),
             guard=function("guard", guarded, "g"),
+            vectors=tuple(made.vectors.values()),
             **stated,
         )
 
@@ -181,6 +189,7 @@ class System:
         """
         names = [v.name for v in getattr(self, table)]
         if isinstance(given, Mapping):
+            given = self._of_components(given)
             if unknown := sorted(set(given) - set(names)):
                 raise ValueError(
                     f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_listed(names)}"
@@ -195,6 +204,17 @@ class System:
             first = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ValueError(f"{self.name}: {table}: {names[first]} is {array[first]}")
         return array
+
+    def _of_components(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """`given` with the numbers of components in place of those (k,) of vectors, or of one number for all."""
+        found: dict[str, Any] = dict(given)
+        for vector in self.vectors:
+            if vector.name in found:
+                k, value = len(vector.parts), np.asarray(found.pop(vector.name), dtype=np.float64)
+                if value.shape not in ((), (k,)):
+                    raise ValueError(f"{self.name}: {vector.name} has shape {value.shape}, not ({k},)")
+                found = {**dict(zip(vector.names, np.broadcast_to(value, k).tolist(), strict=True)), **found}
+        return found
 
     def _check_unique(self, table: str, names: list[str]) -> None:
         if twice := sorted({n for n in names if names.count(n) > 1}):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -24,3 +28,39 @@ class Variable:
             raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
         if not self.low <= self.high:
             raise ValueError(f"variable '{self.name}': low {self.low!r} is not below high {self.high!r}")
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Several variables of one kind under one name: component ``part`` is called ``name_part``.
+
+    Unit and range are those of every component. Stands for a `Variable` in `System.from_expressions`, where its symbol
+    and its expression are columns.
+    """
+
+    name: str
+    parts: tuple[str, ...]
+    unit: str
+    low: float = -math.inf
+    high: float = math.inf
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if not self.parts:
+            raise ValueError(f"vector '{self.name}' has no components")
+        _ = self.variables
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The components."""
+        return tuple(Variable(n, self.unit, self.low, self.high, self.description) for n in self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the components."""
+        return tuple(f"{self.name}_{part}" for part in self.parts)
+
+    def of(self, values: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+        """The components among `values` by name, side by side: (n, k) of arrays (n,), (k,) of numbers."""
+        return np.stack([np.asarray(values[n], dtype=np.float64) for n in self.names], axis=-1)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
 from designopt.models.equations import Symbols
-from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Setting, Signal, State
+from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Series, Setting, State
 from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
 
 T = TypeVar("T", bound=type)
@@ -28,7 +28,7 @@ def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Ca
     changes at once, from the conditions and settings `v`; and ``refusal(self, v)``, which returns the name of what
     cannot be and a sentence, or None, with the parameters in `v` where there are any.
 
-    From these follow ``evaluate`` with figures and arrays (states and signals, at `samples` times and the breaks),
+    From these follow ``evaluate`` with figures and arrays (states and series, at `samples` times and the breaks),
     ``gradient`` (exact, by sensitivity equations), ``linearise``, checks and tables of a study file, and, with the name
     of a figure as `cost`, ``trajectory_problem``. Raises `PluginError` for a declaration that makes no sense.
     """
@@ -47,7 +47,7 @@ def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Ca
         for n, method in _methods(name, declared, target, cost, samples).items():
             setattr(target, n, method)
         arrays = {"time": Array(("time",), "s", "of the motion")}
-        moving = [(n, d) for n, d in declared.items() if isinstance(d, (State, Signal))]
+        moving = [(n, d) for n, d in declared.items() if isinstance(d, (State, Series))]
         arrays |= {n: Array(("time",), d.unit, d.description) for n, d in moving}
         return model(name, version=version, arrays=arrays)(target)
 
@@ -129,7 +129,7 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
     def linearise(
         self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], states: Mapping[str, float], time: float = 0
     ) -> Any:
-        """The `designopt.dynamics.Linearisation` of states and signals about `states` at a `time` (s)."""
+        """The `designopt.dynamics.Linearisation` of states and series about `states` at a `time` (s)."""
         from designopt.dynamics import linearise
 
         system, known = self.simulation.equations.system(), numbers(self, scenario, design)

@@ -23,13 +23,13 @@ from designopt.models.quantities import (
     Integral,
     Parameter,
     Peak,
-    Signal,
+    Series,
     State,
     Unknown,
 )
 
 #: What is sampled along a motion, in this order: arrays first.
-SAMPLED = (Signal, Peak, Final, Event)
+SAMPLED = (Series, Peak, Final, Event)
 
 
 class Symbols:
@@ -77,7 +77,7 @@ class Equations:
         values = {n: checked.only_known(f"the equation of '{n}'", e) for n, e in found.items()}
         made = cls(name, declared, known, time, values)
         integrals = ca.vertcat(*(known[n] for n in made.names(Integral)), ca.SX(0, 1))
-        for n in made.names(State, Unknown, Integral, Signal, Peak, Event, Guard):
+        for n in made.names(State, Unknown, Integral, Series, Peak, Event, Guard):
             if ca.depends_on(values[n], integrals):
                 raise ValueError(f"model '{name}': the equation of '{n}' holds an integral: declare that as a State")
         return made
@@ -87,8 +87,8 @@ class Equations:
         return [n for n, d in self.declared.items() if isinstance(d, kinds)]
 
     def system(self) -> System:
-        """The states alone, with the signals as outputs: what is linearised and what a trajectory problem takes."""
-        return self._system(self.name, self.names(State), self._values(self.names(Signal)), self.used())
+        """The states alone, with the series as outputs: what is linearised and what a trajectory problem takes."""
+        return self._system(self.name, self.names(State), self._values(self.names(Series)), self.used())
 
     def simulated(self) -> System:
         """The states and the integrals, with all that is sampled as outputs."""
@@ -141,7 +141,7 @@ class Equations:
         """Those of them that the motion, its signals and its integrals depend on."""
         import casadi as ca
 
-        every = self._column(self.values[n] for n in self.names(State, Unknown, Signal, Integral, Guard))
+        every = self._column(self.values[n] for n in self.names(State, Unknown, Series, Integral, Guard))
         return [n for n in self.constants() if ca.depends_on(every, self.symbols[n])]
 
     def _values(self, names: list[str]) -> dict[str, Any]:

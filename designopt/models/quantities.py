@@ -1,7 +1,7 @@
 """The quantities that a model with equations of motion declares, each once: unit, meaning, default, range.
 
 Numbers that are given are a `Parameter` (designed), a `Condition` (of the scenario) or a `Setting` (of the model);
-`State` and `Unknown` move; `Signal` is an array over time; `Integral`, `Peak`, `Final` and `Event` are figures, the
+`State` and `Unknown` move; `Series` is an array over time; `Integral`, `Peak`, `Final` and `Event` are figures, the
 outputs of the model; a `Guard` ends a motion that the equations describe no further.
 """
 
@@ -93,7 +93,7 @@ class Unknown(Declared):
 
 
 @dataclass(frozen=True)
-class Signal(Declared):
+class Series(Declared):
     """An array over time; its equation is its value."""
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.dynamics import SimulationStatus, Simulator, System
 from designopt.models.equations import SAMPLED, Equations
-from designopt.models.quantities import Event, Figure, Final, Integral, Parameter, Peak, Signal, State
+from designopt.models.quantities import Event, Figure, Final, Integral, Parameter, Peak, Series, State
 from designopt.plugin import Diverged
 
 Vector = NDArray[np.float64]
@@ -114,7 +114,7 @@ class Simulation:
         """The array `name` of a motion (n,)."""
         if name == "time":
             return motion.t
-        if isinstance(self.equations.declared[name], Signal):
+        if isinstance(self.equations.declared[name], Series):
             return motion.y[:, self.sampled.index(name)]
         return motion.x[:, self.states.index(name)]
 

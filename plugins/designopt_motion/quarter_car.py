@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from designopt.models import Condition, Final, Integral, Parameter, Peak, Setting, Signal, State, motion
+from designopt.models import Condition, Final, Integral, Parameter, Peak, Series, Setting, State, motion
 
 #: So many widths on either side of its middle a bump is flat to 1e-11 of its height.
 _REACH = 5.0
@@ -41,8 +41,8 @@ class QuarterCar:
     body_speed = State("m/s", "of the body, upwards")
     wheel_speed = State("m/s", "of the wheel, upwards")
 
-    acceleration = Signal("m/s^2", "of the body")
-    road = Signal("m", "height of the road")
+    acceleration = Series("m/s^2", "of the body")
+    road = Series("m", "height of the road")
 
     discomfort = Integral("m^2/s^3", "integral of the body's squared acceleration")
     travel = Integral("m^2 s", "integral of the squared travel of the suspension")

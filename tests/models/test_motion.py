@@ -16,8 +16,8 @@ from designopt.models import (
     Integral,
     Parameter,
     Peak,
+    Series,
     Setting,
-    Signal,
     State,
     Unknown,
     motion,
@@ -40,7 +40,7 @@ class Oscillator:
     rtol = Setting("", "relative tolerance", 1e-11, gt=0, le=1e-3)
     place = State("m", "of the mass", "start", low=-1.0, high=1.0)
     speed = State("m/s", "of the mass", low=-9.0, high=9.0)
-    potential = Signal("m^2/s^2", "energy of the spring, per mass")
+    potential = Series("m^2/s^2", "energy of the spring, per mass")
     action = Integral("m^2 s", "integral of the squared place")
     cost = Final("m^2 s", "action and the end")
     fastest = Peak("m/s", "largest speed")
@@ -150,7 +150,7 @@ class Pendulum:
     angle_speed = State("rad/s", "of the pendulum")
     cart_acceleration = Unknown("m/s^2", "of the cart")
     angle_acceleration = Unknown("rad/s^2", "of the pendulum")
-    energy = Signal("J", "of all")
+    energy = Series("J", "of all")
     last = Final("m/s^2", "acceleration of the cart at the end")
     swing = Integral("rad^2 s", "of the angle")
     upside_down = Guard("rad", "the equations hold to the horizontal")

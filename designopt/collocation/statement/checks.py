@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from designopt.collocation.statement.problem import Constraint, Integral, Phase, ProblemError, Signal, TrajectoryProblem
+from designopt.collocation.statement.problem import Constraint, Integral, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.signals import Signal
 from designopt.dynamics.system import Variable
 
 

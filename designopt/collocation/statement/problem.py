@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from designopt.dynamics.system import System, Variable
+from designopt.collocation.statement.vectors import spread, spread_data
+from designopt.dynamics.system import System, Variable, Vector
 
 #: A value that is fixed, or the range in which it is free.
 Box = float | tuple[float, float]
@@ -68,8 +65,8 @@ class EndVariables(Symbols):
     the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
     """
 
-    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str]) -> None:
-        super().__init__(named, time)
+    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]) -> None:
+        super().__init__({**named, **stacked(named, vectors)}, time)
         self._states = tuple(states)
 
     def __iter__(self) -> Iterator[str]:
@@ -77,6 +74,13 @@ class EndVariables(Symbols):
 
     def __len__(self) -> int:
         return len(self._states)
+
+
+def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+    """The columns of those `vectors` whose components are all among the `named` expressions, by their names."""
+    import casadi as ca
+
+    return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
 
 
 @dataclass(frozen=True)
@@ -151,46 +155,6 @@ class Integral:
         _check_limits(self.low, self.high)
 
 
-@dataclass(frozen=True, eq=False)
-class Signal:
-    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
-
-    Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
-    """
-
-    times: NDArray[np.float64]
-    values: NDArray[np.float64]
-    of_duration: bool = False
-
-    def __post_init__(self) -> None:
-        times, values = np.asarray(self.times, float), np.asarray(self.values, float)
-        if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
-            raise ValueError(f"a signal has at least two times and as many values, not {times.shape}, {values.shape}")
-        if not (np.isfinite(times).all() and np.isfinite(values).all() and (np.diff(times) > 0.0).all()):
-            raise ValueError("times of a signal rise, and all its numbers are finite")
-
-    def at(self, times: ArrayLike) -> NDArray[np.float64]:
-        """Values at times; raises `ValueError` outside the signal."""
-        asked = np.asarray(times, float)
-        span = self.times[-1] - self.times[0]
-        if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
-            raise ValueError(
-                f"the signal is known from {self.times[0]:g} to {self.times[-1]:g},"
-                f" not from {asked.min():g} to {asked.max():g}"
-            )
-        return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)
-
-    def slope(self, times: ArrayLike) -> NDArray[np.float64]:
-        """Derivatives by time at times within the signal; beyond it those at its ends."""
-        return np.asarray(self._spline.derivative()(np.clip(times, self.times[0], self.times[-1])), float)
-
-    @cached_property
-    def _spline(self) -> Any:
-        from scipy.interpolate import make_interp_spline
-
-        return make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
-
-
 @dataclass(frozen=True)
 class Phase:
     """One stretch of time with one system.
@@ -199,7 +163,8 @@ class Phase:
     the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` hold them at
     the ends, those that are no states by constraints that the problem adds ("initial torque of motion"). `path`
     constraints hold at every collocation point. `data` gives every data entry of the system a number or a `Signal`.
-    `guess` has first and last values of variables: the search begins on straight lines between them.
+    `guess` has first and last values of variables: the search begins on straight lines between them. A vector of the
+    system may stand for its components everywhere, and a `SignalTable` for its columns.
     """
 
     system: System
@@ -211,10 +176,18 @@ class Phase:
     final: Mapping[str, Box] = field(default_factory=dict)
     path: Mapping[str, Constraint] = field(default_factory=dict)
     integrals: Mapping[str, Integral] = field(default_factory=dict)
-    data: Mapping[str, float | Signal] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        vectors = {v.name: v for v in self.system.vectors}
+        for name in ("bounds", "initial", "final", "guess", "data"):
+            given = getattr(self, name)
+            try:
+                stated = spread_data(given, vectors) if name == "data" else spread(given, vectors, pair=True)
+            except (ValueError, KeyError) as error:
+                raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
+            object.__setattr__(self, name, stated)
         for name in ("t0", "tf"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _stated_box(f"{self.name}: {name}", getattr(self, name)))
@@ -281,6 +254,12 @@ class TrajectoryProblem:
     extra: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
+        vectors = {v.name: v for phase in self.phases for v in phase.system.vectors}
+        for table, pair in (("parameters", True), ("guess", False)):
+            try:
+                object.__setattr__(self, table, spread(getattr(self, table), vectors, pair=pair))
+            except ValueError as error:
+                raise ProblemError("bad_bounds", table, str(error)) from error
         stated = {name: _stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
         object.__setattr__(self, "parameters", stated)
         phases: list[Phase] = []

@@ -15,11 +15,11 @@ from designopt.collocation.statement.problem import (
     EndValue,
     Phase,
     ProblemError,
-    Signal,
     TrajectoryProblem,
     ends,
     is_added,
 )
+from designopt.collocation.statement.signals import Signal
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.points import Point

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem
+from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem, stacked
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import Point, column, nonzeros, stated
@@ -49,7 +49,7 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
     phases, named = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
     for phase, point in zip(problem.phases, points, strict=True):
-        states = point.names[: point.nx]
+        states, vectors = point.names[: point.nx], phase.system.vectors
         x0 = {n: ca.SX.sym(f"{n}_initial") for n in point.names}
         xf = {n: ca.SX.sym(f"{n}_final") for n in point.names}
         t0, tf = ca.SX.sym("t0"), ca.SX.sym("tf")
@@ -60,10 +60,15 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
             column(list(constant.values())),
         ))  # fmt: skip
         named[phase.name] = PhaseEnds(
-            EndVariables(x0, t0, states), EndVariables(xf, tf, states), t0, tf, Named(integral, "integral"),
+            EndVariables(x0, t0, states, vectors),
+            EndVariables(xf, tf, states, vectors),
+            t0,
+            tf,
+            Named(integral, "integral"),
             Named(constant, "data entry that is a number"),
-        )  # fmt: skip
-    e = Ends(Named(named, "phase"), Named(parameters, "parameter"))
+        )
+    of_parameters = stacked(parameters, [v for phase in problem.phases for v in phase.system.vectors])
+    e = Ends(Named(named, "phase"), Named({**parameters, **of_parameters}, "parameter"))
     figures = {n: stated(f"terms.{n}", f, e, scalar=True) for n, f in problem.terms.items()}
     figures.update({n: stated(f"figures.{n}", f, e, scalar=True) for n, f in problem.figures.items()})
     cost = stated("cost", problem.cost, e, scalar=True)

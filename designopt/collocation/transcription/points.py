@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase, ProblemError, Signal, Symbols, ends
+from designopt.collocation.statement.problem import Phase, ProblemError, Symbols, ends, stacked
+from designopt.collocation.statement.signals import Signal
 
 if TYPE_CHECKING:
     import casadi as ca
@@ -90,7 +91,8 @@ class Point:
             y = _called(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
-        self.symbols = Symbols({**symbols, **data, **outputs}, t)
+        named = {**symbols, **data, **outputs}
+        self.symbols = Symbols({**named, **stacked(named, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
             rates, residuals = _called(phase, "rhs", system.rhs, arguments), empty

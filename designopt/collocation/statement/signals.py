@@ -1,0 +1,85 @@
+"""Measured trajectories that a problem follows: one, or a table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
+
+    Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
+    """
+
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    of_duration: bool = False
+
+    def __post_init__(self) -> None:
+        times, values = np.asarray(self.times, float), np.asarray(self.values, float)
+        if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
+            raise ValueError(f"a signal has at least two times and as many values, not {times.shape}, {values.shape}")
+        if not (np.isfinite(times).all() and np.isfinite(values).all() and (np.diff(times) > 0.0).all()):
+            raise ValueError("times of a signal rise, and all its numbers are finite")
+
+    def at(self, times: ArrayLike) -> NDArray[np.float64]:
+        """Values at times; raises `ValueError` outside the signal."""
+        asked = np.asarray(times, float)
+        span = self.times[-1] - self.times[0]
+        if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
+            raise ValueError(
+                f"the signal is known from {self.times[0]:g} to {self.times[-1]:g},"
+                f" not from {asked.min():g} to {asked.max():g}"
+            )
+        return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)
+
+    def slope(self, times: ArrayLike) -> NDArray[np.float64]:
+        """Derivatives by time at times within the signal; beyond it those at its ends."""
+        return np.asarray(self._spline.derivative()(np.clip(times, self.times[0], self.times[-1])), float)
+
+    @cached_property
+    def _spline(self) -> Any:
+        from scipy.interpolate import make_interp_spline
+
+        return make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class SignalTable:
+    """Measured trajectories of several data entries: `values` (n, k) at `times` (n,), one column for each of `names`.
+
+    Each column is a `Signal`. Raises `ValueError` for shapes that do not fit, naming the column with a number that is
+    not finite.
+    """
+
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+    of_duration: bool = False
+
+    def __post_init__(self) -> None:
+        times, values = np.asarray(self.times, float), np.asarray(self.values, float)
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "names", tuple(self.names))
+        if values.ndim != 2 or values.shape != (len(times), len(self.names)):
+            expected = (len(times), len(self.names))
+            raise ValueError(f"the values of a table of signals have shape {values.shape}, not {expected}")
+        if twice := sorted({n for n in self.names if self.names.count(n) > 1}):
+            raise ValueError(f"a table of signals names {', '.join(map(repr, twice))} more than once")
+        if odd := [n for n, column in zip(self.names, values.T, strict=True) if not np.isfinite(column).all()]:
+            raise ValueError(f"a table of signals has a number in {', '.join(map(repr, odd))} that is not finite")
+
+    def signals(self, names: Sequence[str] | None = None) -> dict[str, Signal]:
+        """The columns as signals, in the order of `names` (else all). Raises `KeyError` for one that is not there."""
+        columns = dict(zip(self.names, self.values.T, strict=True))
+        if missing := [n for n in names or () if n not in columns]:
+            raise KeyError(f"the table of signals has no '{missing[0]}'; it has {', '.join(self.names)}")
+        return {n: Signal(self.times, columns[n], self.of_duration) for n in (names or self.names)}
