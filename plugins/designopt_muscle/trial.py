@@ -1,0 +1,182 @@
+"""One trial of a model: geometry, muscles and net moments in every frame, from files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.filters import lowpass
+from designopt_recordings.table import Table
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.strength import Fibres, strengths
+
+Vector = NDArray[np.float64]
+
+#: Order of the zero-phase low-pass filter of coordinates.
+_ORDER = 3
+
+
+class TrialError(ValueError):
+    """Files that make no trial: which one, and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Frames of a motion. `balance` has the net moments as they were read; `muscles` can do what they can at full
+    strength. `values` (n,) are the coordinates in rad or m by name, `notes` what a reader should know."""
+
+    model: OsimModel
+    balance: MomentBalance
+    muscles: Muscles
+    fibres: Fibres
+    values: dict[str, Vector]
+    notes: tuple[str, ...]
+
+
+def bundled(name: str) -> InputFile:
+    """A file of the package: ``planar_leg.osim`` or ``walking_leg.csv``."""
+    return InputFile(name, (files("designopt_muscle") / "bundled" / name).read_bytes())
+
+
+def read_trial(
+    model: InputFile,
+    motion: InputFile,
+    moments: InputFile | None = None,
+    *,
+    window: tuple[float, float] | None = None,
+    cutoff: float | None = None,
+    tendon: Literal["rigid", "equilibrium"] = "rigid",
+    passive: bool = False,
+    curves: Literal["opensim", "publication"] = "opensim",
+) -> Trial:
+    """The trial of a `motion` of a `model`.
+
+    Net moments are columns ``COORDINATE_moment`` (``COORDINATE_force`` for translations) of `moments`, or of `motion`
+    when that is not given; they are interpolated to the frames of the motion by a cubic spline if their times differ.
+    Moments about coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates
+    that have a net moment. Coordinates that the motion does not have stay at their defaults.
+
+    `window` keeps the frames between two times (s); `cutoff` (Hz) filters the coordinates with a zero-phase
+    Butterworth filter of order 3. The rest is that of `strengths`. Frames with numbers that are missing stay, with a
+    status; frames closer than five samples to an end of the recording are marked.
+
+    Raises `TrialError` and `ModelError` for files that do not fit.
+    """
+    skeleton = read_model(model.content)
+    table = _table(motion)
+    turns = [c.name for c in skeleton.coordinates if c.rotational]
+    present = _present(table, skeleton.names)
+    free = [name for name in skeleton.free if name in present]
+    if not free:
+        raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{skeleton.name}'")
+    table = table.radians([name for name in turns if name in present and name in free])
+    given = np.column_stack([table.column(name) for name in free])
+    if cutoff is not None:
+        given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
+    rates, _ = derivatives(table.time, given)
+    of = {name: given[:, i] for i, name in enumerate(free)}
+    of = {c.name: of.get(c.name, np.full(len(given), c.default)) for c in skeleton.coordinates}
+    source = _table(moments) if moments else table
+    rows, needed, units = _moments(source, moments or motion, skeleton, table.time, of)
+    frames = np.arange(len(table.time))
+    if window is not None:
+        frames = np.flatnonzero((table.time >= window[0] - 1e-9) & (table.time <= window[1] + 1e-9))
+        if not len(frames):
+            raise TrialError(
+                f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it goes from"
+                f" {table.time[0]:g} to {table.time[-1]:g} s"
+            )
+    time = table.time[frames]
+    values = {name: given[frames, i] for i, name in enumerate(free)}
+    known = np.isfinite(given[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
+    geometry = muscle_geometry(skeleton, {name: np.where(known, v, 0.0) for name, v in values.items()})
+    moving = np.zeros((len(frames), len(geometry.coordinates)))
+    for i, name in enumerate(free):
+        moving[:, geometry.coordinates.index(name)] = np.where(known, rates[frames, i], 0.0)
+    muscles, fibres = strengths(
+        skeleton.muscles, geometry.lengths, geometry.speeds(moving), tendon=tendon, passive=passive, curves=curves
+    )
+    status = np.where(known & np.isfinite(needed[frames]).all(axis=1), 0, 120)
+    near = (frames < 5) | (frames >= len(table.time) - 5)
+    status[near & (status == 0)] = 10
+    balance = MomentBalance(
+        time=time,
+        rows=rows,
+        columns=geometry.muscles,
+        arms=geometry.arms[:, [geometry.coordinates.index(row) for row in rows]],
+        moments=needed[frames],
+        row_units=units,
+        status=status.astype(np.int64),
+    )
+    told = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
+    notes = (*skeleton.notes, *table.notes, *fibres.outside(), *told)
+    return Trial(skeleton, balance, muscles, fibres, values, notes)
+
+
+def _table(file: InputFile) -> Table:
+    try:
+        return read_table(file)
+    except RecordingError as error:
+        raise TrialError(str(error)) from None
+
+
+def _present(table: Table, names: tuple[str, ...]) -> set[str]:
+    """The coordinates that have a column: under their name, or at the end of a path ``.../name/value``."""
+    ends = set()
+    for label in table.names:
+        parts = label.split("/")
+        ends.add(parts[-2] if len(parts) > 1 and parts[-1] == "value" else parts[-1])
+    return ends & set(names)
+
+
+def _moments(
+    table: Table, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
+) -> tuple[tuple[str, ...], Vector, tuple[str, ...]]:
+    """Rows, net moments (n, m) at `time`, and units; `values` (n,) are the free coordinates."""
+    columns = {
+        name: table.column(f"{name}{suffix}")
+        for name in model.names
+        for suffix in ("_moment", "_force")
+        if f"{name}{suffix}" in table.names
+    }
+    if not columns:
+        raise TrialError(
+            f"{file.name}: no column holds a net moment; they are named after coordinates, as '{model.free[0]}_moment'"
+        )
+    if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
+        columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
+    for coupler in model.couplers:
+        if coupler.dependent in columns:
+            rate = coupler.function.slope(values[coupler.independent])
+            columns[coupler.independent] = columns.get(coupler.independent, 0.0) + columns[coupler.dependent] * rate
+    rows = tuple(name for name in model.free if name in columns)
+    turning = {c.name: c.rotational for c in model.coordinates}
+    needed = np.column_stack([columns[name] for name in rows])
+    return rows, needed, tuple("N m" if turning[name] else "N" for name in rows)
+
+
+def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
+    """(n,) values at `time` by a cubic spline through those that are there; NaN outside of their times."""
+    from scipy.interpolate import CubicSpline
+
+    there = np.isfinite(values)
+    found = np.full(len(time), np.nan)
+    if there.sum() < 4:
+        return found
+    inside = (time >= at[there][0] - 1e-9) & (time <= at[there][-1] + 1e-9)
+    found[inside] = CubicSpline(at[there], values[there])(time[inside])
+    return found
+
