@@ -112,7 +112,9 @@ class StaticSharing:
     ] = None
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
-    tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = "rigid"
+    tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = (
+        "rigid"
+    )
     passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
     curves: Annotated[Literal["opensim", "publication"], Q("", "constants of De Groote et al. (2016)")] = "opensim"
     weights: Annotated[Literal["none", "volume", "pcsa"], Q("", "of the muscles in the criterion")] = "none"

@@ -179,4 +179,3 @@ def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
     inside = (time >= at[there][0] - 1e-9) & (time <= at[there][-1] + 1e-9)
     found[inside] = CubicSpline(at[there], values[there])(time[inside])
     return found
-

@@ -26,6 +26,8 @@ _TOLERANCE = 1e-13
 _ACCEPTED = 1e-10
 _ITERATIONS = 60
 _HALVINGS = 12
+#: Iterations after which a frame is looked at for a proof that it is infeasible, and the margin of such a proof.
+_PATIENCE, _MARGIN = 6, 1e-9
 _ARMIJO = 1e-4
 #: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual.
 _LEAST_SHIFT = 1e-15
@@ -59,12 +61,25 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,) and the `iterations` (n,) it took."""
+    """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,), the `iterations` (n,) it took, and whether its
+    multipliers prove that it is `infeasible` (n,)."""
 
     x: Vector
     multipliers: Vector
     converged: NDArray[np.bool_]
     iterations: NDArray[np.int64]
+    infeasible: NDArray[np.bool_]
+
+    @classmethod
+    def empty(cls, rows: int, variables: int, frames: int) -> DualSolution:
+        """Of as many frames, nothing of which is known."""
+        return cls(
+            np.empty((variables, frames)),
+            np.empty((rows, frames)),
+            np.zeros(frames, dtype=np.bool_),
+            np.zeros(frames, dtype=np.int64),
+            np.zeros(frames, dtype=np.bool_),
+        )
 
 
 def solve_dual(batch: Batch, *, related: bool = True) -> DualSolution:
@@ -83,8 +98,7 @@ def solve_dual(batch: Batch, *, related: bool = True) -> DualSolution:
         return _in_batches(batch, None)
     every = np.arange(frames)
     guess = np.stack([np.interp(every, known, row) for row in first.multipliers[:, first.converged]])
-    x = np.empty(batch.matrix.shape[1:])
-    solution = DualSolution(x, guess, np.zeros(frames, dtype=np.bool_), np.zeros(frames, dtype=np.int64))
+    solution = DualSolution.empty(*batch.matrix.shape)
     _put(solution, coarse, first)
     rest = np.setdiff1d(every, coarse, assume_unique=True)
     _put(solution, rest, _in_batches(batch.take(rest), guess[:, rest]))
@@ -96,16 +110,12 @@ def _put(solution: DualSolution, frames: NDArray[np.int64], part: DualSolution) 
     solution.multipliers[:, frames] = part.multipliers
     solution.converged[frames] = part.converged
     solution.iterations[frames] = part.iterations
+    solution.infeasible[frames] = part.infeasible
 
 
 def _in_batches(batch: Batch, guess: Vector | None) -> DualSolution:
-    rows, variables, frames = batch.matrix.shape
-    solution = DualSolution(
-        np.empty((variables, frames)),
-        np.empty((rows, frames)),
-        np.zeros(frames, dtype=np.bool_),
-        np.zeros(frames, dtype=np.int64),
-    )
+    frames = batch.matrix.shape[2]
+    solution = DualSolution.empty(*batch.matrix.shape)
     for begin in range(0, frames, BATCH):
         part = np.arange(begin, min(begin + BATCH, frames))
         some = batch if len(part) == frames else batch.take(part)
@@ -185,24 +195,21 @@ def _at(batch: Batch, multipliers: Vector) -> _State:
 def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
     frames = batch.matrix.shape[2]
     state = _at(batch, first_multipliers(batch) if guess is None else guess)
-    solution = DualSolution(
-        np.array(state.x),
-        np.array(state.multipliers),
-        np.zeros(frames, dtype=np.bool_),
-        np.zeros(frames, dtype=np.int64),
-    )
+    solution = DualSolution.empty(*batch.matrix.shape)
     index = np.arange(frames)
     size = np.maximum(1.0, np.abs(batch.needed).max(axis=0))
     shift = _size_of_normal(batch)
     damping = np.full(frames, _DAMPING)
     for iteration in range(_ITERATIONS + 1):
         error = state.error
-        left = (error <= _TOLERANCE * size) | (damping > _MOST_DAMPING) | (iteration == _ITERATIONS)
+        proved = _infeasible(batch, state) if iteration >= _PATIENCE else np.zeros(len(index), dtype=np.bool_)
+        left = (error <= _TOLERANCE * size) | proved | (damping > _MOST_DAMPING) | (iteration == _ITERATIONS)
         if left.any():
             solution.x[:, index[left]] = state.x[:, left]
             solution.multipliers[:, index[left]] = state.multipliers[:, left]
             solution.converged[index[left]] = error[left] <= _ACCEPTED * size[left]
             solution.iterations[index[left]] = iteration
+            solution.infeasible[index[left]] = proved[left] & ~solution.converged[index[left]]
             stay = ~left
             index, batch, state = index[stay], batch.take(stay), state.take(stay)
             size, shift, damping = size[stay], shift[stay], damping[stay]
@@ -215,6 +222,20 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
         state, halvings = _search(batch, state, direction)
         damping = np.where(halvings == 0, 0.1 * damping, np.where(halvings < _HALVINGS, damping, 100.0 * damping))
     return solution
+
+
+def _infeasible(batch: Batch, state: _State) -> NDArray[np.bool_]:
+    """(n,) whether the multipliers y of a frame prove that it has no solution: y . needed > max y . (A x) in the bounds.
+
+    The multipliers of an infeasible frame grow along such a direction for ever.
+    """
+    s = np.einsum("ivn,in->vn", batch.matrix, state.multipliers)
+    bound = np.where(s > 0, batch.upper, batch.lower)
+    given = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, bound))
+    wanted = state.multipliers * batch.needed
+    size = np.abs(given).sum(axis=0) + np.abs(wanted).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(wanted.sum(axis=0) - given.sum(axis=0) > _MARGIN * size)
 
 
 def _size_of_normal(batch: Batch) -> Vector:

@@ -76,11 +76,13 @@ def _block(formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[n
         )
         found = solve_dual(batch)
         solved = Solved(found.x.T, found.multipliers.T, found.converged, found.iterations)
+        hopeless = found.infeasible
     else:
         none = np.zeros(frames, dtype=np.bool_)
         shape = (frames, len(columns)), (frames, len(rows))
         solved = Solved(np.zeros(shape[0]), np.zeros(shape[1]), none, np.zeros(frames, dtype=np.int64))
-    left = np.flatnonzero(~solved.converged)
+        hopeless = none
+    left = np.flatnonzero(~solved.converged & ~hopeless)
     if not len(left):
         return solved
     objective = (
