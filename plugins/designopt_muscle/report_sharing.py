@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def muscle_sharing(result: Result) -> Section | None:
         selectable(
             f"Balance about {row}",
             found,
-            lambda arrays, i=i: _balance(arrays, i),
+            partial(_balance, row=i),
             height=360,
             note="Moments of the muscles stacked, the largest named; dashed the moment that is needed.",
         )
@@ -60,7 +61,7 @@ def _activations(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("activation", range=[0.0, 1.05]))}
 
 
-def _balance(arrays: Arrays, row: int) -> Plot:
+def _balance(arrays: Arrays, *, row: int) -> Plot:
     time, moments = arrays["time"], np.asarray(arrays["muscle_moments"], dtype=float)[:, row]
     size = np.abs(np.nan_to_num(moments)).max(axis=0)
     order = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 1e-9]

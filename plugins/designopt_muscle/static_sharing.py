@@ -185,10 +185,11 @@ class StaticSharing:
             "mean_activation": activation_slopes(sharing, np.full(a.shape, 1.0 / a.size)),
             "peak_activation": activation_slopes(sharing, peak),
         }
-        return {
-            name: self._chain(trial, sharing, values, slopes, 1.0 / len(a) if name == "mean_cost" else 1.0)
-            for name, slopes in of.items()
-        }
+        found = {}
+        for name, slopes in of.items():
+            by = self._chain(trial, sharing, values, slopes, 1.0 / len(a) if name == "mean_cost" else 1.0)
+            found[name] = {given: slope for given, slope in by.items() if given in design}
+        return found
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -255,7 +256,7 @@ class StaticSharing:
         muscles = trial.muscles.scaled(values["strength"])
         weights = {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
         crossed = (np.abs(needed.arms[needed.status < 100]) > 0).any(axis=(0, 2))
-        reserves = Reserves(self.reserve * crossed, self.reserve_weight, self.reserve_exponent)
+        reserves = Reserves(np.where(crossed, self.reserve, 0.0), self.reserve_weight, self.reserve_exponent)
         terms = Terms(_criterion(values, self.linear, self.tie_break), weights, self.stress)
         try:
             return share(needed, muscles, terms, reserves), device

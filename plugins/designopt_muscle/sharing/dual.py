@@ -61,7 +61,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,), the `iterations` (n,) it took, and whether its
+    """`x` (v, n), `multipliers` (m, n), whether a frame `converged` (n,), the `iterations` (n,) it took, whether its
     multipliers prove that it is `infeasible` (n,)."""
 
     x: Vector
@@ -225,7 +225,7 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
 
 
 def _infeasible(batch: Batch, state: _State) -> NDArray[np.bool_]:
-    """(n,) whether the multipliers y of a frame prove that it has no solution: y . needed > max y . (A x) in the bounds.
+    """(n,) whether the multipliers y of a frame prove that nothing solves it: y . needed > max over x of y . (A x).
 
     The multipliers of an infeasible frame grow along such a direction for ever.
     """

@@ -91,7 +91,7 @@ class Sharing:
             )
             lines.append(
                 f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s:"
-                f" short are {what}; {needed}"
+                f" short: {what}; {needed}"
             )
         for status, count in counts.items():
             if status not in (SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE):

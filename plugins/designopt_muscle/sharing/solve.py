@@ -53,7 +53,7 @@ def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
     for rows, columns in blocks(np.asarray((formulation.matrix != 0).any(axis=0))):
         part = _block(formulation, rows, columns)
         solved.x[:, columns] = part.x
-        solved.multipliers[:, rows] = part.multipliers
+        solved.multipliers[:, rows] = part.multipliers[:, : len(rows)]
         solved.converged[:] &= part.converged
         solved.iterations[:] = np.maximum(solved.iterations, part.iterations)
     return solved
@@ -64,9 +64,11 @@ def _block(formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[n
     frames = len(formulation.needed)
     matrix = formulation.matrix[:, rows][:, :, columns]
     needed = formulation.needed[:, rows]
+    if not len(rows):  # muscles without a row: one that asks nothing of them
+        matrix, needed = np.zeros((frames, 1, len(columns))), np.zeros((frames, 1))
     lower, upper = formulation.lower[:, columns], formulation.upper[:, columns]
     steep = bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
-    if cost.invertible and not steep and len(rows):
+    if cost.invertible and not steep:
         batch = Batch(
             np.ascontiguousarray(matrix.transpose(1, 2, 0)),
             np.ascontiguousarray(needed.T),
@@ -79,7 +81,7 @@ def _block(formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[n
         hopeless = found.infeasible
     else:
         none = np.zeros(frames, dtype=np.bool_)
-        shape = (frames, len(columns)), (frames, len(rows))
+        shape = (frames, len(columns)), needed.shape
         solved = Solved(np.zeros(shape[0]), np.zeros(shape[1]), none, np.zeros(frames, dtype=np.int64))
         hopeless = none
     left = np.flatnonzero(~solved.converged & ~hopeless)

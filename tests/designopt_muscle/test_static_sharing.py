@@ -1,0 +1,188 @@
+"""The model ``muscle_sharing`` and its studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_muscle.report_sharing import muscle_sharing
+from designopt_muscle.static_sharing import StaticSharing
+from designopt_muscle.trial import TrialError, bundled, read_trial
+from opensim_cases import case, table
+from small_models import hinge
+
+import designopt
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.study.language.errors import StudyError
+from designopt.testing.models import check_model
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+def file(folder: Path, name: str) -> InputFile:
+    return InputFile(name, (folder / name).read_bytes())
+
+
+def test_the_model_keeps_the_rules_and_its_derivatives_are_its_slopes():
+    check_model(
+        StaticSharing,
+        settings={"assisted": "ankle_angle", "reserve": 5.0},
+        designs=[
+            {},
+            {"strength": 1.3, "exponent": 3.0},
+            {"strength": 0.9, "stiffness": 80.0, "rest": 0.05, "assistance": 0.2},
+            {"strength": 0.05, "criterion": "minmax"},
+        ],
+        scenarios=[{}],
+        refused=[],
+    )
+
+
+def test_a_trial_of_92_muscles_is_shared_as_opensim_does_from_model_motion_and_moments(opensim):
+    """Geometry, strengths and sharing of our own against the reference minimiser of OpenSim's tables, p = 2."""
+    given = case(opensim, "gait2392")
+    model = StaticSharing(
+        model=file(opensim, "models/gait2392_subject01.osim"),
+        coordinates=list(given.balance.rows),
+        window=(0.6, 1.6),
+        reserve=1.0,
+    )
+    model.check()
+    scenario = {
+        "motion": file(opensim, "motion/gait2392_kinematics.sto"),
+        "moments": file(opensim, "reference/gait2392_inverse_dynamics.csv"),
+    }
+    outputs, arrays = model.evaluate({}, scenario, frozenset({"activations", "muscles", "coordinates", "status"}))
+    reference = given.solution(2)
+    expected = np.column_stack([reference[str(name)] for name in arrays["muscles"]])
+    assert arrays["activations"].shape == expected.shape
+    assert np.abs(arrays["activations"] - expected).max() <= 1e-6
+    assert set(arrays["coordinates"]) == set(given.balance.rows)
+    assert outputs["infeasible_frames"] == 0.0
+    assert outputs["mean_cost"] == pytest.approx(1.9247636, rel=1e-5)
+
+
+def test_moments_of_driven_coordinates_are_added_to_their_drivers(opensim):
+    """Without it the walking reference problem is infeasible (specs/muscle_force_sharing.md section 1.2)."""
+    names, values = table(opensim / "reference" / "walk_scaled_80musc_inverse_dynamics.csv")
+    trial = read_trial(
+        file(opensim, "models/walk_scaled_80musc.osim"),
+        file(opensim, "motion/walk_scaled_80musc_kinematics.sto"),
+        file(opensim, "reference/walk_scaled_80musc_inverse_dynamics.csv"),
+        window=(values[0, 0], values[-1, 0]),
+    )
+    assert not [row for row in trial.balance.rows if row.endswith("_beta")]
+    of = dict(zip(names, values.T, strict=True))
+    knee = trial.balance.moments[:, trial.balance.rows.index("knee_angle_r")]
+    assert knee == pytest.approx(of["knee_angle_r_moment"] + of["knee_angle_r_beta_force"], abs=1e-9)  # slope 1
+
+
+def test_the_bundled_leg_walks_and_its_moment_arms_are_those_of_a_leg():
+    """Moment arms of muscles in walking, within what anatomical studies report (about 2 to 8 cm)."""
+    trial = read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"))
+    assert len(trial.balance.columns) == 9
+    crossing = np.abs(trial.balance.arms).max(axis=0) > 1e-6
+    assert crossing.sum(axis=0).tolist() == [1, 1, 2, 2, 1, 1, 2, 1, 1]
+    sizes = np.abs(trial.balance.arms)[:, crossing]
+    assert sizes.min() > 0.015
+    assert sizes.max() < 0.085
+    assert not trial.fibres.outside()
+    outputs, _ = StaticSharing().evaluate({}, {})
+    assert outputs["infeasible_frames"] == 0.0
+    assert outputs["peak_activation"] < 0.9
+
+
+def test_a_device_that_gives_all_leaves_nothing_to_the_muscles():
+    model = StaticSharing(assisted="ankle_angle", coordinates=["ankle_angle"])
+    outputs, arrays = model.evaluate(
+        {"assistance": 1.0}, {}, frozenset({"activations", "device_moment", "net_moments"})
+    )
+    assert np.abs(arrays["net_moments"]).max() == pytest.approx(0.0, abs=1e-12)
+    assert outputs["peak_device"] == np.abs(arrays["device_moment"]).max()
+    assert 100.0 < outputs["peak_device"] < 150.0  # N m: what an ankle gives when it pushes off
+    free, _ = model.evaluate({}, {})
+    assert free["peak_activation"] > 3 * outputs["peak_activation"]
+    assert free["device_work"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"assisted": "elbow"}, "'elbow' is no free coordinate"),
+        ({"coordinates": ["hip_flexion", "toe"]}, "'toe' is no free coordinate"),
+        ({"model": InputFile("bad.osim", b"<a></b>")}, "bad.osim: line 1"),
+        ({"reserve_exponent": 1.5}, "it is 1 or from 2 on"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(InvalidSetting, match=message):
+        StaticSharing(**settings).check()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "design", "message"),
+    [
+        ({"motion": InputFile("t.csv", b"time,flexion\n0,1\n1,2\n")}, {}, "no column holds a net moment"),
+        ({"motion": InputFile("t.csv", b"time,knee\n0,1\n1,2\n")}, {}, "none of its columns is a coordinate"),
+        ({"motion": InputFile("t.csv", b"time,flexion\n0,1\n0,2\n")}, {}, "t.csv"),
+        ({"motion": InputFile("t.sto", b"nonsense")}, {}, "t.sto"),
+        (
+            {"motion": InputFile("t.csv", b"time,flexion,flexion_moment\n0,1,1\n1,2,1\n")},
+            {"stiffness": 5.0},
+            "a device needs a coordinate",
+        ),
+    ],
+)
+def test_trials_that_cannot_be_used_are_refused_in_a_sentence(scenario, design, message):
+    with pytest.raises(InvalidDesign, match=message):
+        StaticSharing(model=InputFile("hinge.osim", hinge())).evaluate(design, scenario)
+
+
+def test_frames_with_gaps_stay_in_the_trial_with_a_status():
+    rows = [f"{0.01 * i:.2f},{0.1 * i if i != 7 else ''},{10.0 if i != 9 else ''}" for i in range(20)]
+    motion = InputFile("t.csv", ("time,flexion,flexion_moment\n" + "\n".join(rows) + "\n").encode())
+    model = StaticSharing(model=InputFile("hinge.osim", hinge()), reserve=20.0)
+    outputs, arrays = model.evaluate({}, {"motion": motion}, frozenset({"status"}))
+    assert outputs["unanswered_frames"] == 2.0
+    assert arrays["status"].tolist()[7] == 120
+    assert arrays["status"].tolist()[9] == 120
+    assert (arrays["status"][[5, 6, 8, 10]] < 100).all()
+
+
+def test_a_window_beside_the_trial_is_refused():
+    with pytest.raises(TrialError, match="no frame lies between 5 and 6 s"):
+        read_trial(bundled("planar_leg.osim"), bundled("walking_leg.csv"), window=(5.0, 6.0))
+
+
+def test_the_elbow_study_compares_criteria_as_it_says(tmp_path):
+    result = designopt.load(STUDIES / "elbow_criteria.yaml").run(tmp_path / "elbow.study")
+    figures = result.outcomes.figures
+    names = ["linear", "squares", "cubes", "tenth_power", "smallest_maximum", "soft_saturation"]
+    peaks = dict(zip(names, figures["peak_activation"][:, 0], strict=True))
+    mean = dict(zip(names, figures["mean_activation"][:, 0], strict=True))
+    squared = dict(zip(names, figures["mean_squared_activation"][:, 0], strict=True))
+    assert min(peaks, key=peaks.get) == "smallest_maximum"
+    assert min(mean, key=mean.get) == "linear"
+    assert min(squared, key=squared.get) == "squares"
+    assert peaks["linear"] > peaks["squares"] > peaks["cubes"] > peaks["tenth_power"] > peaks["smallest_maximum"]
+    section = muscle_sharing(result)
+    assert section is not None
+    assert len(section.figures) == 3
+
+
+def test_the_strength_study_finds_that_assistance_lowers_the_strength_needed(tmp_path):
+    smaller = ("stages.0.solver.population=12", "stages.0.budget.evaluations=48")
+    study = designopt.load(STUDIES / "strength_margin.yaml", overrides=smaller)
+    result = study.run(tmp_path / "margin.study")
+    strength, device = result.outcomes.objectives[:, 0], result.outcomes.objectives[:, 1]
+    assert (strength > 0.1).all()
+    assert strength[device.argmax()] < strength[device.argmin()]
+
+
+def test_the_gait_study_is_refused_without_its_data_and_runs_with_them(opensim, tmp_path):
+    with pytest.raises(StudyError, match="opensim"):
+        designopt.load(STUDIES / "gait_sharing.yaml")
+    result = designopt.load(STUDIES / "gait_sharing.yaml", data={"opensim": opensim}).run(tmp_path / "gait.study")
+    assert result.outcomes.figures["mean_cost"][0, 0] == pytest.approx(1.9247636, rel=1e-5)
+    assert result.outcomes.figures["infeasible_frames"].max() == 0.0
