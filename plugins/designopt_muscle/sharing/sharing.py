@@ -90,8 +90,7 @@ class Sharing:
                 f"{factor:.3g} times the strength would be enough" if np.isfinite(factor) else "no strength is enough"
             )
             lines.append(
-                f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s:"
-                f" short: {what}; {needed}"
+                f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s: short: {what}; {needed}"
             )
         for status, count in counts.items():
             if status not in (SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE):
