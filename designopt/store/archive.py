@@ -72,13 +72,20 @@ def files(study: Study) -> list[InputFile]:
 
 
 def decode(
-    data: Mapping[str, Any], *, file: Callable[[str, str], InputFile], text: str = "", path: Path | None = None
+    data: Mapping[str, Any],
+    *,
+    file: Callable[[str, str], InputFile],
+    plugin_file: Callable[[str, str], bytes] | None = None,
+    text: str = "",
+    path: Path | None = None,
 ) -> Study:
-    """The study that `encode` made `data` of; `file` gives a file for its name and digest.
+    """The study that `encode` made `data` of; `file` gives a file for its name and digest, `plugin_file` the content of
+    one with plugins (without it `file` does).
 
     What an older version did not know is at its default.
     """
     hints = typing.get_type_hints(Study)
+    content = plugin_file or (lambda name, digest: file(name, digest).content)
     known = {f.name: f.name in data for f in dataclasses.fields(Study) if f.name not in _APART}
     return Study(
         **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
@@ -88,7 +95,7 @@ def decode(
         ),
         text=text,
         path=path,
-        plugin_files=tuple((f["name"], file(f["name"], f["digest"]).content) for f in data["plugin_files"]),
+        plugin_files=tuple((f["name"], content(f["name"], f["digest"])) for f in data["plugin_files"]),
     )
 
 

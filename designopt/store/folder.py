@@ -174,6 +174,13 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             raise StoreError(f"{path}: files/{digest} is damaged: its content is another one; put back a copy", path)
         return InputFile.at(place, name, digest)
 
+    def plugin_file(name: str, digest: str) -> bytes:
+        """Code in a store is never run, only compared with what is given: a damaged file counts as another one."""
+        try:
+            return stored(name, digest).content
+        except StoreError:
+            return b""
+
     file = path / "study.yaml"
     try:
         with reading(path, "study.yaml"):
@@ -181,7 +188,9 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
     with reading(path, "problem.json"):
-        study = archive.decode(data["study"], file=stored, text=text, path=file if text else None)
+        study = archive.decode(
+            data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
+        )
         Problem.of(study).canonical()  # whoever compares it with the journal can trust its types
     return study
 

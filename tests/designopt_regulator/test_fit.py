@@ -111,9 +111,11 @@ def csv_of(data):
 
 
 def test_a_study_names_the_file_and_tunes_the_fitted_plant():
-    content = csv_of(measured(CASES["fopdt"][1]))
+    files = {"step.csv": InputFile("step.csv", csv_of(measured(CASES["fopdt"][1])))}
     use, findings = validate(
-        LinearLoop.__designopt__, {"plant": {"type": "data", "file": "step.csv"}}, {"step.csv": content}.__getitem__
+        LinearLoop.__designopt__,
+        {"plant": {"type": "data", "file": "step.csv"}},
+        {"step.csv": InputFile("step.csv", content)}.__getitem__,
     )
     assert not findings
     fitted = use.build()
