@@ -115,7 +115,7 @@ def test_a_study_names_the_file_and_tunes_the_fitted_plant():
     use, findings = validate(
         LinearLoop.__designopt__,
         {"plant": {"type": "data", "file": "step.csv"}},
-        {"step.csv": InputFile("step.csv", content)}.__getitem__,
+        files.__getitem__,
     )
     assert not findings
     fitted = use.build()
