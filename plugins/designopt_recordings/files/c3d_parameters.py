@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from designopt_recordings.arrays import Array
+from designopt_recordings.files.names import printable
 from designopt_recordings.recording import Event
 
 
@@ -51,27 +52,6 @@ class Group:
         """All parameters that are one finite number."""
         single = {key: self.array(key).ravel() for key in self._values}
         return {key: float(value[0]) for key, value in single.items() if value.size == 1 and np.isfinite(value[0])}
-
-
-def printable(text: object) -> str:
-    """`text` without blanks around it and without characters that cannot be shown."""
-    return "".join(c if c.isprintable() else "?" for c in str(text).strip(" \0\t\r\n"))
-
-
-def numbered(names: Sequence[str], what: str, notes: list[str]) -> tuple[str, ...]:
-    """`names` made unique: the second 'Fx' is called 'Fx#2'; that is noted."""
-    taken, repeated = set(names), set()
-    made: list[str] = []
-    for name in names:
-        new, i = name, 1
-        while new in made:
-            repeated.add(name)
-            i += 1
-            new = f"{name}#{i}" if f"{name}#{i}" not in taken else new
-        made.append(new)
-    if repeated:
-        notes.append(f"{what}s with the same label are numbered: {', '.join(sorted(repeated))}")
-    return tuple(made)
 
 
 def events(parameters: Mapping[str, Any]) -> tuple[Event, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from designopt_recordings.arrays import Array, Mask
-from designopt_recordings.files.c3d_parameters import Group, numbered
+from designopt_recordings.files.c3d_parameters import Group
+from designopt_recordings.files.names import numbered, without_prefixes
 from designopt_recordings.recording import Points
 
 _ANGLES = {"deg": np.pi / 180.0, "degrees": np.pi / 180.0, "rad": 1.0}
@@ -39,7 +40,7 @@ def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) 
     unlabelled = points.shape[1] - len(columns) - sum(name in results for name in labels)
     if unlabelled:
         notes.append(f"{unlabelled} trajectories without a label are left out")
-    names = numbered(_without_prefixes([labels[i] for i in columns], notes), "marker", notes)
+    names = numbered(without_prefixes([labels[i] for i in columns], notes), "marker", notes)
     positions = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0))
     return names, _present(positions, residuals[columns].T < 0.0, notes)
 
@@ -63,14 +64,6 @@ def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
         return None
     values = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0)) * np.array(factors)[:, None]
     return Points(numbered(names, "result", notes), tuple(kinds), tuple(units), values)
-
-
-def _without_prefixes(names: Sequence[str], notes: list[str]) -> Sequence[str]:
-    short = [name.rpartition(":")[2].strip() for name in names]
-    if all(short) and len(set(short)) == len(set(names)):
-        return short
-    notes.append("two subjects have markers of the same name; labels keep the subject's prefix")
-    return names
 
 
 def _present(positions: Array, missing: Mask, notes: list[str]) -> Array:

@@ -10,6 +10,7 @@ from designopt.plugin import InputFile
 from designopt_recordings import axes
 from designopt_recordings.arrays import Array
 from designopt_recordings.errors import about
+from designopt_recordings.files.names import without_prefixes
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, cells, shortened
@@ -35,6 +36,7 @@ def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Reco
     values, at = read_rows(lines, 6, columns, 1)
     time, cells_read = values[:, 1], values[:, 2:]
     notes = _counts(header, len(values), len(names))
+    names = tuple(without_prefixes(names, notes))
     with about(file.name, "line 3"):
         scale = axes.length(unit or header["units"])
     rate, rate_notes = _rate(lines, header, time, at)

@@ -60,6 +60,13 @@ def test_layout_makes_no_difference(change: Callable[[str], str]) -> None:
     assert changed.notes == ()
 
 
+def test_subjects_are_taken_off_the_names_where_they_stay_unique() -> None:
+    assert read(GOOD.replace("LASI", "Anna:LASI").replace("RASI", "Anna:RASI")).marker_names == ("LASI", "RASI")
+    both = read(GOOD.replace("LASI", "Anna:ASI").replace("RASI", "Bert:ASI"))
+    assert both.marker_names == ("Anna:ASI", "Bert:ASI")
+    assert both.notes == ("two subjects have markers of the same name; labels keep the subject's prefix",)
+
+
 def test_empty_cells_nan_and_zeros_are_missing_markers() -> None:
     text = GOOD.replace("\t101\t901\t-121\t", "\t\t\t\t").replace("102\t912\t132", "0.0\t0.0\t0.0")
     walk = read(text.replace("1\t0.00\t100", "1\t0.00\tNaN"))
