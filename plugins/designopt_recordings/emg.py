@@ -13,6 +13,8 @@ from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import bandpass, lowpass
 from designopt_recordings.signals.lags import delayed
+from designopt_recordings.signals.runs import even_rate
+from designopt_recordings.table import Table
 
 #: Hz; whole_body_natural_coordinates, section 18.
 BAND, ENVELOPE = (20.0, 450.0), 6.0
@@ -25,6 +27,13 @@ def envelope(channels: Channels, band: Sequence[float] = BAND, cutoff: float = E
     """
     rectified = np.abs(bandpass(channels.values, channels.rate, band, order))
     return replace(channels, values=np.maximum(lowpass(rectified, channels.rate, cutoff, order), 0.0))
+
+
+def channels_of(table: Table, names: Sequence[str], unit: str = "V") -> Channels:
+    """Columns of a table (CSV, STO, MOT) with even times as channels, for EMG that comes in such a file."""
+    rate = even_rate(table.time)
+    values = np.stack([table.column(name) for name in names], axis=1)
+    return Channels(rate, tuple(names), (unit,) * len(names), values, float(table.time[0]))
 
 
 def reference(envelopes: Channels, window: float = 0.25) -> Array:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_recordings.channels import Channels
-from designopt_recordings.emg import at_frames, envelope, normalised, reference
+from designopt_recordings.emg import at_frames, channels_of, envelope, normalised, reference
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.files.read import read_recording
+from designopt_recordings.files.read import read_recording, read_table
 
 from designopt.plugin import InputFile
 
@@ -71,6 +71,17 @@ def test_envelopes_come_to_the_frames_after_their_delay() -> None:
     ramp = Channels(1000.0, ("a",), ("1",), np.arange(1001.0)[:, None] / 1000.0, start=2.0)
     values = at_frames(ramp, [1.0, 2.0, 2.5, 3.0, 3.1], delay=0.05)
     np.testing.assert_allclose(values[:, 0], [np.nan, np.nan, 0.45, 0.95, np.nan], atol=1e-12)
+
+
+def test_channels_may_come_from_a_table() -> None:
+    text = "time,biceps,triceps\n" + "".join(f"{i / 1000!r},{i}.5,{-i}.5\n" for i in range(5))
+    table = read_table(InputFile("emg.csv", text.encode()))
+    made = channels_of(table, ["triceps", "biceps"], "mV")
+    assert (made.names, made.units) == (("triceps", "biceps"), ("mV", "mV"))
+    np.testing.assert_allclose(made.rate, 1000.0)
+    assert made.channel("biceps").tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
+    with pytest.raises(RecordingError, match="not evenly spaced: row 2"):
+        channels_of(replace(table, time=table.time**2), ["biceps"])
 
 
 def test_the_shoulder_recording_has_envelopes(shared: Callable[[str], InputFile]) -> None:

@@ -1,4 +1,4 @@
-"""Plates from tables of ground reactions (MOT files): force, point of application and torque of each, by columns."""
+"""Plates from tables of ground reactions (MOT files), and back: force, point of application and torque of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from designopt_recordings.arrays import Array
 from designopt_recordings.errors import RecordingError
+from designopt_recordings.loads.frames import Load
 from designopt_recordings.plate import ForcePlate
+from designopt_recordings.signals.runs import even_rate
 from designopt_recordings.table import Table
 
 
@@ -52,7 +54,7 @@ def plates_from_table(
     columns = ground_reactions(table) if columns is None else columns
     if not columns:
         raise RecordingError("the table has no columns of ground reactions (ground_force_..._vx, ..._px)")
-    rate = _rate(table.time)
+    rate = even_rate(table.time)
     return tuple(_plate(table, of, rate, level) for of in columns)
 
 
@@ -68,13 +70,20 @@ def _three(table: Table, prefix: str) -> Array:
     return np.column_stack([table.column(f"{prefix}{axis}") for axis in "xyz"])
 
 
-def _rate(time: Array) -> float:
-    """Rate of times that may be rounded, Hz."""
-    if len(time) < 2:
-        raise RecordingError("a single row has no rate; ground reactions need more")
-    rate = (len(time) - 1) / (time[-1] - time[0])
-    off = np.abs((time - time[0]) * rate - np.arange(len(time)))
-    if off.max() > 0.5:
-        row = int(np.argmax(off > 0.5)) + 1
-        raise RecordingError(f"the times are not evenly spaced: row {row} is off by more than half a sample")
-    return float(rate)
+def reaction_table(time: Array, loads: Sequence[Load], title: str = "ground reactions") -> Table:
+    """Loads (n frames each) at `time` (n,) s as a table that OpenSim's ExternalLoads read, to be written as MOT.
+
+    Columns are ``ground_force_NAME_vx``, ``_px`` and ``ground_torque_NAME_x``; blanks of a plate's name become ``_``.
+    `plates_from_table` gives the same forces and moments back. Frames without a load are NaN.
+    """
+    names: list[str] = []
+    columns: list[Array] = []
+    for load in loads:
+        name = "_".join(load.name.split())
+        torque = load.moment - np.cross(load.point, load.force)
+        for stem, vectors in (("force_%s_v", load.force), ("force_%s_p", load.point), ("torque_%s_", torque)):
+            names += [f"ground_{stem % name}{axis}" for axis in "xyz"]
+            columns.append(vectors)
+    if not columns:
+        raise RecordingError("there are no loads to write")
+    return Table(time, tuple(names), np.hstack(columns), title=title)

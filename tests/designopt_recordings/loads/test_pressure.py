@@ -1,16 +1,18 @@
 """Centre of pressure, contacts, loads at frames: known wrenches come back, unloaded plates spread nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording, read_table
+from designopt_recordings.files.write import motion_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.contacts import contacts, loaded_samples
 from designopt_recordings.loads.frames import load_at, zeroed
 from designopt_recordings.loads.pressure import centre_of_pressure, normal_force
-from designopt_recordings.loads.tables import Columns, plates_from_table
+from designopt_recordings.loads.tables import Columns, plates_from_table, reaction_table
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.table import Table
 from scipy.spatial.transform import Rotation
@@ -192,6 +194,20 @@ def test_tables_without_reactions_or_with_uneven_times_are_refused() -> None:
     uneven = Table(np.array([0.0, 0.001, 0.01]), uneven.names, uneven.values)
     with pytest.raises(RecordingError, match="not evenly spaced: row 2"):
         plates_from_table(uneven)
+
+
+def test_loads_go_to_a_table_and_back() -> None:
+    plate, _, _ = stance(noise=0.5)
+    loads = [load_at(plate, TIME, cutoff=50.0), load_at(replace(plate, name="plate 2"), TIME)]
+    written = motion_text(reaction_table(TIME, loads))
+    table = read_table(InputFile("reactions.mot", written.encode()))
+    back = plates_from_table(table)
+    assert [plate.name for plate in back] == ["tilted", "plate_2"]
+    for load, made in zip(loads, back, strict=True):
+        np.testing.assert_array_equal(made.force, load.force)
+        np.testing.assert_allclose(made.moment, load.moment, atol=1e-11)
+    with pytest.raises(RecordingError, match="there are no loads"):
+        reaction_table(TIME, [])
 
 
 # ------------------------------------------------------------------------------------- the recordings of ../shared/data

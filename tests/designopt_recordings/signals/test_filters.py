@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import bandpass, design_frequency, highpass, lowpass
-from designopt_recordings.signals.runs import near_ends, runs
+from designopt_recordings.signals.runs import edge_status, near_ends, runs
 
 RATE = 100.0
 TIME = np.arange(4000) / RATE
@@ -89,4 +89,5 @@ def test_runs_and_their_ends() -> None:
     assert runs(mask) == [(0, 2), (3, 4), (6, 9)]
     assert runs(np.zeros(3, dtype=bool)) == []
     assert np.flatnonzero(near_ends(np.ones(20, dtype=bool))).tolist() == [0, 1, 2, 3, 4, 15, 16, 17, 18, 19]
+    assert edge_status(mask, 1).tolist() == [10, 10, 0, 10, 0, 0, 10, 0, 10]
     assert near_ends(mask, 1).tolist() == [True, True, False, True, False, False, True, False, True]
