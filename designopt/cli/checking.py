@@ -11,10 +11,14 @@ import click
 from designopt import plugin
 from designopt.cli.ending import DONE, WRONG_INPUT, fail
 from designopt.cli.opening import data_option, plugin_hint, plugin_option
+from designopt.cli.separate import Tell, separately
 
 if TYPE_CHECKING:
     from designopt.api import Study
     from designopt.study.language.errors import Issue
+
+#: Seconds within which a file must be checked, the set-up of its model with it.
+LONGEST = 300.0
 
 set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Replace a value of the file.")
 
@@ -31,25 +35,32 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
 
-    issues: list[Issue] = []
-    for file in files:
-        _refuse_no_file(file)
-        try:
-            study = load(file, **given)
-        except StudyError as error:
-            issues += error.issues
-        except plugin.PluginError as error:
-            fail(f"error: {error}", WRONG_INPUT)
-        else:
-            if form == "text":
-                click.echo(f"{file}: a valid study")
-            if count:
-                _try(study, count, beside=form == "json")
-    if form == "json":
-        click.echo(render_json(tuple(issues)))
-    elif issues:
-        click.echo(render_text(tuple(issues)) + plugin_hint(issues), err=True)
-    sys.exit(WRONG_INPUT if issues else DONE)
+    def check(tell: Tell) -> None:
+        issues: list[Issue] = []
+        failed = 0
+        for file in files:
+            _refuse_no_file(file)
+            tell(file)
+            try:
+                study = load(file, **given)
+            except StudyError as error:
+                issues += error.issues
+            except plugin.PluginError as error:
+                fail(f"error: {error}", WRONG_INPUT)
+            else:
+                if form == "text":
+                    click.echo(f"{file}: a valid study")
+                if count:
+                    failed += _try(study, count, beside=form == "json")
+        if form == "json":
+            click.echo(render_json(tuple(issues)))
+        elif issues:
+            click.echo(render_text(tuple(issues)) + plugin_hint(issues), err=True)
+        if failed:
+            click.echo(f"{failed} of the evaluations tried failed", err=True)
+        sys.exit(WRONG_INPUT if issues or failed else DONE)
+
+    separately(check, None if count else LONGEST)
 
 
 def _refuse_no_file(file: str) -> None:
@@ -63,13 +74,14 @@ def _refuse_no_file(file: str) -> None:
         fail(f"error: no file matches {file}", WRONG_INPUT)
 
 
-def _try(study: Study, count: int, *, beside: bool) -> None:
-    """Evaluate designs and say what came out, on stderr when `beside` other output."""
+def _try(study: Study, count: int, *, beside: bool) -> int:
+    """Evaluate designs and say what came out, on stderr when `beside` other output; how many of them failed."""
     from designopt.workers.evaluate import trial
 
     try:
-        lines = trial(study.definition, count)
+        lines, failed = trial(study.definition, count)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:
         click.echo(f"  {line}", err=beside)
+    return failed

@@ -407,24 +407,28 @@ def evaluate_one(
     return Evaluator.of(problem).evaluate(design, index, arrays, seed=seed)
 
 
-def trial(study: Study, count: int) -> list[str]:
-    """Evaluate `count` random designs in this process, for ``validate --try``; one line of text each."""
+def trial(study: Study, count: int) -> tuple[list[str], int]:
+    """Evaluate `count` random designs here, for ``validate --try``: a line of text each, and how many failed.
+
+    That a model refuses a design or tells that it diverged is an answer, unless it has no other.
+    """
     problem = Problem.of(study)
     space = problem.space
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
     evaluator = Evaluator.of(problem)
-    lines = []
+    lines, statuses = [], ["invalid"]
     for x, excess, keys in zip(X.tolist(), space.excess(X).tolist(), problem.keys(X), strict=True):
         at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
         if excess > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
         done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))
+        statuses.append(done.status)
         outputs = {
             k: v for k, v in done.outputs.items() if not k.startswith("d(")
         }  # derivatives are not asked for here
         shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
         lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
-    return lines
+    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else count

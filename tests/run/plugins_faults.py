@@ -126,3 +126,29 @@ class Unruly:
         for step in range(20):
             designopt.progress(step / 20.0, f"step {step}")
             time.sleep(0.15)
+
+
+@model("stubborn", version=1)
+class Stubborn:
+    """Does in its set-up or its evaluation what `kind` says."""
+
+    kind: str
+
+    def check(self):
+        if self.kind == "exits in check":
+            os._exit(7)
+        if self.kind == "hangs in check":
+            time.sleep(1000.0)
+        if self.kind == "is killed in check":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def prepare(self):
+        if self.kind == "exits in prepare":
+            os._exit(7)
+
+    def evaluate(self, design, scenario) -> Value:
+        if self.kind == "raises":
+            raise ValueError("no wheels")
+        if self.kind == "is not finite":
+            return {"value": float("nan")}
+        return {"value": design["a"]}
