@@ -336,6 +336,7 @@ TRIED: dict[str, Iterable[str]] = {
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
+    "whole_body.md": {"python", "yaml", "yaml marker set"},  # tests/designopt_wholebody/test_documentation.py
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py
     "mechanics.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py

@@ -23,7 +23,7 @@ from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import Model
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.trial.analysis import Analysis, Preparation, Settings, analyse
-from designopt_wholebody.trial.figures import JOINTS, joint_figures, peak, rms, torque_noise
+from designopt_wholebody.trial.figures import JOINTS, joint_figures, joint_sizes, peak, rms, sticks, torque_noise
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, read_marker_set
 
@@ -104,7 +104,9 @@ ARRAYS = {
     "violations": ArrayOf(("time",), "m", "norm of the constraints"),
     "frame_iterations": ArrayOf(("time",), "", "of the search for consistency"),
     "status": ArrayOf(("time",), "", "of each frame; below 100 it has a result"),
-    "points": ArrayOf(("time", "point", "axis"), "m", "basic points of the segments"),
+    "torque_sizes": ArrayOf(("time", "joint"), "N m/kg", f"norms of joint torques, larger side: {', '.join(JOINTS)}"),
+    "force_sizes": ArrayOf(("time", "joint"), "", f"norms of joint forces in body weights: {', '.join(JOINTS)}"),
+    "sticks": ArrayOf(("time", "stick", "end", "axis"), "m", "lines from joint to joint"),
 }
 
 
@@ -215,9 +217,7 @@ class WholebodyTrial:
     def _arrays(self, found: Analysis, wanted: Set[str]) -> dict[str, Array]:
         search = found.consistency
         frames = len(found.status)
-        points = [
-            body.triples_of(found.motion.q)[:, : len(body.points)] for body in found.subject.bodies.values()
-        ]  # fmt: skip
+        forces, torques = joint_sizes(found)
         made = {
             "time": found.motion.time,
             "angles": found.angles.values,
@@ -229,7 +229,9 @@ class WholebodyTrial:
             "violations": found.violation,
             "frame_iterations": np.zeros(frames) if search is None else search.iterations.astype(float),
             "status": found.status.astype(float),
-            "points": np.concatenate(points, axis=1),
+            "torque_sizes": torques,
+            "force_sizes": forces,
+            "sticks": sticks(found),
         }
         return {name: made[name] for name in wanted}
 

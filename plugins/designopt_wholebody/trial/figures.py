@@ -6,7 +6,9 @@ import numpy as np
 from designopt_recordings.signals.filters import highpass
 from numpy.typing import NDArray
 
+from designopt_wholebody.body.body import Body
 from designopt_wholebody.dynamics.decomposition import force_parts
+from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.trial.analysis import Analysis
 
 Array = NDArray[np.float64]
@@ -60,6 +62,40 @@ def joint_figures(analysis: Analysis, inner: NDArray[np.bool_]) -> dict[str, flo
                 found[part] = max(found[part], peak(values))
         made.update({f"{name}_{part}": value for part, value in found.items()})
     return made
+
+
+def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
+    """(n, joints) norms of forces in body weights and of torques in N m/kg of `JOINTS`, the larger of both sides.
+
+    Zeros for joints that the model does not have, NaN in frames without a result.
+    """
+    loads = analysis.loads
+    shape = (len(analysis.status), len(JOINTS))
+    sizes = (np.zeros(shape), np.zeros(shape))
+    for j, joint in enumerate(JOINTS.values()):
+        for side in "RL":
+            if f"{joint}_{side}" in loads.joints:
+                for made, part in zip(sizes, loads.at(f"{joint}_{side}"), strict=True):
+                    made[:, j] = np.maximum(made[:, j], np.linalg.norm(part, axis=1))
+    return sizes[0] / (9.81 * analysis.subject.mass), sizes[1] / analysis.subject.mass
+
+
+def sticks(analysis: Analysis) -> Array:
+    """(n, sticks, 2, 3) lines m from the joint that carries a segment to those that it carries, or to its far end."""
+    subject, q = analysis.subject, analysis.motion.q
+    links = tree(subject)
+    lines: list[Array] = []
+    for link in links:
+        body = subject.bodies[link.body]
+        ends = [other.at for other in links if other.parent == link.body] or [_far_end(body, link.at)]
+        start = body.position(q, body.landmark(link.at))
+        lines.extend(np.stack([start, body.position(q, body.landmark(end))], axis=1) for end in ends)
+    return np.stack(lines, axis=1)
+
+
+def _far_end(body: Body, at: str) -> str:
+    """The landmark that is farthest from `at`."""
+    return max(body.local, key=lambda name: float(np.linalg.norm(body.local[name] - body.local[at])))
 
 
 def torque_noise(analysis: Analysis, rate: float, above: float) -> float:

@@ -1,0 +1,1 @@
+"""Report parts of whole-body studies."""
