@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_recordings.files.c3d import read_c3d
+from designopt_recordings.loads.frames import load_at
 from designopt_recordings.recording import Recording
 
 from designopt.plugin import InputFile
@@ -182,3 +183,32 @@ def test_shared_plates_agree_with_the_library_s_own(
         np.testing.assert_allclose(plate.force[:, 1].max(), peak, atol=0.1)
         about_centre = plate.moment - np.cross(plate.centre, plate.force)
         np.testing.assert_allclose(about_centre, (turn @ their["moment"]).T / 1000.0, atol=1e-9)
+
+
+def test_the_vendor_s_own_moments_about_the_surface_confirm_the_sign_of_origin(
+    shared: Callable[[str], InputFile],
+) -> None:
+    # The file says +41 mm. Its software stores ground reactions per body mass: forces, and moments about the centre of
+    # the surface, smoothed. The opposite sign of ORIGIN, or none, fits them worse.
+    walk = read_c3d(shared("mocap/plugin_gait_fullbody/Movement_trial.c3d"))
+    assert walk.results is not None
+    mass = walk.parameters["Bodymass"]
+    for side, name, frames in (("L", "plate 1", slice(235, 310)), ("R", "plate 4", slice(50, 120))):
+        plate = walk.plate(name)
+        load = load_at(plate, walk.time)
+        to_vendor = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # Z up
+        force = walk.results.result(f"{side}GroundReactionForce")[frames]
+        moment = walk.results.result(f"{side}GroundReactionMoment")[frames]
+        assert rms(load.force[frames] @ to_vendor.T / mass - force) < 0.1  # N/kg of 14
+        off = {}
+        for depth in (0.0, 0.041, 0.082):
+            centre = plate.centre - depth * plate.normal
+            about = load.moment[frames] - np.cross(centre, load.force[frames])
+            off[depth] = rms(about @ to_vendor.T / mass - moment)
+        assert off[0.0] < 0.015  # N·m/kg of 1.2
+        assert off[0.0] < off[0.041] < off[0.082]
+
+
+def rms(values: np.ndarray) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(values**2)))
