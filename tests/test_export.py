@@ -2,9 +2,11 @@
 
 import csv
 import json
+import re
 import resource
 import sys
 import time
+import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -76,7 +78,9 @@ def unbothered(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Stiff:
     return {"mass": float(design["side"]) + float(design.get("holes", 0))}
 
 
-@designopt.model("exported_half_broken", version=1, arrays={"count": Array(("lag",)), "word": Array(("lag",))})
+@designopt.model(
+    "exported_half_broken", version=1, arrays={"count": Array(("lag",)), "word": Array(("lag",), dtype="str")}
+)
 def half_broken(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, dict[str, Any]]:
     """A model that breaks in a storm."""
     if scenario["force"] > 20.0:
@@ -361,3 +365,91 @@ def test_a_hundred_thousand_designs_are_written_in_seconds_with_little_more_memo
         assert time.perf_counter() - start < target
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024.0
     assert grown < 200.0  # MB; the table as Python objects at once would take 600
+
+
+@designopt.model(
+    "exported_statuses",
+    version=1,
+    arrays={
+        "joint": Array(("joint",), dtype="str"),
+        "angle": Array(("time", "joint"), "rad", dtype="float32"),
+        "status": Array(("time",), "", "of the frame", categories=("ok", "marker missing")),
+    },
+)
+def statuses(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, dict[str, Any]]:
+    """A model with names of joints, and frames that are bad."""
+    kept = {
+        "joint": np.array(["knee", "hüfte"]),
+        "angle": np.full((6, 2), design["side"]),
+        "status": np.array([0, 0, 1, 1, 0, 0]),
+    }
+    return {"sag": 1.0, "mass": 2.0}, {name: kept[name] for name in arrays}
+
+
+def test_text_coordinates_and_categories_are_read_by_others(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    kept = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
+    result = study(model={"use": statuses}, execution=kept).run(tmp_path / "s")
+    (file,) = export(result, tmp_path, ["netcdf"])
+    with xarray.open_dataset(file, engine="h5netcdf") as data:
+        assert data["joint"].values.tolist() == ["knee", "hüfte"]
+        knee = data["angle"].sel(joint="knee")
+        assert knee.dtype == np.float32
+        assert same(
+            knee[0, 0], np.full(6, result.problem.space.values(result.outcomes.X[0].tolist())["side"] / 1000, "f4")
+        )
+        assert data["status"].attrs["flag_meanings"] == "ok marker_missing"
+        assert data["status"].attrs["flag_values"].tolist() == [0, 1]
+        assert same(data["status"][0, 0], np.array([0, 0, 1, 1, 0, 0]))
+
+
+def rewritten(result: Result, row: int, **arrays: Any) -> None:
+    """Other arrays of a design, as an older version may have kept them."""
+    from designopt.store.arrays import array_reference
+
+    key = result.recorded_problem.keys(result.outcomes.X[[row]])[0][0]
+    np.savez(result.path / array_reference(key), **arrays)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"angle": np.zeros(3)}, "the array 'angle' has 1 axes in one evaluation and 2 in another"),
+        ({"joint": np.zeros(2)}, "the array 'joint' is text in one evaluation and numbers in another"),
+    ],
+)
+def test_arrays_that_are_no_variable_are_told_by_name(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+    kept = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
+    result = study(model={"use": statuses}, execution=kept).run(tmp_path / "s")
+    rewritten(result, 1, **arrays)
+    with pytest.raises(ExportError, match=re.escape(said)):
+        export(result, tmp_path, ["netcdf"])
+    assert not list(tmp_path.glob("*.nc*"))
+
+
+@designopt.model("exported_large", version=1, arrays={"wave": Array(("time",), dtype="float")})
+def large(design: Beam, scenario: Load, arrays: frozenset[str]) -> tuple[Bent, dict[str, Any]]:
+    """A model that keeps 2 MB an evaluation."""
+    return {"sag": 1.0, "mass": 2.0}, {"wave": np.full(250_000, design["side"])}
+
+
+def test_the_memory_of_an_export_does_not_grow_with_the_number_of_evaluations(tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    kept = {"executor": "serial", "arrays": {"wave": "all"}}
+    result = study(model={"use": large}, execution=kept).run(tmp_path / "s")
+    _ = result.outcomes
+    tracemalloc.start()
+    (file,) = export(result, tmp_path, ["netcdf"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(result.outcomes) * 2 >= 64  # evaluations, 128 MB
+    assert peak < 16 * 2**20
+    assert file.stat().st_size < 4 * 2**20  # they are constant
+
+
+def test_a_study_file_may_keep_arrays_of_the_chosen_designs_only(tmp_path: Path) -> None:
+    kept = {"executor": "serial", "arrays": {"swing": "chosen"}}
+    result = study(execution=kept).run(tmp_path / "s")
+    chosen = set(result.chosen().values())
+    assert chosen
+    assert {row for row in range(len(result.outcomes)) if result.arrays(row)} == chosen

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from designopt.exports.files import ExportError
+from designopt.exports.errors import ExportError
 from designopt.plugin import ExportPlugin, PluginError, Use, find
 
 if TYPE_CHECKING:

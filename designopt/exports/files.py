@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from designopt.exports.errors import ExportError
 from designopt.plugin import exporter
 from designopt.store.table import Column
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 #: Rows that are turned into Python objects at once.
 BLOCK = 20_000
-
-
-class ExportError(Exception):
-    """Nothing can be exported in this format; the message says why."""
 
 
 def _blocks(count: int) -> Iterator[slice]:

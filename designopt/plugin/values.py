@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from designopt.files import InputFile as InputFile
 
@@ -28,11 +28,26 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Array:
-    """What a model's array is: its axes by name, its unit and its meaning."""
+    """What a model's array is: its axes by name, its unit, its meaning and the type of its values.
+
+    `dtype` is ``float``, ``float32``, ``int``, ``bool``, ``complex`` or ``str``; numbers are kept as they are without
+    one, text needs it. `categories` are names for the values 0, 1, ... of whole numbers, such as a status per frame.
+    """
 
     axes: tuple[str, ...]
     unit: str = ""
     description: str = ""
+    dtype: Literal["", "float", "float32", "int", "bool", "complex", "str"] = ""
+    categories: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("", "float", "float32", "int", "bool", "complex", "str"):
+            raise PluginError(f"no type of arrays '{self.dtype}' (float, float32, int, bool, complex or str)")
+        if self.categories:
+            if self.dtype not in ("", "int"):
+                raise PluginError(f"categories are names of whole numbers, not of {self.dtype}")
+            object.__setattr__(self, "categories", tuple(self.categories))
+            object.__setattr__(self, "dtype", "int")
 
 
 class Diverged(Exception):

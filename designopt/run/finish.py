@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from designopt.run.dispatch import Dispatcher
-from designopt.run.ledger import PENDING, Ledger
+from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
-from designopt.store.arrays import array_files, array_reference, read_arrays, remove_arrays
-from designopt.store.errors import StoreError
+from designopt.store.arrays import intact, remove_arrays
 from designopt.store.result import Result
 from designopt.store.schema import Kind
 from designopt.store.validated import validation_keys
@@ -26,8 +25,8 @@ def finish(study: Study, dispatcher: Dispatcher) -> None:
         return
     result = Result.open(dispatcher.store.path, study)
     validate_chosen(study, dispatcher, result)
-    if "front" in study.execution.arrays.values():
-        keep_arrays_of_front(study, dispatcher, result)
+    if {"front", "chosen"} & set(study.execution.arrays.values()):
+        keep_arrays_of_best(study, dispatcher, result)
     if "all" in study.execution.arrays.values():
         restore_arrays(study, dispatcher)
 
@@ -81,21 +80,31 @@ def _shown(study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], Non
 # ---------------------------------------------------------------------------------------------------------- arrays
 
 
-def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -> None:
-    """Evaluate the final front and the chosen designs again to keep their arrays, as far as that is not done yet."""
-    names = tuple(study.execution.arrays)
+def keep_arrays_of_best(study: Study, dispatcher: Dispatcher, result: Result) -> None:
+    """Evaluate the chosen designs and the final front again to keep their arrays, as far as that is not done yet.
+
+    Of the chosen designs all arrays are kept, of the others on the front those that are not of the chosen ones only.
+    """
+    arrays = study.execution.arrays
     store, ledger = dispatcher.store, dispatcher.ledger
-    always = "all" in study.execution.arrays.values()
-    rows = sorted({*result.front().tolist(), *result.chosen().values()})
-    X = result.outcomes.X[rows]
-    keys = ledger.problem.keys(X) if rows else []
-    wanted = {key for row in keys for key in row}
+    chosen = set(result.chosen().values())
+    front = set(result.front().tolist()) if "front" in arrays.values() else set()
+    names = {
+        **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep != "chosen")),
+        **dict.fromkeys(chosen, tuple(arrays)),
+    }
     have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
-    complete = {key for key in wanted & have if _holds(dispatcher, key, names if always else ())}
-    todo = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row) if key not in complete}
-    work = _work(ledger, X, todo)
-    dispatcher.run(_pieces(work), len(work), arrays=names)
-    if not always:  # the front of an earlier session with a smaller budget
+    wanted: set[bytes] = set()
+    for some in dict.fromkeys(names.values()):
+        rows = sorted(row for row, of_row in names.items() if of_row == some)
+        X = result.outcomes.X[rows]
+        keys = ledger.problem.keys(X)
+        place = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
+        complete = intact(store.path, {key: _returned(dispatcher, key, some) for key in place if key in have})
+        work = _work(ledger, X, {key: at for key, at in place.items() if key not in complete})
+        dispatcher.run(_pieces(work), len(work), arrays=some)
+        wanted |= place.keys()
+    if "all" not in arrays.values():  # the front of an earlier session with a smaller budget
         for key in have - wanted:
             store.journal.set_arrays(key, None)
         store.journal.commit()
@@ -104,21 +113,26 @@ def keep_arrays_of_front(study: Study, dispatcher: Dispatcher, result: Result) -
 
 
 def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
-    """Evaluate again what has lost its file."""
+    """Evaluate again what has lost its file or has a damaged one."""
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
-    kept = array_files(store.path)
-    rows = store.journal.evaluations("key, design, number, arrays", "scenario")
-    lost = [row[:3] for row in rows if row[3] and row[3] not in kept]
-    designs = np.array([design for _, design, _ in lost], np.int64)
+    rows = [row for row in store.journal.evaluations("key, design, number, arrays", "scenario") if row[3]]
+    sound = intact(store.path, {row[0]: _returned(dispatcher, row[0], names) for row in rows})
+    lost = [row for row in rows if row[0] not in sound]
+    designs = np.array([row[1] for row in lost], np.int64)
     work = Work(
-        slots=np.array([ledger.slot_of[key] for key, _, _ in lost], np.int64),
-        keys=[key for key, _, _ in lost],
+        slots=np.array([ledger.slot_of[row[0]] for row in lost], np.int64),
+        keys=[row[0] for row in lost],
         designs=designs,
-        scenarios=np.array([scenario for _, _, scenario in lost], np.int32),
+        scenarios=np.array([row[2] for row in lost], np.int32),
         X=ledger.designs[designs],
     )
     dispatcher.run(_pieces(work), len(work), arrays=names)
+
+
+def _returned(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the arrays `names` that an evaluation has for certain: one that failed gives what it has."""
+    return names if dispatcher.ledger.status[dispatcher.ledger.slot_of[key]] == CODE["ok"] else ()
 
 
 def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind: Kind = "scenario") -> Work:
@@ -139,11 +153,3 @@ def _pieces(work: Work) -> Iterator[Work]:
     """`work` in parts that are quickly taken apart further."""
     for begin in range(0, len(work), LARGEST_CHUNK):
         yield work.part(begin, begin + LARGEST_CHUNK)
-
-
-def _holds(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> bool:
-    """Whether the store has the arrays of the evaluation `key`, those called `names` among them."""
-    try:
-        return set(names) <= read_arrays(dispatcher.store.path, array_reference(key)).keys()
-    except StoreError:
-        return False

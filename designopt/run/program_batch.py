@@ -14,7 +14,7 @@ from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.work import Work
 from designopt.space import Matrix
-from designopt.store.arrays import array_files
+from designopt.store.arrays import intact
 from designopt.study.study import Stage
 
 #: Their arrays are always brought back; what they are called is the solver's affair.
@@ -66,14 +66,16 @@ class ProgramBatch:
         self._chains = [chains[i] for i in rows]
 
     def _lost(self) -> NDArray[np.bool_]:
-        """Which of the known programs have lost the file with their solution: their chains are solved again."""
-        files = array_files(self._dispatcher.store.path)
+        """Which of the known programs have lost the file with their solution, or it is damaged: their chains are solved
+        again."""
         known = self._dispatcher.ledger.status[self.slots] != PENDING
         found = np.zeros(len(known), bool)
         for i in np.flatnonzero(known).tolist():
             row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
-            found[i] = row is not None and row[0] is not None and row[0] not in files
-        return found
+            found[i] = row is not None and row[0] is not None
+        with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(found)), ())
+        sound = intact(self._dispatcher.store.path, with_arrays)
+        return np.asarray(found & np.array([key not in sound for key in self._keys], bool))
 
     def work(self) -> Iterator[Work]:
         """The chains that have something to be solved."""

@@ -239,7 +239,10 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
             name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
             for name, f in item["outputs"].items()
         }
-        arrays = {n: Array(**{**a, "axes": tuple(a["axes"])}) for n, a in item["arrays"].items()}
+        arrays = {
+            n: Array(**{**a, "axes": tuple(a["axes"]), "categories": tuple(a.get("categories", ()))})
+            for n, a in item["arrays"].items()
+        }
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         return ModelPlugin(**about, outputs=outputs, arrays=arrays, **has)
     if item["$plugin"] == "objective":

@@ -146,7 +146,7 @@ class Execution:
     """When, where and how often. Times in seconds.
 
     `workers` None means as many as the machine has cores. `arrays` says which of the model's arrays are kept:
-    of every evaluation (``all``) or of the final front and the chosen designs only (``front``).
+    of every evaluation (``all``), of the final front and the chosen designs (``front``), or of these only (``chosen``).
     `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible
     design, stops at once, or stops when the same error shows repeatedly. The run ends early when more than
     `stop_if_share_above` of at least `after` evaluations failed. `order` is ``completion`` in stores of an earlier
@@ -163,7 +163,7 @@ class Execution:
         default_factory=lambda: {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
     )
     on_failure: Mapping[str, OnFailure] = field(default_factory=lambda: {"error": "stop_repeated"})
-    arrays: Mapping[str, Literal["all", "front"]] = field(default_factory=dict)
+    arrays: Mapping[str, Literal["all", "front", "chosen"]] = field(default_factory=dict)
     stop_if_share_above: float | None = None
     after: int = 50
     order: Literal["ask", "completion"] = "ask"

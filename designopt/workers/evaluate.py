@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, ObjectivePlugin, PluginError, Use, find
+from designopt.plugin import Array, Diverged, InvalidDesign, ModelPlugin, ObjectivePlugin, PluginError, Use, find
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
+from designopt.workers.arrays import taken
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 from designopt.workers.prepared import PreparedScenarios
 
@@ -56,6 +57,7 @@ class Evaluator:
     model: Any
     figures: tuple[tuple[str, ObjectivePlugin, Any], ...]
     outputs: Mapping[str, bool]
+    arrays: Mapping[str, Array]
     takes_arrays: bool
     takes_rng: bool
     batch_size: int
@@ -94,6 +96,7 @@ class Evaluator:
             model=built,
             figures=tuple((name, use.plugin, use.build()) for name, use in figures.items()),
             outputs={name: f.required for name, f in model.plugin.outputs.items()},
+            arrays=model.plugin.arrays,
             takes_arrays=model.plugin.takes_arrays,
             takes_rng=model.plugin.takes_rng,
             batch_size=model.plugin.batch_size,
@@ -163,7 +166,10 @@ class Evaluator:
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
             status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
-            kept = {name: np.asarray(error.arrays[name]) for name in arrays if name in error.arrays}
+            try:
+                kept = taken(error.arrays, arrays, self.arrays)
+            except (TypeError, ValueError) as wrong_array:
+                status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except InvalidDesign as error:
             status, reason, message, place = INVALID, "refused", text_of(error), ""
         except Break:
@@ -211,7 +217,7 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
-        return outputs, {name: _array(name, have[name]) for name in arrays if name in have}, wrong
+        return outputs, taken(have, arrays, self.arrays), wrong
 
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives by the real parameters, by the names under which they are recorded."""
@@ -296,14 +302,6 @@ class Evaluator:
     def _names(self) -> tuple[str, ...]:
         """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
         return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
-
-
-def _array(name: str, given: Any) -> NDArray[Any]:
-    """An array as it can be sent and kept; objects can not."""
-    array = np.asarray(given)
-    if array.dtype.hasobject:
-        raise TypeError(f"the array '{name}' has objects in it, not numbers")
-    return array
 
 
 def _given(answer: Any) -> Callable[[], Any]:

@@ -74,8 +74,8 @@ class SharingOutputs(TypedDict):
 
 ARRAYS = {
     "time": Array(("time",), "s", "of the frames"),
-    "muscles": Array(("muscle",), "", "names"),
-    "coordinates": Array(("row",), "", "names of the balanced coordinates"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("row",), "", "names of the balanced coordinates", dtype="str"),
     "activations": Array(("time", "muscle"), "", "NaN in frames without an answer"),
     "forces": Array(("time", "muscle"), "N", "along the tendon, active and passive"),
     "muscle_moments": Array(("time", "row", "muscle"), "", "of each muscle, in N m or N"),

@@ -31,7 +31,7 @@ class Out(TypedDict):
     version=1,
     arrays={
         "time": Array(("time",), "s"),
-        "muscle": Array(("muscle",)),
+        "muscle": Array(("muscle",), dtype="str"),
         "activation": Array(("time", "muscle"), "", "of the muscles"),
         "knee": Array(("time",), "deg"),
         "power": Array(("time",), "W"),
@@ -127,7 +127,11 @@ def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
 @designopt.model(
     "exported_unevenly",
     version=1,
-    arrays={"t": Array(("step",), "ms"), "path": Array(("step", "point", "axis"), "m"), "word": Array(("step",))},
+    arrays={
+        "t": Array(("step",), "ms"),
+        "path": Array(("step", "point", "axis"), "m"),
+        "word": Array(("step",), dtype="str"),
+    },
 )
 def unevenly(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> tuple[Out, dict[str, Any]]:
     """Points at times that are not even."""

@@ -36,7 +36,7 @@ def execution(
             known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it gives none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
             ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")
-        if analysis and isinstance(arrays, dict) and arrays[name] == "front":
+        if analysis and isinstance(arrays, dict) and arrays[name] != "all":
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
     if given.get("order") == "completion":
         message = "a solver hears of results in the order of its asks, so that a run can be repeated; remove 'order'"

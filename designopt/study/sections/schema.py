@@ -187,8 +187,10 @@ class ExecutionSection(TypedDict, total=False):
     retries: Annotated[RetriesSection, Quantity("", "how often an evaluation is tried again, by what it ended in")]
     on_failure: Annotated[FailureSection, Quantity("", "what a failure means for the run, by class")]
     arrays: Annotated[
-        list[str] | dict[str, Literal["all", "front"]],
-        Quantity("", "trajectories to keep: of the front and the chosen designs, or of all; default none"),
+        list[str] | dict[str, Literal["all", "front", "chosen"]],
+        Quantity(
+            "", "trajectories to keep: of the front and the chosen designs, of the chosen ones, or of all; default none"
+        ),
     ]
     order: Annotated[
         Literal["ask", "completion"], Quantity("", "in which a solver that asks ahead hears of results; default ask")

@@ -1,0 +1,63 @@
+"""The arrays that a model returned, as they can be sent, kept and read by others: checked against what was declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Array
+
+#: All arrays that are kept of one evaluation have so many bytes at most.
+LARGEST = 512 * 2**20
+
+#: What values of a declared type may be made of, by kinds of NumPy types.
+_MADE_OF = {"float": "biuf", "float32": "biuf", "int": "biu", "bool": "b", "complex": "biufc", "str": "U"}
+_TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex": np.complex128}
+
+
+def taken(given: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """Those of the arrays `given` that are called `names`, as they are kept.
+
+    Raises `TypeError` and `ValueError`, with the array's name, for objects, text or structures that are not declared,
+    another number of axes, values that are not of the declared type or categories, and more than `LARGEST` bytes.
+    """
+    found = {name: _array(name, given[name], declared.get(name)) for name in names if name in given}
+    size = sum(array.nbytes for array in found.values())
+    if size > LARGEST:
+        largest = max(found, key=lambda name: found[name].nbytes)
+        raise ValueError(
+            f"the arrays have {size / 2**20:.0f} MiB, and at most {LARGEST / 2**20:.0f} MiB an evaluation are kept;"
+            f" the largest is '{largest}', of shape {found[largest].shape}"
+        )
+    return found
+
+
+def _array(name: str, given: Any, declared: Array | None) -> NDArray[Any]:
+    array = np.asarray(given)
+    kind, wanted = array.dtype.kind, declared.dtype if declared else ""
+    if array.dtype.hasobject:
+        raise TypeError(f"the array '{name}' has objects in it, not numbers")
+    if kind not in (_MADE_OF[wanted] if wanted else "biufc"):
+        hint = "; declare Array(..., dtype='str') for text" if kind == "U" and not wanted else ""
+        raise TypeError(f"the array '{name}' has values of type {array.dtype}, not {wanted or 'numbers'}{hint}")
+    if declared is None:
+        return array
+    if array.ndim != len(declared.axes):
+        axes = ", ".join(declared.axes) or "none"
+        raise ValueError(f"the array '{name}' has shape {array.shape}; its declared axes are: {axes}")
+    if declared.categories:
+        return _categories(name, array, declared)
+    return array.astype(_TYPES[wanted]) if wanted in _TYPES else array
+
+
+def _categories(name: str, array: NDArray[Any], declared: Array) -> NDArray[Any]:
+    count = len(declared.categories)
+    outside = array[(array < 0) | (array >= count)]
+    if outside.size:
+        raise ValueError(
+            f"the array '{name}' has the value {outside.flat[0]}; its categories are numbers 0 to {count - 1}"
+        )
+    return array.astype(np.uint8 if count <= 256 else np.int64)
