@@ -43,14 +43,14 @@ class InputFile:
         self._seen: tuple[int, int] | None = None
 
     @classmethod
-    def at(cls, path: Path, name: str, digest: str = "") -> InputFile:
-        """The file at `path`, called `name`; with a `digest` its content has to have that.
+    def at(cls, path: Path, name: str, digest: str = "", largest: int = LARGEST) -> InputFile:
+        """The file at `path`, called `name`, of at most `largest` bytes; with a `digest` its content has to have that.
 
         Raises `OSError` when it cannot be read, `InputFileError` when it is no regular file or too large.
         """
         made = cls(name, b"")
         made._content, made._path, made._digest = None, path, digest
-        made.size = regular(path, name).st_size
+        made.size = regular(path, name, largest).st_size
         return made
 
     @classmethod

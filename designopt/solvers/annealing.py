@@ -33,7 +33,10 @@ class DifferentialEvolution:
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     population: (
-        Annotated[int, Quantity("", "designs that compete; not given: 15 for each parameter, 10 at least", ge=5)] | None
+        Annotated[
+            int, Quantity("", "designs that compete; not given: 15 for each parameter, 10 at least", ge=5, le=100_000)
+        ]
+        | None
     ) = None
     strategy: Annotated[
         Literal[

@@ -80,7 +80,9 @@ class Collocation:
         Mapping[str, float], Quantity("", "sizes of variables by name, instead of the automatic ones", gt=0)
     ] = field(default_factory=dict)
     rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
-    starts: Annotated[int, Quantity("", "programs from as many different guesses; the best counts", ge=1)] = 1
+    starts: Annotated[
+        int, Quantity("", "programs from as many different guesses; the best counts", ge=1, le=10_000)
+    ] = 1
     sweep: Annotated[
         Mapping[str, int | list[float | str | bool]],
         Quantity("", "parameters that are fixed, with their levels (a list, or how many)"),

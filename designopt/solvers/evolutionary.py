@@ -75,13 +75,18 @@ class NSGA3:
 
     partitions: (
         Annotated[
-            int, Quantity("", "steps along each edge of the simplex of directions; not given: by objectives", ge=1)
+            int,
+            Quantity("", "steps along each edge of the simplex of directions; not given: by objectives", ge=1, le=1000),
         ]
         | None
     ) = None
-    directions: Annotated[int, Quantity("", "number of directions, instead of `partitions`", ge=2)] | None = None
+    directions: (
+        Annotated[int, Quantity("", "number of directions, instead of `partitions`", ge=2, le=100_000)] | None
+    ) = None
     population: (
-        Annotated[int, Quantity("", "designs that survive a generation; not given: one for each direction", ge=2)]
+        Annotated[
+            int, Quantity("", "designs that survive a generation; not given: one for each direction", ge=2, le=100_000)
+        ]
         | None
     ) = None
     offspring: Offspring | None = None

@@ -58,7 +58,7 @@ class DE:
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
-    population: Annotated[int, Quantity("", "designs that compete, each with its own trial", ge=6)] = 50
+    population: Annotated[int, Quantity("", "designs that compete, each with its own trial", ge=6, le=100_000)] = 50
     base: Annotated[Literal["best", "rand", "target-to-best"], Quantity("", "what the differences are added to")] = (
         "best"
     )
@@ -126,7 +126,9 @@ class CMAES:
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     population: (
-        Annotated[int, Quantity("", "designs of a generation; not given: 4 + 3 ln(parameters), at least 6", ge=6)]
+        Annotated[
+            int, Quantity("", "designs of a generation; not given: 4 + 3 ln(parameters), at least 6", ge=6, le=100_000)
+        ]
         | None
     ) = None
     step: Annotated[

@@ -22,7 +22,12 @@ from designopt.space import Matrix
 
 Starts = Annotated[
     int,
-    Quantity("", "searches, one after the other: from the best designs of start_from or the middle, then spread", ge=1),
+    Quantity(
+        "",
+        "searches, one after the other: from the best designs of start_from or the middle, then spread",
+        ge=1,
+        le=100_000,
+    ),
 ]
 Iterations = Annotated[int, Quantity("", "steps after which a search is ended", ge=1)]
 

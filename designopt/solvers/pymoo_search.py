@@ -26,7 +26,7 @@ from designopt.space import Matrix, Space
 #: Why a search in a small discrete space ends by itself.
 EXHAUSTED = "every design of the space has been asked for"
 
-Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1)]
+Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Generations:
     needs_budget: ClassVar[bool] = True
     uses_start: ClassVar[bool] = True
 
-    population: Annotated[int, Quantity("", "designs that survive a generation", ge=2)] = 100
+    population: Annotated[int, Quantity("", "designs that survive a generation", ge=2, le=100_000)] = 100
     offspring: Offspring | None = None
     crossover: HowToCross = Crossover()
     mutation: HowToMutate = Mutation()

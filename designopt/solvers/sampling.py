@@ -25,6 +25,9 @@ from designopt.study.study import Parameter
 #: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.
 MOST_POINTS = 20_000_000
 
+#: Dimensions in which Voronoi cells are drawn: their number grows exponentially.
+MOST_CELLS = 4
+
 #: Dimensions for which Joe & Kuo (2008) give directions of the Sobol' sequence.
 MOST_DIMENSIONS = 21_201
 
@@ -144,6 +147,7 @@ class LatinHypercube:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when the sample cannot be optimized."""
+        self._check_cost(len(problem.space.free))
         d = len(problem.space.free)
         if self.optimization == "lloyd" and d < 2:
             raise InvalidSetting("optimization", "'lloyd' needs two free parameters; use 'random-cd' or 'none'")
@@ -153,10 +157,22 @@ class LatinHypercube:
                 "optimization", f"'{self.optimization}' needs {least} samples here, not {self.samples}"
             )
 
+    def _check_cost(self, dimension: int) -> None:
+        """Raises `InvalidSetting` where an optimization takes too long: it compares all designs with each other."""
+        most = {"random-cd": 2000, "lloyd": 1000}.get(self.optimization, MOST_POINTS)
+        if self.samples > most:
+            raise InvalidSetting(
+                "optimization", f"'{self.optimization}' spreads at most {most} samples, not {self.samples}"
+            )
+        if self.optimization == "lloyd" and dimension > MOST_CELLS:
+            text = f"'lloyd' draws the cells of {MOST_CELLS} parameters at most, not {dimension}; use 'random-cd'"
+            raise InvalidSetting("optimization", text)
+
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """The sample in the unit cube, (samples, dimension) in [0, 1)."""
         from scipy.stats import qmc
 
+        self._check_cost(dimension)
         engine = qmc.LatinHypercube(
             dimension,
             scramble=self.scramble,

@@ -154,7 +154,9 @@ class Morris:
 
     uses_start: ClassVar[bool] = False
 
-    trajectories: Annotated[int, Quantity("", "paths through the space, each of one step a parameter", ge=2)] = 20
+    trajectories: Annotated[
+        int, Quantity("", "paths through the space, each of one step a parameter", ge=2, le=100_000)
+    ] = 20
     levels: Annotated[int, Quantity("", "values of each parameter on the grid; even", ge=2, le=1000)] = 4
     outputs: Outputs = field(default_factory=list)
     confidence: Confidence = 0.95

@@ -32,15 +32,17 @@ class TPE:
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "any"
 
-    startup: Annotated[int, Quantity("", "designs at random, those of start_from counted, before the model", ge=1)] = 10
-    candidates: Annotated[int, Quantity("", "places that are compared for each design", ge=1)] = 24
+    startup: Annotated[
+        int, Quantity("", "designs at random, those of start_from counted, before the model", ge=1, le=1_000_000)
+    ] = 10
+    candidates: Annotated[int, Quantity("", "places that are compared for each design", ge=1, le=100_000)] = 24
     joint: (
         Annotated[
             bool, Quantity("", "model the parameters together, not each by itself; not given: with one objective")
         ]
         | None
     ) = None
-    look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1)] = 4
+    look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1, le=10_000)] = 4
     liar: Annotated[
         bool, Quantity("", "take designs on their way for bad ones, so that the next are farther from them")
     ] = False

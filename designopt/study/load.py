@@ -10,13 +10,14 @@ from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from designopt.plugin import InputFile, PluginError, load_file
+from designopt.files import InputFile, regular
+from designopt.plugin import PluginError, load_file
 from designopt.study.check import check_study
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
 from designopt.study.language.findings import issues, nearest
 from designopt.study.language.part import as_part
-from designopt.study.language.yaml import MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
+from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.study import Study
 
 #: A file given with ``--plugin``: its name and content.
@@ -44,7 +45,9 @@ def load_study(
     """
     path = Path(path)
     try:
-        content = path.read_bytes()
+        regular(path, path.name, MAX_BYTES)
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         reason = "no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
         raise StudyError([Issue(str(path), None, None, None, "", reason)]) from None

@@ -33,6 +33,9 @@ _FRAMES_PER_CYCLE = 60
 _WALK_CYCLES = 2
 _CONTACT_FORCE = 1.0  # N, heel and toe together, from which the foot counts as on the ground
 
+#: Bytes of a file with one gait cycle: some thousand times a usual one.
+LARGEST_GAIT = 2**21
+
 
 class KneeOutputs(TypedDict):
     """Figures of one response; with several starts those of the start with the lowest rho."""
@@ -193,6 +196,10 @@ class FourBarKnee:
         return {**named, **cast(Mapping[str, float], self.parameters)}
 
     def _read_gait(self) -> Gait:
+        if self.gait is not None and self.gait.size > LARGEST_GAIT:
+            raise InvalidSetting(
+                "gait", f"has {self.gait.size} bytes; the file of one cycle has {LARGEST_GAIT} at most"
+            )
         try:
             text = bundled_text() if self.gait is None else self.gait.text()
         except UnicodeDecodeError:

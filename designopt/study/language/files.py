@@ -10,9 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from designopt.files import InputFile, InputFileError, root_of
+from designopt.files import LARGEST, InputFile, InputFileError, root_of
 from designopt.study.language.findings import nearest
 
+#: Bytes of a file in the study's own folder: models read some of them when a study is checked.
+LARGEST_BESIDE = 32 * 2**20
 #: A pattern looks at so many entries of folders, and may match so many files.
 MOST_ENTRIES, MOST_FILES = 200_000, 10_000
 #: Characters of a pattern, and how often it may stand for any folders.
@@ -78,12 +80,13 @@ class FolderFiles:
             if not target.is_relative_to(folder):
                 where = f"data root '{root_of(name)}'" if root_of(name) else "study's folder"
                 raise ValueError(f"'{name}' leads out of the {where}")
-            return InputFile.at(target, name)
+            return InputFile.at(target, name, largest=LARGEST if root_of(name) else LARGEST_BESIDE)
         except FileNotFoundError:
             here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
             raise ValueError(f"file '{name}' does not exist{nearest(target.name, here)}") from None
         except InputFileError as error:
-            raise ValueError(str(error)) from None
+            larger = "" if root_of(name) else "; larger ones belong below a data root (--data NAME=FOLDER)"
+            raise ValueError(f"{error}{larger if 'at most' in str(error) else ''}") from None
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ValueError(f"file '{name[:80]}' cannot be read: {reason}") from None

@@ -12,9 +12,9 @@ from designopt.study.language import units
 from designopt.study.language.yaml import plain_scalar
 
 #: Larger tables are refused: every row is a design or a scenario.
-MOST_ROWS, MOST_COLUMNS = 10_000, 1_000
+MOST_ROWS, MOST_COLUMNS, MOST_CELLS = 10_000, 1_000, 200_000
 #: Bytes of a table.
-LARGEST = 16 * 2**20
+LARGEST = 4 * 2**20
 
 _HEAD = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
 
@@ -63,8 +63,8 @@ def read_table(file: InputFile) -> DataTable:
 
     Raises `TableError`.
     """
-    if len(file.content) > LARGEST:
-        raise TableError(f"{file.name} has {len(file.content)} bytes; a table has {LARGEST} at most")
+    if file.size > LARGEST:
+        raise TableError(f"{file.name} has {file.size} bytes; a table has {LARGEST} at most")
     try:
         lines = file.text().splitlines()
     except UnicodeDecodeError as error:
@@ -74,9 +74,9 @@ def read_table(file: InputFile) -> DataTable:
     if not number:
         raise TableError(f"{file.name} is empty; its first line names the columns")
     separator = max(",;\t", key=first.count)
+    if first.count(separator) >= MOST_COLUMNS:
+        raise TableError(f"{file.name} has more than {MOST_COLUMNS} columns")
     columns = tuple(_column(file.name, cell) for cell in _cells(file.name, first, number, separator))
-    if len(columns) > MOST_COLUMNS:
-        raise TableError(f"{file.name} has {len(columns)} columns; at most {MOST_COLUMNS} are possible")
     for position, column in enumerate(columns):
         if column.name in (other.name for other in columns[:position]):
             raise TableError(f"{_place(file.name, column.cell)}: there is another column '{column.name}'")
@@ -86,8 +86,8 @@ def read_table(file: InputFile) -> DataTable:
         if len(row) != len(columns):
             raise TableError(f"{file.name}:{number}: has {len(row)} cells, the header has {len(columns)}")
         rows.append(row)
-        if len(rows) > MOST_ROWS:
-            raise TableError(f"{file.name} has more than {MOST_ROWS} rows")
+        if len(rows) > min(MOST_ROWS, MOST_CELLS // len(columns)):
+            raise TableError(f"{file.name} has too many rows: at most {MOST_ROWS}, and {MOST_CELLS} cells")
     return DataTable(file.name, columns, tuple(rows))
 
 
@@ -112,16 +112,17 @@ def _cells(name: str, line: str, number: int, separator: str) -> Iterator[Cell]:
     at, length = 0, len(line)
     while True:
         if line[at : at + 1] == '"':
-            text, end = "", at + 1
+            parts, end = [], at + 1
             while True:
                 close = line.find('"', end)
                 if close < 0:
                     raise TableError(f"{name}:{number}:{at + 1}: the quote is never closed")
-                text += line[end:close]
+                parts.append(line[end:close])
                 end = close + 1
                 if line[end : end + 1] != '"':
                     break
-                text, end = text + '"', end + 1
+                end += 1
+            text = '"'.join(parts)
             if end < length and line[end] != separator:
                 raise TableError(f"{name}:{number}:{end + 1}: after a quoted cell '{separator}' is needed")
             yield Cell(text.strip(), number, at + 1)

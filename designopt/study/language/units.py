@@ -63,8 +63,10 @@ _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?
 _ALLOWED = re.compile(r"[\w%°µμΩ·*/^ ().+-]{1,60}")
 _FACTOR = re.compile(r"\s*([*/·]?)\s*([^\W\d_]\w*|%|°|1(?![.\d]))(?:(?:\^|\*\*)\(?([-+]?\d(?:\.\d+)?)\)?)?\s*")
 
-#: Pint computes powers of whatever it is given, 9**9**9 too: exponents are one digit here and no other number than 1.
+#: Pint computes powers of whatever it is given, 9**9**9 too: exponents are one digit here, none has one of its own, and
+#: there is no other number than 1.
 _EXPONENT = re.compile(r"(?:\^|\*\*)\s*(?:\d(?:\.\d+)?|\([-+]?\d(?:\.\d+)?\)|[-+]\d)(?![\d.])")
+_TOWER = re.compile(rf"(?:{_EXPONENT.pattern})\s*(?:\^|\*\*)")
 _NUMERAL = re.compile(r"(?<!\w)(?!1(?!\w))\d|\d\.|\.\d")
 
 #: A unit as named factors with their exponents, in the order of writing.
@@ -160,7 +162,14 @@ def _pint_unit(unit: str) -> Any:
     import pint
 
     bare = _EXPONENT.sub("", unit)
-    if not _ALLOWED.fullmatch(unit) or "^" in bare or "**" in bare or "//" in bare or _NUMERAL.search(bare):
+    if (
+        not _ALLOWED.fullmatch(unit)
+        or _TOWER.search(unit)
+        or "^" in bare
+        or "**" in bare
+        or "//" in bare
+        or _NUMERAL.search(bare)
+    ):
         raise UnitError(f"'{unit[:40]}' is not a unit")
     try:
         return _registry().parse_units(unit.replace("%", "percent").replace("·", "*"))

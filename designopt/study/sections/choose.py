@@ -17,6 +17,9 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.study import Choice
 
+#: Rules of a study: each one is a design in tables and plots.
+MOST_RULES = 100
+
 Method = Literal["knee", "utopia", "topsis", "nearest_to"]
 
 
@@ -121,6 +124,9 @@ _JSON_SCHEMA = {
 def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:
     """The rules at `path`, with values in the objectives' units."""
     made: list[Choice] = []
+    if len(rules) > MOST_RULES:
+        ctx.add(path, f"at most {MOST_RULES} rules are possible, there are {len(rules)}")
+        return []
     for position, rule in enumerate(rules):
         here: Path = (*path, position)
         if rule is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -29,6 +30,8 @@ _GIVEN_BY: dict[str, tuple[str, ...]] = {
 
 #: Columns of a table of designs, with some to spare.
 MOST_PARAMETERS = 1000
+#: Values of a choice.
+MOST_VALUES = 10_000
 #: Beyond it doubles, as which designs travel, do not hold every whole number.
 LARGEST_INTEGER = 2**53
 
@@ -176,6 +179,8 @@ def _ranged(
         ctx.add(path, "the model takes a whole number here; use type: int")
     if not low < high:
         ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+    elif not math.isfinite(high - low):
+        ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is no finite number")
     return replace(made, low=low, high=high)
 
 
@@ -209,8 +214,9 @@ def _listed(
     given = [section["value"]] if single else section["values"]
     if given is None or ctx.unknown_key(path):
         return None
-    if not given:
-        ctx.add((*path, "values"), "at least one value is needed")
+    if not given or len(given) > MOST_VALUES:
+        many = f"a choice has at most {MOST_VALUES} values, this has {len(given)}; use a range"
+        ctx.add((*path, "values"), many if given else "at least one value is needed")
         return None
     values = []
     for position, value in enumerate(given):
@@ -218,9 +224,11 @@ def _listed(
         checked = None if value is None else _value(ctx, value, made, item, "unit" in section, here)
         if checked is not None:
             values.append(checked)
+    seen = set()
     for position, value in enumerate(values):
-        if any(type(value) is type(other) and value == other for other in values[:position]):
+        if (type(value), value) in seen:
             ctx.add((*path, "values", position), f"value {value} is given twice")
+        seen.add((type(value), value))
     if len(values) < len(given):
         return None
     if any(isinstance(value, (str, bool)) for value in values):

@@ -13,6 +13,9 @@ from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context
 from designopt.study.study import Parameter
 
+#: Values that a condition lists.
+MOST_ADMITTED = 100
+
 Admitted = tuple[str | float | int | bool, ...]
 
 
@@ -56,6 +59,9 @@ def _admitted(
     given = value if listed else [value]
     if not given:
         ctx.add(path, "at least one value is needed")
+    elif len(given) > MOST_ADMITTED:
+        ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, this has {len(given)}")
+        return ()
     admitted: list[Any] = []
     for position, item in enumerate(given):
         here: Path = (*path, position) if listed else path
