@@ -243,7 +243,7 @@ def test_files_outside_of_the_folder_are_refused(folder, name, message) -> None:
 def test_a_missing_or_unreadable_study_is_one_sentence(tmp_path) -> None:
     with pytest.raises(StudyError, match="no such file"):
         load_study(tmp_path / "none.yaml")
-    with pytest.raises(StudyError, match="directory"):
+    with pytest.raises(StudyError, match="is a folder"):
         load_study(tmp_path)
 
 
