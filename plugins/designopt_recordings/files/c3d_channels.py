@@ -29,6 +29,10 @@ def channels_of(
     units = tuple([*group.texts("UNITS"), *[""] * count][:count])
     analog_rate = group.number("RATE", rate)
     scaled = _corrected(values, group, integers)
+    missing = ~np.isfinite(scaled)
+    if missing.any():
+        notes.append(f"{int(missing.sum())} values of channels are not finite; they are taken as missing")
+        scaled = np.where(missing, np.nan, scaled)
     return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, scaled, start)
 
 

@@ -56,6 +56,8 @@ def plates_of(
         name, odd = f"plate {i + 1}", list[str]()
         try:
             plates.append(_plate(name, _raw(group, i, analog, scale, odd), analog, up, odd))
+            if _idle(group) is not None:
+                odd.append(f"ZERO says that it was unloaded in frames {_idle(group)}; nothing is taken off its forces")
         except _Unusable as reason:
             odd = [f"it is left out: {reason}"]
         for note in odd:
@@ -86,6 +88,12 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
         _of(group, "CAL_MATRIX", (6, 6), i) if kind == 4 else np.eye(6),
         scale,
     )
+
+
+def _idle(group: Group) -> str | None:
+    """Frames in which the file says that the plates were unloaded, as "1 to 10"."""
+    frames = group.array("ZERO").ravel()
+    return f"{frames[0]:g} to {frames[1]:g}" if len(frames) > 1 and 0 < frames[0] <= frames[1] else None
 
 
 def _of(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Array:

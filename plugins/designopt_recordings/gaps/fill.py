@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from designopt_recordings.arrays import Array, Integers
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread
 from designopt_recordings.gaps.spline import interpolated
@@ -102,7 +102,8 @@ def _column(body: str, name: str, names: Sequence[str]) -> int:
 
 def _shape(body: str, of: Sequence[str], recording: Recording, static: Recording | None) -> Array:
     source = static or recording
-    frames = source.selected(of)
+    with about("", f"cluster '{body}'"):
+        frames = source.selected(of)
     frames = frames[np.isfinite(frames).all(axis=(1, 2))]
     try:
         known = shape(frames)

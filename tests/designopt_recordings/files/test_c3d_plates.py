@@ -141,6 +141,23 @@ def test_moments_are_read_in_their_own_unit(made_c3d: Make) -> None:
     check(unknown)
 
 
+def test_frames_in_which_the_file_calls_the_plates_unloaded_are_noted(made_c3d: Make) -> None:
+    made = read(made_c3d, 2, type_2(), ZERO=[1, 10])
+    assert made.notes == ("plate 1: ZERO says that it was unloaded in frames 1 to 10; nothing is taken off its forces",)
+    check(made)
+
+
+def test_samples_that_are_not_finite_are_missing_and_stay_in_their_place(made_c3d: Make) -> None:
+    values = type_2()
+    values[1] = np.inf
+    made = read(made_c3d, 2, values)
+    assert made.analog is not None
+    assert made.notes == ("25 values of channels are not finite; they are taken as missing",)
+    assert np.isnan(made.analog.values[:25, 1]).all()
+    (plate,) = made.plates
+    assert np.isfinite(plate.force[25:]).all()
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -114,6 +114,12 @@ def test_a_cluster_without_a_shape_is_refused(clusters: dict[str, tuple[str, ...
         fill(recording(gapped), clusters)
 
 
+def test_a_static_recording_must_have_the_whole_cluster() -> None:
+    static = recording(moving()[:1, :3], NAMES[:3])
+    with pytest.raises(RecordingError, match="cluster 'shank': there is no marker 'D'"):
+        fill(recording(moving()), {"shank": NAMES}, static)
+
+
 def test_markers_on_a_line_fix_no_pose() -> None:
     line = np.linspace(0.0, 1.0, 4)[:, None] * [1.0, 2.0, 3.0]
     assert not spread(line)
