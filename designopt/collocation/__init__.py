@@ -25,8 +25,8 @@ from designopt.collocation.statement.problem import (
     periodic,
 )
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
-from designopt.collocation.statement.signals import Signal, SignalTable
 from designopt.collocation.transcription.mesh import Mesh
+from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [
     "Constraint",

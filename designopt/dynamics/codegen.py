@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 from designopt.dynamics.compile import CompilerError
@@ -9,14 +10,16 @@ from designopt.dynamics.functions import run_functions
 from designopt.dynamics.system import System
 
 
-def c_source(system: System) -> str:
+def c_source(system: System, signals: Sequence[str] = ()) -> str:
     """One self-contained C text with `designopt_simulate` for `system` (interface: see ``rosenbrock.c``).
+
+    `signals` names controls and data entries that follow signals.
 
     Raises `CompilerError` when CasADi cannot write one of the system's operations in C.
     """
     import casadi as ca
 
-    made = run_functions(system)
+    made = run_functions(system, signals)
     generator = ca.CodeGenerator("system", {"with_header": False})
     try:
         for function in made.functions:
@@ -29,6 +32,7 @@ def c_source(system: System) -> str:
         "NY": len(system.outputs),
         "NG": len(system.guards),
         "NC": made.constants.numel_out(0),
+        "NW": made.signals,
         "NS": made.unknowns.size if made.unknowns else 0,
         "SYMMETRIC": int(made.unknowns is not None and made.unknowns.symmetric),
         "UNKNOWNS_IN_OUTPUT": int(made.unknowns is not None and made.unknowns.in_output),

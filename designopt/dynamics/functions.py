@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from designopt.dynamics.residual import ResidualForm, is_definite, linear_in_unknowns
@@ -24,6 +25,9 @@ class RunFunctions:
     `constants` (u, p, q) -> c holds what does not change in a run; the others are functions of (x, c, t) with dense
     results: `f` -> xdot; `fj` -> xdot, df/dx (nx, nx), df/dt; `output` -> y; `guard` -> g. With `unknowns` s of a
     residual form, `f`, `fj` and `output` are what `Unknowns` says.
+
+    Of a system with `signals` (so many controls or data entries that follow signals) c has their values and then their
+    rates at t behind what `constants` gives; df/dt contains what follows from these rates.
     """
 
     constants: ca.Function
@@ -32,6 +36,7 @@ class RunFunctions:
     output: ca.Function | None
     guard: ca.Function | None
     unknowns: Unknowns | None = None
+    signals: int = 0
 
     @property
     def functions(self) -> list[ca.Function]:
@@ -57,52 +62,83 @@ class Unknowns:
     in_output: bool
 
 
-def run_functions(system: System) -> RunFunctions:
+def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
     """Derive them: as scalar expressions, from which all that depends on u, p and q alone is taken out.
 
-    Systems that cannot be written so (look-up tables, external functions) keep their own operations, with u, p and q
-    for c.
+    `signals` names controls and data entries that follow signals. Systems that cannot be written so (look-up tables,
+    external functions) keep their own operations, with u, p and q for c.
     """
     import casadi as ca
 
     try:
-        return _scalar(system)
+        return _scalar(system, signals)
     except RuntimeError:
-        tables = (system.controls, system.parameters, system.data)
-        u, p, q = (ca.MX.sym(n, len(table)) for n, table in zip("upq", tables, strict=True))
-        c = ca.vertcat(u, p, q)
-        flat = ca.MX.sym("c", c.numel())
-        ends = [0, u.numel(), u.numel() + p.numel(), c.numel()]
-        u_c, p_c, q_c = ca.vertsplit(flat, ends)
-        stated = _stated(system, ca.MX, u_c, p_c, q_c)
-        return stated.functions(ca.Function("system_constants", [u, p, q], [c]), flat)
+        u, p, q = (ca.MX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
+        sizes = [u.numel(), p.numel(), q.numel(), len(signals), len(signals)]
+        c = ca.MX.sym("c", sum(sizes))
+        u_c, p_c, q_c, w, w_rates = ca.vertsplit(c, list(itertools.accumulate(sizes, initial=0)))
+        stated = _Stated(system, ca.MX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates)
+        stated.form(u_c, p_c, q_c)
+        return stated.functions(ca.Function("system_constants", [u, p, q], [ca.vertcat(u, p, q)]), c)
 
 
-def _scalar(system: System) -> RunFunctions:
+def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
     import casadi as ca
 
-    tables = (system.controls, system.parameters, system.data)
-    u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", tables, strict=True))
-    stated = _stated(system, ca.SX, u, p, q)
+    u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
+    w, w_rates = ca.SX.sym("w", len(signals)), ca.SX.sym("w_rates", len(signals))
+    stated = _Stated(system, ca.SX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates)
+    stated.form(u, p, q)
     shared = ca.cse([e for entries in stated.results.values() for e in entries])
     shared, symbols, constants = ca.extract_parametric(shared, ca.vertcat(u, p, q), {"extract_trivial": True})
     left = iter(shared)
     stated.results = {name: [next(left) for _ in entries] for name, entries in stated.results.items()}
     c, values = (ca.vertcat(*entries) if entries else ca.SX(0, 1) for entries in (symbols, constants))
-    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), c)
+    whole = ca.vertcat(c, w, w_rates) if signals else c
+    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), whole)
 
 
-@dataclass(eq=False)
+def _tables(system: System) -> tuple[Any, Any, Any]:
+    return system.controls, system.parameters, system.data
+
+
 class _Stated:
     """Expressions by the name of the function that gives them; `s` and `symmetric` where unknowns are left in them."""
 
-    x: Any
-    t: Any
-    s: Any = None
-    symmetric: bool = False
-    results: dict[str, list[Any]] = field(default_factory=dict)
+    def __init__(self, system: System, kind: Any, signals: Mapping[str, Any], w: Any, w_rates: Any) -> None:
+        self.system, self.kind, self.signals, self.w, self.w_rates = system, kind, signals, w, w_rates
+        self.x, self.t = kind.sym("x", len(system.states)), kind.sym("t")
+        self.s: Any = None
+        self.symmetric = False
+        self.results: dict[str, list[Any]] = {}
+
+    def form(self, u: Any, p: Any, q: Any) -> None:
+        """Fill `results`, with signals in the places of controls and data that follow them."""
+        import casadi as ca
+
+        system, form = self.system, self.system.residual_form
+        u, q = (
+            ca.vertcat(*(self.signals.get(v.name, column[i]) for i, v in enumerate(table)), self.kind(0, 1))
+            if self.signals
+            else column
+            for column, table in ((u, system.controls), (q, system.data))
+        )
+        arguments = [self.x, u, self.kind(0, 1), p, q, self.t]
+        if form is None:
+            xdot = ca.densify(system.rhs(*arguments))
+            self.results = {
+                "f": [xdot], "fj": [xdot, ca.densify(ca.jacobian(xdot, self.x)), ca.densify(self._by_time(xdot))]
+            }  # fmt: skip
+            output = None if system.output is None else system.output(*arguments)
+        else:
+            output = self._of_residual(form, arguments)
+        if output is not None:
+            self.results["output"] = [ca.densify(output)]
+        if system.guard is not None:
+            self.results["guard"] = [ca.densify(system.guard(*arguments))]
 
     def functions(self, constants: ca.Function, c: Any) -> RunFunctions:
+        """The results as functions of (x, c, t) or (x, c, t, s)."""
         import casadi as ca
 
         def made(name: str) -> Any:
@@ -118,48 +154,35 @@ class _Stated:
         if self.s is not None:
             in_output = output is not None and bool(output.jac_sparsity(0, 3).nnz())
             unknowns = Unknowns(linear, self.s.numel(), self.symmetric, in_output)
-        return RunFunctions(constants, f, fj, output, guard, unknowns)
+        return RunFunctions(constants, f, fj, output, guard, unknowns, len(self.signals))
 
+    def _by_time(self, e: Any) -> Any:
+        """The derivative of `e` by time with the states held."""
+        import casadi as ca
 
-def _stated(system: System, kind: Any, u: Any, p: Any, q: Any) -> _Stated:
-    import casadi as ca
+        direct = ca.jacobian(e, self.t)
+        return direct + ca.jtimes(e, self.w, self.w_rates) if self.signals else direct
 
-    x, t = kind.sym("x", len(system.states)), kind.sym("t")
-    arguments = [x, u, kind(0, 1), p, q, t]
-    stated, form = _Stated(x, t), system.residual_form
-    if form is None:
-        xdot = ca.densify(system.rhs(*arguments))
-        stated.results = {"f": [xdot], "fj": [xdot, *(ca.densify(ca.jacobian(xdot, v)) for v in (x, t))]}
-        output = None if system.output is None else system.output(*arguments)
-    else:
-        output = _of_residual(stated, form, kind, arguments)
-    if output is not None:
-        stated.results["output"] = [ca.densify(output)]
-    if system.guard is not None:
-        stated.results["guard"] = [ca.densify(system.guard(*arguments))]
-    return stated
+    def _of_residual(self, form: ResidualForm, arguments: Sequence[Any]) -> Any:
+        """Fill `results` from a residual form; the outputs, or None."""
+        import casadi as ca
 
-
-def _of_residual(stated: _Stated, form: ResidualForm, kind: Any, arguments: Sequence[Any]) -> Any:
-    """Fill `stated` from a residual form; the outputs, or None."""
-    import casadi as ca
-
-    x, t, s = stated.x, stated.t, kind.sym("s", len(form.unknowns))
-    full = [x, s, *arguments[1:]]
-    residual, rates = form.residual(*full), ca.densify(form.rates(*full))
-    output = None if form.output is None else form.output(*full)
-    matrix, rest = linear_in_unknowns(residual, s)
-    R_x, R_t = (ca.jacobian(residual, v) for v in (x, t))
-    f_x, f_s, f_t = (ca.jacobian(rates, v) for v in (x, s, t))
-    symmetric = kind is ca.SX and is_definite(matrix)
-    if not symmetric or s.numel() > FEW_UNKNOWNS:
-        stated.s, stated.symmetric = s, symmetric
-        lower = ca.tril(matrix) if symmetric else matrix
-        stated.results = {"linear": [lower, ca.densify(rest)], "f": [rates], "fj": [R_x, R_t, f_x, f_s, f_t]}
-        return output
-    D, LT, order = ca.ldl(ca.densify(matrix), False)
-    value = ca.ldl_solve(-rest, D, LT, order)
-    derivatives = (f_v - f_s @ ca.ldl_solve(ca.densify(R_v), D, LT, order) for f_v, R_v in ((f_x, R_x), (f_t, R_t)))
-    xdot, J, ft = (ca.densify(ca.substitute(e, s, value)) for e in (rates, *derivatives))
-    stated.results = {"f": [xdot], "fj": [xdot, J, ft]}
-    return None if output is None else ca.substitute(output, s, value)
+        x, s = self.x, self.kind.sym("s", len(form.unknowns))
+        full = [x, s, *arguments[1:]]
+        residual, rates = form.residual(*full), ca.densify(form.rates(*full))
+        output = None if form.output is None else form.output(*full)
+        matrix, rest = linear_in_unknowns(residual, s)
+        R_x, R_t = ca.jacobian(residual, x), self._by_time(residual)
+        f_x, f_s, f_t = ca.jacobian(rates, x), ca.jacobian(rates, s), self._by_time(rates)
+        symmetric = self.kind is ca.SX and is_definite(matrix)
+        if not symmetric or s.numel() > FEW_UNKNOWNS:
+            self.s, self.symmetric = s, symmetric
+            lower = ca.tril(matrix) if symmetric else matrix
+            self.results = {"linear": [lower, ca.densify(rest)], "f": [rates], "fj": [R_x, R_t, f_x, f_s, f_t]}
+            return output
+        D, LT, order = ca.ldl(ca.densify(matrix), False)
+        value = ca.ldl_solve(-rest, D, LT, order)
+        derivatives = (f_v - f_s @ ca.ldl_solve(ca.densify(R_v), D, LT, order) for f_v, R_v in ((f_x, R_x), (f_t, R_t)))
+        xdot, J, ft = (ca.densify(ca.substitute(e, s, value)) for e in (rates, *derivatives))
+        self.results = {"f": [xdot], "fj": [xdot, J, ft]}
+        return None if output is None else ca.substitute(output, s, value)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics.functions import RunFunctions, Unknowns
+from designopt.dynamics.signals import Signal
 
 Array = NDArray[np.float64]
 
@@ -18,8 +22,9 @@ class Interpreted:
     `evaluations` counts the rates; `finite` says whether the rates and the Jacobian asked for last were finite.
     """
 
-    def __init__(self, made: RunFunctions, u: Array, p: Array, q: Array) -> None:
-        c = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
+    def __init__(self, made: RunFunctions, u: Array, p: Array, q: Array, signals: Sequence[Signal] = ()) -> None:
+        constant = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
+        c = _Followed(constant, signals)
         self._unknowns = None if made.unknowns is None else _Solved(made.unknowns, c)
         self._f, self._fj = _Buffered(made.f, c), _Buffered(made.fj, c)
         self._output, self._guard = _Buffered(made.output, c), _Buffered(made.guard, c)
@@ -61,7 +66,7 @@ class Interpreted:
 class _Solved:
     """The unknowns of a residual form, by factors of numbers; NaN where M is singular or not finite."""
 
-    def __init__(self, unknowns: Unknowns, c: Array) -> None:
+    def __init__(self, unknowns: Unknowns, c: _Followed) -> None:
         self._linear, self._symmetric = _Buffered(unknowns.linear, c), unknowns.symmetric
         self._matrix: Array = np.zeros((unknowns.size, unknowns.size))
 
@@ -80,13 +85,35 @@ class _Solved:
             return np.full(right.shape, np.nan)
 
 
+class _Followed:
+    """The `constant` arguments of a run, with the values and rates of `signals` behind them as of the time `at`."""
+
+    def __init__(self, constant: Array, signals: Sequence[Signal]) -> None:
+        self.numbers = np.concatenate([constant, np.zeros(2 * len(signals))])
+        self._signals = signals
+        self._pieces = [(knots.tolist(), coefficients.tolist()) for knots, coefficients in (s.pieces for s in signals)]
+        self._first, self._at = len(constant), math.nan
+
+    def at(self, t: float) -> None:
+        """Look at the time `t`."""
+        if not self._pieces or t == self._at:
+            return
+        n = len(self._pieces)
+        for i, (knots, coefficients) in enumerate(self._pieces, self._first):
+            k = min(max(bisect.bisect_right(knots, t) - 1, 0), len(coefficients) - 1)
+            (a, b, c, d), dt = coefficients[k], t - knots[k]
+            self.numbers[i] = ((a * dt + b) * dt + c) * dt + d
+            self.numbers[i + n] = (3.0 * a * dt + 2.0 * b) * dt + c
+        self._at = t
+
+
 class _Buffered:
     """A CasADi function of (x, c, t) or (x, c, t, s) at fixed c, called without conversions; None gives an empty array.
 
     The arrays it gives, one dense matrix for each result, are filled anew by the next call.
     """
 
-    def __init__(self, function: Any, c: Array) -> None:
+    def __init__(self, function: Any, c: _Followed) -> None:
         self._function = function
         self._results: list[Array] = [np.zeros((0, 1))]
         if function is None:
@@ -102,7 +129,7 @@ class _Buffered:
         self._x, self._c, self._t = np.zeros(dense.numel_in(0)), c, np.zeros(1)
         self._s = np.zeros(dense.numel_in(3) if dense.n_in() > 3 else 0)
         self._buffer, self._evaluate = dense.buffer()
-        for i, argument in enumerate((self._x, self._c, self._t, self._s)):
+        for i, argument in enumerate((self._x, c.numbers, self._t, self._s)):
             if argument.size:
                 self._buffer.set_arg(i, argument.data)
         for i, array in enumerate(stored):
@@ -113,6 +140,7 @@ class _Buffered:
         if self._function is not None:
             self._x[:] = x
             self._t[0] = t
+            self._c.at(t)
             if s is not None and self._s.size:
                 self._s[:] = s
             self._evaluate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.dynamics.functions import run_functions
 from designopt.dynamics.interpreted import Interpreted
+from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
 
@@ -19,26 +21,33 @@ Vector = NDArray[np.float64]
 class InterpretedLsoda:
     """A system's functions evaluated by CasADi and integrated by LSODA (Petzold 1983) with the exact Jacobian."""
 
-    def __init__(self, system: System, rtol: Vector, atol: Vector, max_steps: int) -> None:
+    def __init__(self, system: System, rtol: Vector, atol: Vector, max_steps: int, signals: Sequence[str] = ()) -> None:
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
-        self._functions = run_functions(system)
+        self._functions = run_functions(system, signals)
 
     def run(
-        self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None, step: float | None
+        self,
+        x0: Vector,
+        times: Vector,
+        p: Vector,
+        q: Vector,
+        u: Vector,
+        first_step: float | None,
+        step: float | None,
+        signals: Sequence[Signal] = (),
     ) -> Trajectory:
         """Integrate over `times` (checked before); raises `ValueError` for a fixed `step`, which LSODA has not."""
         if step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA says so what its status says as well
-            return self._run(x0, times, p, q, u, first_step)
+            return self._run(Interpreted(self._functions, u, p, q, signals), x0, times, first_step)
 
-    def _run(self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None) -> Trajectory:
+    def _run(self, model: Interpreted, x0: Vector, times: Vector, first_step: float | None) -> Trajectory:
         from scipy.integrate import LSODA
 
         system, start, end = self._system, times[0], times[-1]
-        model = Interpreted(self._functions, u, p, q)
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0

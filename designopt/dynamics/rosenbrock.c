@@ -10,6 +10,9 @@
        system_output(x, c, t) -> y            when NY > 0
        system_guard(x, c, t) -> g             when NG > 0
 
+   With NW > 0 signals, cubics between knots, c has their NW values and NW rates at t behind the NC constants; df/dt is
+   then the derivative with these rates.
+
    With NS > 0 the rates xdot = f(x, s, t) hold unknowns s that make 0 = R(x, s, t) = M(x, t) s + b(x, t):
 
        system_linear(x, c, t) -> M, b         M with a sparsity; its lower triangle alone with SYMMETRIC (definite)
@@ -45,11 +48,18 @@ typedef struct {
     const casadi_int *new_f;
 } method_t;
 
+/* A signal: knots (pieces + 1) and coefficients (pieces, 4) of powers 3 to 0 of the time since the knot before. */
+typedef struct {
+    const double *knots, *coefficients;
+    casadi_int pieces;
+} signal_t;
+
 typedef struct {
     const double *x0, *u, *p, *q, *times, *rtol, *atol;
     casadi_int n_times, max_steps;
     double first_step; /* <= 0: chosen here */
     double fixed_step; /* > 0: steps of this length without error control */
+    const signal_t *signals;
 } problem_t;
 
 typedef struct {
@@ -72,7 +82,12 @@ typedef struct {
     casadi_real **res;
     casadi_int *iw;
     casadi_real *w;
-    const double *constants;
+    double *constants;
+#if NW > 0
+    const signal_t *signals;
+    casadi_int *piece; /* of each signal, that of the time looked at last */
+    double at;         /* that time */
+#endif
 #if NS > 0
     double *M, *s, *dR; /* factors of M by columns, the unknowns, (R_x, R_t) by columns */
     double *part[5];    /* nonzeros of the results of system_fj */
@@ -80,7 +95,28 @@ typedef struct {
 #endif
 } space_t;
 
+#if NW > 0
+/* Values and rates of all signals at t, behind the constants. Beyond its ends a signal goes on as its last cubic. */
+static void follow(space_t *s, double t) {
+    double *values = s->constants + NC, *rates = values + NW;
+    for (int i = 0; i < NW; i++) {
+        const signal_t *w = s->signals + i;
+        casadi_int k = s->piece[i];
+        while (k > 0 && t < w->knots[k]) k--;
+        while (k < w->pieces - 1 && t >= w->knots[k + 1]) k++;
+        s->piece[i] = k;
+        const double *c = w->coefficients + 4 * k, d = t - w->knots[k];
+        values[i] = ((c[0] * d + c[1]) * d + c[2]) * d + c[3];
+        rates[i] = (3.0 * c[0] * d + 2.0 * c[1]) * d + c[2];
+    }
+    s->at = t;
+}
+#endif
+
 static void call(model_f f, space_t *s, const double *x, double t, double *r0, double *r1, double *r2) {
+#if NW > 0
+    if (t != s->at) follow(s, t);
+#endif
     s->arg[0] = x;
     s->arg[1] = s->constants;
     s->arg[2] = &t;
@@ -525,16 +561,17 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
     const size_t vectors = 10 + (size_t)me->stages, matrices = 3;
     const size_t partial[] = {(size_t)NS * (NX > NS ? NX : NS), NS, NX * NX, NX * NS, NX}; /* results of system_fj */
     const size_t residual = NS > 0 ? NS * NS + NS + NS * (NX + 1) + partial[0] + NS + NX * NX + NX * NS + NX : 0;
-    const size_t reals = vectors * NX + matrices * NX * NX + NC + residual + (size_t)n_w + 1;
+    const size_t reals = vectors * NX + matrices * NX * NX + NC + 2 * NW + residual + (size_t)n_w + 1;
     double *memory = malloc(reals * sizeof(double));
     const casadi_real **arg = malloc((size_t)n_arg * sizeof *arg);
     casadi_real **res = malloc((size_t)n_res * sizeof *res);
     casadi_int *iw = malloc((size_t)(n_iw + 1) * sizeof *iw);
+    casadi_int *piece = calloc(NW + 1, sizeof *piece);
     int *pivot = malloc((NS + 1) * sizeof *pivot);
     int status = NO_MEMORY;
     out->rows = out->steps = out->rejected = out->evaluations = 0;
     out->guard = -1;
-    if (memory && arg && res && iw && pivot) {
+    if (memory && arg && res && iw && piece && pivot) {
         run_t r;
         double *free_part = memory;
         double **const parts[] = {&r.y, &r.y_new, &r.stage, &r.fs, &r.f, &r.f_new, &r.ft, &r.ft_new, &r.k2, &r.k3};
@@ -543,7 +580,7 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         r.J = free_part, free_part += NX * NX;
         r.J_new = free_part, free_part += NX * NX;
         r.E = free_part, free_part += NX * NX;
-        r.constants = free_part, free_part += NC;
+        r.constants = free_part, free_part += NC + 2 * NW;
         space_t s = {.arg = arg, .res = res, .iw = iw, .constants = r.constants};
 #if NS > 0
         s.M = free_part, free_part += NS * NS;
@@ -551,6 +588,11 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         s.dR = free_part, free_part += NS * (NX + 1);
         for (int i = 0; i < 5; i++) s.part[i] = free_part, free_part += partial[i];
         s.pivot = pivot;
+#endif
+#if NW > 0
+        s.signals = pb->signals;
+        s.piece = piece;
+        s.at = NAN;
 #endif
         s.w = free_part;
         arg[0] = pb->u, arg[1] = pb->p, arg[2] = pb->q;
@@ -562,6 +604,7 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
     free(arg);
     free(res);
     free(iw);
+    free(piece);
     free(pivot);
     return status;
 }

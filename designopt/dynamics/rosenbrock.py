@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, Structure, byref, c_double, c_int, c_longlong
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.dynamics.codegen import c_source
 from designopt.dynamics.compile import load_library
+from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.dynamics.tableau import RosenbrockMethod
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
@@ -35,6 +37,10 @@ class _Method(Structure):
     )
 
 
+class _Signal(Structure):
+    _fields_ = (("knots", POINTER(c_double)), ("coefficients", POINTER(c_double)), ("pieces", c_longlong))
+
+
 class _Problem(Structure):
     _fields_ = (
         *((name, POINTER(c_double)) for name in ("x0", "u", "p", "q", "times", "rtol", "atol")),
@@ -42,6 +48,7 @@ class _Problem(Structure):
         ("max_steps", c_longlong),
         ("first_step", c_double),
         ("fixed_step", c_double),
+        ("signals", POINTER(_Signal)),
     )
 
 
@@ -59,10 +66,18 @@ class CompiledRosenbrock:
     Calls release the interpreter's lock and share nothing: one object serves any number of threads.
     """
 
-    def __init__(self, system: System, method: RosenbrockMethod, rtol: Vector, atol: Vector, max_steps: int) -> None:
+    def __init__(
+        self,
+        system: System,
+        method: RosenbrockMethod,
+        rtol: Vector,
+        atol: Vector,
+        max_steps: int,
+        signals: Sequence[str] = (),
+    ) -> None:
         self._system = system
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
-        self._simulate = load_library(c_source(system), system.name).designopt_simulate
+        self._simulate = load_library(c_source(system, signals), system.name).designopt_simulate
         self._simulate.argtypes = (POINTER(_Problem), POINTER(_Method), POINTER(_Result))
         self._simulate.restype = c_int
         self._tableau = {
@@ -79,9 +94,20 @@ class CompiledRosenbrock:
         )
 
     def run(
-        self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None, step: float | None
+        self,
+        x0: Vector,
+        times: Vector,
+        p: Vector,
+        q: Vector,
+        u: Vector,
+        first_step: float | None,
+        step: float | None,
+        signals: Sequence[Signal] = (),
     ) -> Trajectory:
         """Integrate over `times` (checked before); `step` turns error control off."""
+        followed = (_Signal * max(len(signals), 1))(
+            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in signals))
+        )
         rows, nx, ny = len(times) + 1, len(x0), len(self._system.outputs)
         t, x, y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))
         problem = _Problem(
@@ -96,6 +122,7 @@ class CompiledRosenbrock:
             max_steps=self._max_steps,
             first_step=first_step or 0.0,
             fixed_step=step or 0.0,
+            signals=followed,
         )
         result = _Result(t=_pointer(t), x=_pointer(x), y=_pointer(y))
         ended = self._simulate(byref(problem), byref(self._method), byref(result))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.dynamics.signals import Signal, SignalTable
 from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import Trajectory
 
@@ -23,7 +24,15 @@ class Engine(Protocol):
     """What integrates one system with one method and one set of tolerances."""
 
     def run(
-        self, x0: Vector, times: Vector, p: Vector, q: Vector, u: Vector, first_step: float | None, step: float | None
+        self,
+        x0: Vector,
+        times: Vector,
+        p: Vector,
+        q: Vector,
+        u: Vector,
+        first_step: float | None,
+        step: float | None,
+        signals: Sequence[Signal] = (),
     ) -> Trajectory:
         """As `Simulator.run`, for arrays that have been checked."""
         ...
@@ -46,6 +55,9 @@ class Simulator:
     ``compiled=False`` does not look for one. `method` of the simulator is the one in use, `compiled` whether it runs as
     machine code.
 
+    `signals` names controls and data entries (or vectors of them) that follow measured signals, which `run` is given:
+    cubic splines over the time of the run. df/dt, which the methods need, contains their rates.
+
     Raises `ValueError` for unknown methods, bad tolerances and systems with algebraic variables.
     """
 
@@ -57,6 +69,7 @@ class Simulator:
         atol: ArrayLike = 1e-8,
         max_steps: int = 100_000,
         compiled: Literal["auto"] | bool = "auto",
+        signals: Sequence[str] = (),
     ) -> None:
         if method not in get_args(Method):
             raise ValueError(f"method '{method}': one of {', '.join(get_args(Method))}")
@@ -71,15 +84,16 @@ class Simulator:
         nx = len(system.states)
         tolerances = (_tolerance("rtol", rtol, nx), _tolerance("atol", atol, nx))
         self.system = system
+        self.signals = _signal_names(system, signals)
         engine = None
         if method != "lsoda" and compiled is not False:
             name = "rosenbrock4" if method == "auto" else method
-            engine = _compiled(system, name, tolerances, max_steps, required=compiled is True)
+            engine = _compiled(system, name, tolerances, max_steps, self.signals, required=compiled is True)
         self.compiled = engine is not None
         self.method: str = name if self.compiled else "lsoda"
         if engine is None:
             tighter = 1.0 if method == "lsoda" else _LSODA_TIGHTER
-            engine = _interpreted(system, (tighter * tolerances[0], tighter * tolerances[1]), max_steps)
+            engine = _interpreted(system, (tighter * tolerances[0], tighter * tolerances[1]), max_steps, self.signals)
         self._engine = engine
 
     def run(
@@ -91,12 +105,15 @@ class Simulator:
         u: ArrayLike | Mapping[str, float] = (),
         first_step: float | None = None,
         step: float | None = None,
+        signals: Mapping[str, Signal | SignalTable] | SignalTable | None = None,
     ) -> Trajectory:
         """Integrate from `x0` at ``times[0]`` to ``times[-1]`` and give states and outputs at `times` (n,).
 
         States, parameters, data and controls (constant) are arrays in the order of the system's tables or mappings by
         name. `first_step` continues where a run's `Trajectory.last_step` left off. `step` fixes the length of the steps
-        and turns error control off (Rosenbrock methods only). How it ended is the trajectory's status, never an
+        and turns error control off (Rosenbrock methods only). `signals` has what the names of the simulator's signals
+        follow: by name, tables by the name of their vector or any other; what follows a signal is left out of controls
+        and data. How it ended is the trajectory's status, never an
         exception; raises `ValueError` for input that makes no sense.
         """
         at = np.array(times, dtype=np.float64)  # a copy: the trajectory keeps it
@@ -107,12 +124,38 @@ class Simulator:
                 raise ValueError(f"{name} is {value!r}, not a positive length of time")
         system = self.system
         x = system.values("states", x0)
-        constants = (system.values("parameters", p), system.values("data", q), system.values("controls", u))
-        return self._engine.run(x, at, *constants, first_step, step)
+        followed = self._followed(signals, at)
+        q, u = (system.values(table, given, without=self.signals) for table, given in (("data", q), ("controls", u)))
+        return self._engine.run(x, at, system.values("parameters", p), q, u, first_step, step, followed)
+
+    def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
+        """The signals in the order of their names."""
+        from designopt.dynamics.signals import columns
+
+        name = self.system.name
+        found = columns({"": given} if isinstance(given, SignalTable) else given or {}, self.system.vectors)
+        if missing := [n for n in self.signals if n not in found]:
+            raise ValueError(f"{name}: no signal for {', '.join(map(repr, missing))}")
+        if unknown := [n for n in found if n not in self.signals]:
+            raise ValueError(f"{name}: '{unknown[0]}' is not among the simulator's signals: {', '.join(self.signals)}")
+        for n in self.signals:
+            if found[n].of_duration:
+                raise ValueError(f"{name}: the signal of {n} is one over a share of the duration: give it times")
+            try:
+                found[n].at(times[[0, -1]])
+            except ValueError as error:
+                raise ValueError(f"{name}: {n}: {error}") from None
+        return [found[n] for n in self.signals]
 
 
 def _compiled(
-    system: System, method: str, tolerances: tuple[Vector, Vector], max_steps: int, *, required: bool
+    system: System,
+    method: str,
+    tolerances: tuple[Vector, Vector],
+    max_steps: int,
+    signals: Sequence[str],
+    *,
+    required: bool,
 ) -> Engine | None:
     """The compiled engine; None, which is logged, when there is no compiler or it fails and that is not `required`."""
     from designopt.dynamics.compile import CompilerError
@@ -120,7 +163,7 @@ def _compiled(
     from designopt.dynamics.tableau import METHODS
 
     try:
-        return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps)
+        return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps, signals)
     except CompilerError as error:
         if required:
             raise
@@ -128,10 +171,22 @@ def _compiled(
         return None
 
 
-def _interpreted(system: System, tolerances: tuple[Vector, Vector], max_steps: int) -> Engine:
+def _interpreted(system: System, tolerances: tuple[Vector, Vector], max_steps: int, signals: Sequence[str]) -> Engine:
     from designopt.dynamics.lsoda import InterpretedLsoda
 
-    return InterpretedLsoda(system, *tolerances, max_steps)
+    return InterpretedLsoda(system, *tolerances, max_steps, signals)
+
+
+def _signal_names(system: System, given: Sequence[str]) -> tuple[str, ...]:
+    """The controls and data entries among `given`, components in place of vectors."""
+    vectors = {v.name: v.names for v in system.vectors}
+    names = [n for name in given for n in vectors.get(name, (name,))]
+    known = [v.name for v in (*system.controls, *system.data)]
+    for n in names:
+        if n not in known or names.count(n) > 1:
+            text = "named twice" if n in known else f"no control or data entry; there are {', '.join(known) or 'none'}"
+            raise ValueError(f"system '{system.name}': the signal '{n}' is {text}")
+    return tuple(names)
 
 
 def _tolerance(name: str, given: ArrayLike, nx: int) -> Vector:

@@ -182,12 +182,16 @@ class System:
             **stated,
         )
 
-    def values(self, table: str, given: ArrayLike | Mapping[str, float]) -> NDArray[np.float64]:
+    def values(
+        self, table: str, given: ArrayLike | Mapping[str, float], without: Sequence[str] = ()
+    ) -> NDArray[np.float64]:
         """`given` as a contiguous array (n,) in the order of `table` ("states", "parameters", "controls", "data").
 
-        A mapping must name every entry. Raises `ValueError` for a wrong length or name and for what is not finite.
+        A mapping must name every entry. Entries `without` a value are not given, and zero. Raises `ValueError` for a
+        wrong length or name and for what is not finite.
         """
-        names = [v.name for v in getattr(self, table)]
+        every = [v.name for v in getattr(self, table)]
+        names = [n for n in every if n not in without]
         if isinstance(given, Mapping):
             given = self._of_components(given)
             if unknown := sorted(set(given) - set(names)):
@@ -203,6 +207,9 @@ class System:
         if not np.isfinite(array).all():
             first = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ValueError(f"{self.name}: {table}: {names[first]} is {array[first]}")
+        if len(names) < len(every):
+            of = dict(zip(names, array.tolist(), strict=True))
+            array = np.array([of.get(n, 0.0) for n in every])
         return array
 
     def _of_components(self, given: Mapping[str, Any]) -> dict[str, Any]:

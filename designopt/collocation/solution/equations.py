@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.statement.signals import Signal
+from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 
 Vector = NDArray[np.float64]

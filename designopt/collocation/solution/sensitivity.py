@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.statement.signals import Signal
 from designopt.collocation.transcription.ends import linear_integrals
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import column
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.signals import Signal
 
 Vector = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.problem import Constraint, Integral, Phase, ProblemError, TrajectoryProblem
-from designopt.collocation.statement.signals import Signal
+from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
 
 

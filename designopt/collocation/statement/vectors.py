@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.signals import Signal, SignalTable
+from designopt.dynamics.signals import Signal, columns
 from designopt.dynamics.variable import Vector
 
 Vectors = Mapping[str, Vector]
@@ -49,13 +49,4 @@ def spread_data(given: Mapping[str, Any], vectors: Vectors) -> dict[str, Any]:
     A table stands under the name of a vector, with its components as columns, or under any other name, with data
     entries as columns.
     """
-    flat: dict[str, Any] = {}
-    for name, value in given.items():
-        if not isinstance(value, SignalTable):
-            flat[name] = value
-        elif name in vectors:
-            columns = value.signals(vectors[name].parts)
-            flat.update({f"{name}_{part}": signal for part, signal in columns.items()})
-        else:
-            flat.update(value.signals())
-    return spread(flat, vectors, pair=False)
+    return spread(columns(given, list(vectors.values())), vectors, pair=False)

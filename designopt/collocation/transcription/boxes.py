@@ -19,11 +19,11 @@ from designopt.collocation.statement.problem import (
     ends,
     is_added,
 )
-from designopt.collocation.statement.signals import Signal
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.points import Point
 from designopt.collocation.transcription.rows import Block
+from designopt.dynamics.signals import Signal
 
 Vector = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, Symbols, ends, stacked
-from designopt.collocation.statement.signals import Signal
+from designopt.dynamics.signals import Signal
 
 if TYPE_CHECKING:
     import casadi as ca

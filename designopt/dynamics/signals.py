@@ -1,14 +1,16 @@
-"""Measured trajectories that a problem follows: one, or a table of them."""
+"""Measured trajectories: one, or a table of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from designopt.dynamics.variable import Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,18 @@ class Signal:
     def slope(self, times: ArrayLike) -> NDArray[np.float64]:
         """Derivatives by time at times within the signal; beyond it those at its ends."""
         return np.asarray(self._spline.derivative()(np.clip(times, self.times[0], self.times[-1])), float)
+
+    @cached_property
+    def pieces(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The spline as cubics: knots (m + 1,), and coefficients (m, 4) of powers 3 to 0 of the time since a knot."""
+        from scipy.interpolate import PPoly
+
+        found = PPoly.from_spline(self._spline)
+        real = np.diff(found.x) > 0.0
+        knots = np.append(found.x[:-1][real], found.x[-1])
+        coefficients = np.zeros((int(real.sum()), 4))
+        coefficients[:, 4 - len(found.c) :] = found.c[:, real].T
+        return np.ascontiguousarray(knots, dtype=np.float64), coefficients
 
     @cached_property
     def _spline(self) -> Any:
@@ -83,3 +97,18 @@ class SignalTable:
         if missing := [n for n in names or () if n not in columns]:
             raise KeyError(f"the table of signals has no '{missing[0]}'; it has {', '.join(self.names)}")
         return {n: Signal(self.times, columns[n], self.of_duration) for n in (names or self.names)}
+
+
+def columns(given: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+    """`given` with the columns of its tables in their places: of a table under the name of a vector those of its
+    components, of one under any other name all. Raises `KeyError` for a component that is not there."""
+    known = {v.name: v for v in vectors}
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        if not isinstance(value, SignalTable):
+            flat[name] = value
+        elif name in known:
+            flat.update({f"{name}_{part}": signal for part, signal in value.signals(known[name].parts).items()})
+        else:
+            flat.update(value.signals())
+    return flat
