@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 @pytest.fixture(scope="module")
 def raw(full: Subject) -> Array:
     """Two hundred random postures with errors of 1 cm and 1 degree."""
-    return with_errors(full, random_postures(full, 200, seed=1), seed=2)
+    return with_errors(full, random_postures(full, 200, seed=1, size=0.12), seed=2)
 
 
 def test_random_postures_with_errors_become_consistent_to_1e_10(full: Subject, raw: Array) -> None:

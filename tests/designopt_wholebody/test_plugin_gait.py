@@ -18,6 +18,8 @@ from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import MarkerSet, read_marker_set
 from numpy.typing import NDArray
 
+from designopt.plugin import InputFile
+
 Array = NDArray[np.float64]
 SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 FOLDER = SHARED / "data" / "mocap" / "plugin_gait_fullbody"
@@ -92,6 +94,27 @@ def test_consistent_feet_keep_the_moment_of_the_ankle(walk: Recording, subject: 
     assert r > 0.99
     assert rms < 0.03
     assert compared(walk, found, side, "KneeForce", "knee", 0)[0] > 0.99
+
+
+def test_the_model_of_a_trial_takes_files_of_a_laboratory(walk: Recording) -> None:
+    from designopt_wholebody.models.trial import WholebodyTrial
+
+    content = files("designopt_wholebody.trial").joinpath("marker_sets", "plugin_gait_legs.yaml").read_bytes()
+    trial = WholebodyTrial(marker_set=InputFile("legs.yaml", content))
+    trial.check()
+    scenario = {
+        "recording": input_file(FOLDER / "Movement_trial.c3d"),
+        "static": input_file(FOLDER / "Static_trial.c3d"),
+    }
+    outputs, arrays = trial.evaluate(
+        {"body": "lower_limbs7", "preparation": "filtered"},
+        scenario,  # type: ignore[arg-type]
+        frozenset({"status"}),
+    )
+    assert len(arrays["status"]) == 323
+    assert outputs["used"] == 1.0
+    assert 1.6 < outputs["ankle_torque"] < 1.7  # 1.66 N m/kg by the vendor
+    assert outputs["shoulder_force"] == outputs["torque_error"] == 0.0
 
 
 def test_plates_are_hit_by_one_foot_after_the_other(filtered: Analysis) -> None:

@@ -45,6 +45,7 @@ class Preparing(TypedDict, total=False):
 
     preparation: Annotated[Preparation, Q("", "of coordinates, step by step")]
     cutoff: Annotated[float, Q("Hz", "of the filters", gt=0)]
+    weighting: Annotated[Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike")]
     contact_weight: Annotated[float, Q("", "of segments that may touch plates in the search for consistency", gt=0)]
     hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places")]
     body: Annotated[str, Q("", "bundled model of the body")]
@@ -115,9 +116,9 @@ class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 
     Landmarks, gaps, filters, kinematic consistency, joint forces and torques, residual loads (Nunes 2017). Unless the
-    design says otherwise: preparation filtered_consistent, cut-off 6 Hz, contact weight 1, body wholebody21. A scenario
-    with files is a trial of a laboratory; without them it is the bundled synthetic push-up, whose truth is known, with
-    closed or open grip. Torque actuators give the least joint forces: muscles add to them.
+    design says otherwise: preparation filtered_consistent, cut-off 6 Hz, weighting lengths, contact weight 1, body
+    wholebody21. A scenario with files is a trial of a laboratory; without them it is the bundled synthetic push-up,
+    whose truth is known, with closed or open grip. Torque actuators give the least joint forces: muscles add to them.
     """
 
     marker_set: Annotated[InputFile | None, Q("", "landmarks by the markers of the files; names alike without")] = None
@@ -158,6 +159,7 @@ class WholebodyTrial:
             settings = Settings(
                 preparation=design.get("preparation", "filtered_consistent"),
                 cutoff=float(design.get("cutoff", 6.0)),
+                weighting=design.get("weighting", "lengths"),
                 contact_weight=float(design.get("contact_weight", 1.0)),
                 hold_contacts=design.get("hold_contacts", "no") == "yes",
                 inverse=self.inverse,
