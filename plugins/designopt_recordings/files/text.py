@@ -101,7 +101,7 @@ def number(cell: str) -> float:
 def numbers(lines: Lines, at: int, row: Sequence[str], names: Sequence[str]) -> list[float]:
     """Numbers of the cells of line `at`; raises `RecordingError` that names the line and the column."""
     try:
-        return [float(cell) if _NUMBER.fullmatch(cell) else number(cell) for cell in row]
+        return [number(cell) for cell in row]
     except ValueError:
         for cell, name in zip(row, names, strict=True):
             try:
