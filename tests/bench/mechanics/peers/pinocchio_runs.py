@@ -1,0 +1,100 @@
+"""Pinocchio on the work of the benchmark, in a process of its own: ``python pinocchio_runs.py chains`` or ``andrews``.
+
+Prints one line of JSON. ``chains``: microseconds of one forward dynamics (aba) of chains of rods with all mass at the
+tip: a hinge about z, one about -y and a slide along x for each rod. ``andrews FILE``: Andrews' squeezing mechanism for
+30 ms by constrained dynamics driven by SciPy; FILE holds the bodies as JSON; milliseconds and the angles at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+
+def best(call, repeats: int, batches: int = 5) -> float:
+    """Seconds of one call, the best of some batches."""
+    found = []
+    for _ in range(batches):
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            call()
+        found.append((time.perf_counter() - begin) / repeats)
+    return min(found)
+
+
+def chains() -> dict[str, float]:
+    found = {}
+    for n in (2, 10, 30, 100):
+        model = pin.Model()
+        last = 0
+        for i in range(n):
+            one = pin.SE3.Identity()
+            last = model.addJoint(last, pin.JointModelRZ(), one, f"z{i}")
+            last = model.addJoint(last, pin.JointModelRevoluteUnaligned(0.0, -1.0, 0.0), one, f"y{i}")
+            last = model.addJoint(last, pin.JointModelPX(), one, f"x{i}")
+            model.appendBodyToJoint(last, pin.Inertia(1.0, np.zeros(3), np.zeros((3, 3))), one)
+        data = model.createData()
+        rng = np.random.default_rng(0)
+        q, v, tau = rng.uniform(0.3, 0.9, model.nq), rng.normal(size=model.nv), rng.normal(size=model.nv)
+        found[str(n)] = 1e6 * best(lambda m=model, d=data, a=q, b=v, c=tau: pin.aba(m, d, a, b, c), max(20, 20000 // n))
+    return found
+
+
+def andrews(given: dict) -> dict:
+    from scipy.integrate import solve_ivp
+
+    model = pin.Model()
+    model.gravity.linear = np.zeros(3)
+    joints = {"ground": 0}
+    for body in given["bodies"]:
+        place = pin.SE3(np.eye(3), np.array([*body["joint"], 0.0]))
+        joints[body["name"]] = model.addJoint(joints[body["parent"]], pin.JointModelRZ(), place, body["name"])
+        inertia = np.diag([0.5, 0.5, 1.0]) * body["inertia"]
+        inertia = pin.Inertia(body["mass"], np.array([*body["centre"], 0.0]), inertia)
+        model.appendBodyToJoint(joints[body["name"]], inertia, pin.SE3.Identity())
+    data = model.createData()
+    ends = [(joints[e["frame"]], pin.SE3(np.eye(3), np.array(e["place"]))) for e in given["ends"]]
+    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for end in ends[1:]:
+        one = pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, model, *ends[0], *end, pin.ReferenceFrame.LOCAL)
+        models.append(one)
+        datas.append(one.createData())
+    pin.initConstraintDynamics(model, data, models, datas)
+    settings = pin.ProximalSettings(1e-13, 1e-10, 20)
+    start = np.array(given["start"])
+    spring, k3 = given["spring"], joints[given["spring"]["frame"]]
+    anchor, local = np.array(spring["anchor"]), np.array(spring["place"])
+    torque = np.zeros(model.nv)
+    torque[0] = given["torque"]
+
+    def rates(_: float, x: np.ndarray) -> np.ndarray:
+        q, v = x[:7], x[7:]
+        pin.forwardKinematics(model, data, q)
+        at = data.oMi[k3].act(local)
+        pull = anchor - at
+        length = np.linalg.norm(pull)
+        force = spring["stiffness"] * (length - spring["rest"]) * pull / length
+        moment = np.cross(at, force)[2]
+        tau = torque.copy()
+        tau[model.joints[k3].idx_v] += moment - (
+            data.oMi[k3].translation[0] * force[1] - data.oMi[k3].translation[1] * force[0]
+        )
+        return np.concatenate([v, pin.constraintDynamics(model, data, q, v, tau, models, datas, settings)])
+
+    x0 = np.concatenate([start, np.zeros(7)])
+    found = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        done = solve_ivp(rates, (0.0, 0.03), x0, method="DOP853", rtol=given["rtol"], atol=given["rtol"])
+        found.append(time.perf_counter() - begin)
+    return {"ms": 1e3 * min(found), "angles": done.y[:7, -1].tolist()}
+
+
+if __name__ == "__main__":
+    work = sys.argv[1]
+    print(json.dumps(chains() if work == "chains" else andrews(json.loads(Path(sys.argv[2]).read_text()))))
