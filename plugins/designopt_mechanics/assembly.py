@@ -28,8 +28,8 @@ Vector = NDArray[np.float64]
 class Assembled:
     """What forward dynamics finds.
 
-    `accelerations` (m) of the coordinates; in `joints` of each body the force and moment (6) from the body before it, about
-    the ground's origin and in its axes; `rounds` in which disjoint pairs were joined.
+    `accelerations` (m) of the coordinates; in `joints` of each body the force and moment (6) from the body before it,
+    about the ground's origin and in its axes; `rounds` in which disjoint pairs were joined.
     """
 
     accelerations: Vector
