@@ -20,6 +20,7 @@ from designopt.collocation import (
     solve_design,
 )
 from designopt.collocation.statement.problem import Symbols
+from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System
 from designopt.plugin import Array, InvalidDesign, model
 from designopt.plugin import Quantity as Q
@@ -202,17 +203,16 @@ def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str,
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)
     x, u = (np.array([values[v.name] for v in table]) for table in (system.states, system.controls))
-    p = np.array([solution.parameters[v.name] for v in system.parameters])
-    columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[load]])]
+    p = [solution.parameters[v.name] for v in system.parameters]
     assert system.output is not None
-    y: Vector = np.array(system.output.map(_SAMPLES)(x, u, *columns, time[None, :]), dtype=np.float64)
-    of = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
+    (y,) = Rows(system.output, compiled=False)(x.T, u.T, (), p, [load], time)
+    of = {v.name: column for v, column in zip(system.outputs, y.T, strict=True)}
     q = ca.SX.sym("q", 2)
-    places = ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))])
+    places = Rows(ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))]), compiled=False)
     made = {
         "time": time,
         "angles": x[:2].T,
-        "path": np.asarray(places.map(_SAMPLES)(x[:2]), float).T.reshape(_SAMPLES, 2, 2),
+        "path": places(x[:2].T)[0].reshape(_SAMPLES, 2, 2),
         "excitations": u.T,
         "activations": np.column_stack([values[n] for n in ACTIVATIONS]),
         "torques": np.column_stack([of[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
 from designopt.collocation.statement.problem import Ends, Symbols, periodic
+from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
@@ -205,14 +206,13 @@ def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vect
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)
     states, torques = (np.array([values[n] for n in names]) for names in ((*ANGLES, *SPEEDS), TORQUES))
-    p = np.array([solution.parameters[v.name] for v in system.parameters])
-    columns = [np.tile(column, (1, _SAMPLES)) for column in (np.empty((0, 1)), p[:, None], [[slope]])]
+    p = [solution.parameters[v.name] for v in system.parameters]
     assert system.output is not None
-    y: Vector = np.array(system.output.map(_SAMPLES)(states, torques, *columns, time[None, :]), dtype=np.float64)
-    forces = {v.name: row for v, row in zip(system.outputs, y, strict=True)}
+    (y,) = Rows(system.output, compiled=False)(states.T, torques.T, (), p, [slope], time)
+    forces = {v.name: column for v, column in zip(system.outputs, y.T, strict=True)}
     q = ca.SX.sym("q", 5)
-    points = ca.Function("points", [q], [ca.horzcat(*equations.places(q).joints)])
-    figure = np.array([np.asarray(points(column), float).T for column in states[:5].T])
+    joints = ca.Function("points", [q], [ca.horzcat(*equations.places(q).joints).T])
+    (figure,) = Rows(joints, compiled=False)(states[:5].T)
     return {
         "time": time,
         "angles": states[:5].T,
