@@ -265,7 +265,7 @@ def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
 def test_the_table_of_report_parts_lists_every_general_one() -> None:
     from designopt.report.page import FIRST, GENERIC, LAST
 
-    assert set(listed(RESULTS, "## The report", "## Choices")) == {*FIRST, *GENERIC, *LAST}
+    assert set(listed(RESULTS, "## The report", "## Choices")) == {*FIRST, *GENERIC, *LAST, "scene", "frames"}
 
 
 def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:

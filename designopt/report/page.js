@@ -84,6 +84,7 @@
           .then(() => shown.frames.length ? Plotly.addFrames(figure.plot, shown.frames) : null)
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
     if (shown.frames.length) ready.then(() => animate(figure, spec.loop));
+    if (first && shown.layout.meta?.jump) figure.plot.on("plotly_click", event => jump(figure, event.points[0].x));
     return ready.then(() => {
       if (first && spec.brushed) watchBrushes(figure);
       setOff(figure);
@@ -202,6 +203,23 @@
     figure.plot.on("plotly_animated", () => setTimeout(() => {
       if (playing && loop) Plotly.animate(figure.plot, null, {...playing, fromcurrent: false}).catch(() => {});
     }));
+  }
+
+  // A click on an instant shows it in the drawings of motions, for the design and scenario that were clicked.
+  function jump(from, time) {
+    for (const figure of figures) {
+      if (!figure.source.includes('"times"')) continue;
+      const selects = figure.selects.length === from.selects.length ? figure.selects : [];
+      const other = selects.some((s, i) => s.value !== from.selects[i].value);
+      selects.forEach((s, i) => { s.value = from.selects[i].value; });
+      Promise.resolve(other || !figure.drawn ? draw(figure) : null).then(() => {
+        const times = figure.plot.layout.meta.times;
+        const nearest = times.reduce((best, t, i) => Math.abs(t - time) < Math.abs(times[best] - time) ? i : best, 0);
+        const still = {frame: {duration: 0, redraw: true}, transition: {duration: 0}, mode: "immediate"};
+        return Plotly.animate(figure.plot, [String(nearest)], still);
+      }).catch(() => {});
+      figure.element.scrollIntoView({behavior: "smooth", block: "center"});
+    }
   }
 
   for (const element of document.querySelectorAll("figure")) {

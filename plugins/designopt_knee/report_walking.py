@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
+from designopt.report.animation import play_buttons, shown_frames, time_slider
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
 from designopt.report.section import Choice, Figure, Section
@@ -21,6 +22,8 @@ Matrix = NDArray[np.float64]
 SIDE_BY_SIDE = 4
 #: Frames per gait cycle in the animation.
 FRAMES = 40
+#: Milliseconds of a frame at the speed of life.
+LIFE = round(1230 / FRAMES)
 #: What the camera shows around the leg (m): behind and in front of its path, below the ground, above the hip.
 AROUND, BELOW, ABOVE = 0.06, 0.05, 0.05
 #: Distance of the marks on the ground (m).
@@ -121,8 +124,8 @@ def _plot(result: Result, designs: dict[str, int], walks: dict[str, dict[str, An
             annotations=annotations,
             showlegend=False,
             margin={"l": 60, "r": 20, "t": 76, "b": 20},
-            updatemenus=[_buttons()],
-            sliders=[_slider(names)],
+            updatemenus=[play_buttons(LIFE, slow=4 * LIFE, redraw=False, below=28)],
+            sliders=[time_slider(names, "gait cycle ", redraw=False, below=18)],
         ),
     }
 
@@ -143,8 +146,8 @@ class _Panel:
         # Narrow panels leave less height to the leg, and more to the curves.
         self.divide = 0.40 if count < 3 else 0.52
         self.knee = knee_angle(walk)
-        self.percent = 200.0 * moments / len(walk)
-        self.frames = np.unique(np.linspace(0, len(walk) - 1, min(2 * FRAMES, len(walk))).round().astype(int))
+        self.percent = 200.0 * moments / (len(walk) - 1)
+        self.frames = shown_frames(len(walk), 2 * FRAMES)
         self.recorded = _recorded(arrays)
         gap = 0.05 if count > 1 else 0.0
         width = (1.0 - gap * (count - 1)) / count
@@ -254,42 +257,3 @@ def _recorded(arrays: dict[str, Any]) -> tuple[Matrix, Matrix] | None:
 def _short(values: Matrix) -> list[float | None]:
     """Rounded to a tenth of a millimetre: there are many frames."""
     return [None if np.isnan(v) else round(float(v), 4) for v in values]
-
-
-def _play(duration: int) -> dict[str, Any]:
-    return {
-        "frame": {"duration": duration, "redraw": False},
-        "transition": {"duration": 0},
-        "fromcurrent": True,
-        "mode": "immediate",
-    }
-
-
-def _buttons() -> dict[str, Any]:
-    """Play at the speed of life and slowed down, and pause."""
-    life = round(1230 / FRAMES)
-    buttons: list[dict[str, Any]] = [
-        {"name": "play", "label": "▶ Play", "method": "animate", "args": [None, _play(life)]},
-        {"name": "slow", "label": "▶ Slow", "method": "animate", "args": [None, _play(4 * life)]},
-        {"name": "pause", "label": "❚❚ Pause", "method": "animate", "args": [[None], _play(0)]},
-    ]
-    place = {"x": 0.0, "y": 0.0, "xanchor": "left", "yanchor": "top", "pad": {"t": 28, "r": 10}}
-    return {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons, **place}
-
-
-def _slider(names: list[str]) -> dict[str, Any]:
-    steps = [
-        {"label": name, "method": "animate", "args": [[str(i)], _play(0) | {"fromcurrent": False}]}
-        for i, name in enumerate(names)
-    ]
-    return {
-        "steps": steps,
-        "x": 0.3,
-        "len": 0.7,
-        "y": 0.0,
-        "yanchor": "top",
-        "pad": {"t": 18, "b": 8},
-        "ticklen": 0,
-        "font": {"size": 1, "color": "rgba(0,0,0,0)"},
-        "currentvalue": {"prefix": "gait cycle ", "font": {"size": 12, "color": "@ink"}, "xanchor": "right"},
-    }

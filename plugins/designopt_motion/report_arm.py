@@ -9,6 +9,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
+from designopt.report.drawing import Motion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.arm_equations import MUSCLES
@@ -29,6 +30,7 @@ def arm_reach(result: Result) -> Section | None:
         introduction="Seen from above; the shoulder is at the origin and y points forward.",
         figures=(
             selectable("Way of the arm", motions, _way, height=480, note="Drawn to scale, at equal times."),
+            selectable("The arm in motion", motions, _motion, height=480, note="Drawn to scale."),
             selectable("Excitation and activation of the muscles", motions, _muscles, height=560,
                        note="Excitations are lines, activations dashed."),
             selectable("Torques", motions, _torques, height=360),
@@ -49,6 +51,12 @@ def _way(arrays: Arrays) -> Plot:
     data.append({**line(hand[[0, -1], 0], hand[[0, -1], 1], "start and target"), **ends})
     axes = {"xaxis": axis("x [m]", zeroline=False), "yaxis": axis("y [m]", zeroline=False, scaleanchor="x")}
     return {"data": data, "layout": layout(**axes)}
+
+
+def _motion(arrays: Arrays) -> Plot:
+    path = np.asarray(arrays["path"], dtype=np.float64)
+    lines = np.concatenate([np.zeros((len(path), 1, 2)), path], axis=1)
+    return draw(Motion(np.asarray(arrays["time"], dtype=np.float64), {"arm": lines}))
 
 
 def _muscles(arrays: Arrays) -> Plot:

@@ -7,6 +7,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
+from designopt.report.drawing import Motion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.biped_equations import JOINTS, TORQUES
@@ -29,6 +30,7 @@ def walking_step(result: Result) -> Section | None:
         figures=(
             selectable("Stick figures", motions, _figures, height=480, note="Drawn to scale, at equal times. Stance "
                        "leg and trunk are dark, the swing leg is coloured; the dotted line is the swing foot's way."),
+            selectable("The step in motion", motions, _motion, height=480, note="Drawn to scale."),
             selectable("Torques of the joints", motions, _torques, height=420),
             selectable("Force of the ground", motions, _ground, height=380, note="On the stance foot. Where the normal "
                        "force were negative the foot would have to be glued to the ground."),
@@ -52,6 +54,14 @@ def _figures(arrays: Arrays) -> Plot:
         "yaxis": axis("height [m]", zeroline=False, scaleanchor="x", rangemode="tozero"),
     }
     return {"data": data, "layout": layout(**axes)}
+
+
+def _motion(arrays: Arrays) -> Plot:
+    figure = np.asarray(arrays["figure"], dtype=np.float64)
+    gap = np.full((len(figure), 1, 2), np.nan)
+    lines = np.concatenate([figure[:, _STANCE], gap, figure[:, _SWING]], axis=1)
+    ground = np.tile([[figure[..., 0].min(), 0.0], [figure[..., 0].max(), 0.0]], (len(figure), 1, 1))
+    return draw(Motion(np.asarray(arrays["time"], dtype=np.float64), {"walker": lines, "ground": ground}))
 
 
 def _torques(arrays: Arrays) -> Plot:

@@ -125,7 +125,7 @@ def test_the_step_is_drawn_for_every_design_of_the_sweep(step: Result) -> None:
     section = walking_step(step)
     assert section is not None
     figures = {figure.title: figure for figure in section.figures}
-    assert list(figures) == ["Stick figures", "Torques of the joints", "Force of the ground"]
+    assert list(figures) == ["Stick figures", "The step in motion", "Torques of the joints", "Force of the ground"]
     (choice,) = figures["Stick figures"].choices
     assert choice.label == "Design"
     assert all(option.startswith("step_time 0.") for option in choice.options)
@@ -142,7 +142,7 @@ def test_the_movements_are_drawn_for_every_scenario(reach: Result) -> None:
     assert [(choice.label, choice.options) for choice in way.choices] == [("Scenario", ("forth", "back"))]
     forth, back = (way.variants[k,]["data"][-1] for k in (0, 1))  # start and target
     assert forth["x"] == pytest.approx(back["x"][::-1], abs=1e-4)
-    assert len(section.figures[1].plot["data"]) == 12
+    assert len(section.figures[2].plot["data"]) == 12
 
 
 def test_a_report_part_without_arrays_says_how_to_get_them(tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""The drawing of a motion: bodies as lines, wires coloured by a number, forces as arrows, in the plane or in space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.report.animation import play_buttons, shown_frames, time_labels, time_slider
+from designopt.report.colours import axis, category, layout
+
+Array = NDArray[np.float64]
+
+#: Frames of an animation at most, and bytes of its coordinates: a larger one shows fewer frames.
+FRAMES, BYTES = 200, 900_000
+#: Steps of the colour scale of wires.
+COLOURS = 8
+#: The longest arrow, as a share of the drawing's size.
+LONGEST = 0.25
+#: Viridis at the middle of each of the `COLOURS` steps.
+_SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90d743", "#dde318")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What is drawn over `time` (n,) in s; places in m, in the plane (axes x, y) or in space (x, y, z).
+
+    `lines` by name (n, vertices, 2 or 3): each a set of lines with NaN between them; several sets lie over each other.
+    `wires` (n, wires, vertices, axes) are coloured by `values` (n, wires) from `lowest` to `highest`, called `meaning`.
+    `forces` by name (n, arrows, 2, axes): the point of application and the force in N.
+    """
+
+    time: Array
+    lines: Mapping[str, Array]
+    wires: Array | None = None
+    values: Array | None = None
+    lowest: float = 0.0
+    highest: float = 1.0
+    meaning: str = ""
+    forces: Mapping[str, Array] = field(default_factory=dict)
+
+
+def draw(motion: Motion) -> dict[str, Any]:
+    """The Plotly figure with its animation. ``layout.meta.times`` has the time of each frame."""
+    parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
+    spatial = parts[0].shape[-1] == 3
+    low, high = _box(parts)
+    arrow = _arrow_scale(motion, float((high - low).max()))
+    size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
+    shown = shown_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
+    frames = [_frame(motion, int(i), arrow) for i in shown]
+    kind = "scatter3d" if spatial else "scatter"
+    still = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
+    data = [{**look, **places} for look, places in zip(still, frames[0], strict=True)]
+    margin = 0.05 * float((high - low).max())
+    ranges = [[float(a) - margin, float(b) + margin] for a, b in zip(low, high, strict=True)]
+    times = motion.time[shown]
+    return {
+        "data": data,
+        "frames": [{"name": str(k), "data": places, "traces": [*range(len(data))]} for k, places in enumerate(frames)],
+        "layout": layout(
+            **_axes(ranges, spatial),
+            updatemenus=[play_buttons()],
+            sliders=[time_slider(time_labels(times))],
+            showlegend=len(motion.lines) + len(motion.forces) > 1,
+            margin={"l": 60, "r": 20, "t": 40, "b": 20},
+            meta={"times": [round(float(t), 6) for t in times]},
+        ),
+    }
+
+
+def _box(parts: list[Array]) -> tuple[Array, Array]:
+    """The corners of the box around all places that are known; a unit box where none is."""
+    flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
+    flat = flat[np.isfinite(flat).all(axis=1)]
+    if not len(flat):
+        return -np.ones(parts[0].shape[-1]), np.ones(parts[0].shape[-1])
+    return flat.min(axis=0), flat.max(axis=0)
+
+
+def _arrow_scale(motion: Motion, size: float) -> float:
+    """Metres of an arrow for a newton."""
+    longest = max((_longest(force) for force in motion.forces.values()), default=0.0)
+    return LONGEST * size / longest if longest > 0.0 else 0.0
+
+
+def _longest(force: Array) -> float:
+    lengths = np.linalg.norm(force[:, :, 1], axis=-1)
+    known = lengths[np.isfinite(lengths)]
+    return float(known.max()) if len(known) else 0.0
+
+
+def _frame(motion: Motion, i: int, arrow: float) -> list[dict[str, Any]]:
+    """The coordinates of every trace at instant `i`."""
+    traces = [_places(lines[i]) for lines in motion.lines.values()]
+    if motion.wires is not None:
+        step = _colour_steps(motion, i)
+        traces += [_places(_joined(motion.wires[i][step == k])) for k in range(COLOURS)]
+    for force in motion.forces.values():
+        point, vector = force[i, :, 0], force[i, :, 1]
+        ends = np.stack([point, point + arrow * vector, np.full_like(point, np.nan)], axis=1)
+        traces.append(_places(ends.reshape(-1, ends.shape[-1])))
+    return traces
+
+
+def _colour_steps(motion: Motion, i: int) -> NDArray[np.intp]:
+    assert motion.wires is not None
+    if motion.values is None:
+        return np.zeros(motion.wires.shape[1], np.intp)
+    share = (motion.values[i] - motion.lowest) / max(motion.highest - motion.lowest, 1e-300)
+    steps: NDArray[np.intp] = np.clip(np.nan_to_num(share) * COLOURS, 0, COLOURS - 1).astype(np.intp)
+    return steps
+
+
+def _joined(wires: Array) -> Array:
+    """Wires (k, vertices, axes) one after the other with NaN between them."""
+    gap = np.full((len(wires), 1, wires.shape[-1]), np.nan)
+    return np.concatenate([wires, gap], axis=1).reshape(-1, wires.shape[-1])
+
+
+def _places(points: Array) -> dict[str, list[float | None]]:
+    """Coordinates in m, rounded to a tenth of a millimetre; None for what is not known."""
+    return {
+        name: [None if v != v else round(v, 4) for v in column.tolist()]
+        for name, column in zip("xyz", points.T, strict=False)
+    }
+
+
+def _looks(motion: Motion) -> list[dict[str, Any]]:
+    """How each trace looks, in the order of `_frame`."""
+    looks: list[dict[str, Any]] = []
+    for k, name in enumerate(motion.lines):
+        colour = "@ink" if k == 0 else category(k)
+        looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": 4 if k == 0 else 2},
+                      "marker": {"size": 4, "color": colour}})  # fmt: skip
+    if motion.wires is not None:
+        for k, colour in enumerate(_SCALE):
+            bar = {} if k or motion.values is None else {"marker": _colour_bar(motion)}
+            looks.append({"mode": "lines+markers" if bar else "lines", "showlegend": False, **bar,
+                          "line": {"color": colour, "width": 3}})  # fmt: skip
+    for k, (name, force) in enumerate(motion.forces.items()):
+        colour = "@mark" if k == 0 else category(k + 3)
+        looks.append({"name": name, "mode": "lines+markers", "line": {"color": colour, "width": 3},
+                      "marker": _heads(colour, force)})  # fmt: skip
+    return looks
+
+
+def _heads(colour: str, force: Array) -> dict[str, Any]:
+    """Markers at the tips of arrows: point, tip and gap of each follow each other."""
+    count, spatial = force.shape[1], force.shape[-1] == 3
+    head = {} if spatial else {"symbol": "arrow", "angleref": "previous"}
+    return {"size": [0, 5 if spatial else 12, 0] * count, "color": colour, "opacity": 1.0, **head}
+
+
+def _colour_bar(motion: Motion) -> dict[str, Any]:
+    """An invisible marker that carries the scale of the wires' colours."""
+    steps = [[(k + e) / COLOURS, colour] for k, colour in enumerate(_SCALE) for e in (0, 1)]
+    bar = {"title": {"text": motion.meaning, "side": "right"}, "thickness": 12, "outlinewidth": 0, "len": 0.8}
+    limits = {"cmin": motion.lowest, "cmax": motion.highest}
+    return {"size": 0.01, "opacity": 0.0, "color": [motion.lowest], "colorscale": steps, "colorbar": bar, **limits,
+            "showscale": True}  # fmt: skip
+
+
+def _axes(ranges: list[list[float]], spatial: bool) -> dict[str, Any]:
+    if spatial:
+        sides = {f"{n}axis": axis(f"{n} [m]", range=r) for n, r in zip("xyz", ranges, strict=True)}
+        return {"scene": {"aspectmode": "data", **sides}}
+    return {
+        "xaxis": axis("x [m]", range=ranges[0], zeroline=False),
+        "yaxis": axis("y [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
+    }

@@ -1,0 +1,91 @@
+"""Report part `frames`: a status or a figure of every frame on the time axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+
+from designopt.plugin import Quantity, report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, kept, missing, selectable
+from designopt.report.labels import number
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+
+@report("frames", version=1)
+@dataclass(kw_only=True)
+class Frames:
+    """What became of every frame of a recording: its status, or numbers such as residuals, over time.
+
+    `status` names an array (time,) of whole numbers, 0 for a frame that can be used; its declared `categories` say what
+    the numbers mean. `of` names arrays (time,) or (time, item). A click on a point shows that frame in the drawings of
+    the part `scene`.
+    """
+
+    title: Annotated[str, Quantity("", "heading of the section")] = "Frames"
+    time: Annotated[str, Quantity("", "array (time,) in s")] = "time"
+    status: Annotated[str | None, Quantity("", "array (time,) with the status of every frame")] = None
+    of: Annotated[list[str], Quantity("", "arrays (time,) or (time, item) to draw")] = field(default_factory=list)
+
+    def __call__(self, result: Result) -> Section | None:
+        """The section; one that says which arrays are missing where none are kept."""
+        names = [self.time, *([self.status] if self.status else []), *self.of]
+        motions = kept(result, *names)
+        if not motions:
+            return missing(self.title, *names) if len(result.outcomes.X) else None
+        declared = result.problem.model.plugin.arrays
+        figures = [
+            selectable(
+                name.replace("_", " "),
+                motions,
+                partial(self._plot, name=name, unit=declared[name].unit if name in declared else ""),
+                height=300,
+            )
+            for name in names[1:]
+        ]
+        return Section(self.title, figures=tuple(figures), tables=self._tables(result, motions))
+
+    def _plot(self, arrays: Arrays, name: str, unit: str) -> Plot:
+        time, values = np.asarray(arrays[self.time]), np.asarray(arrays[name], dtype=np.float64)
+        columns = values.reshape(len(time), -1).T
+        points = {"mode": "markers", "marker": {"size": 5}} if name == self.status else {"mode": "lines"}
+        data: list[dict[str, Any]] = [
+            {"type": "scatter", "x": np.round(time, 6), "y": column, "showlegend": False, "connectgaps": False,
+             "hovertemplate": "%{x:.4g} s: %{y:.4g}<extra></extra>", "line": {"color": category(k), "width": 1.5},
+             **points}
+            for k, column in enumerate(columns)
+        ]  # fmt: skip
+        words = f"{name.replace('_', ' ')} [{unit}]" if unit else name.replace("_", " ")
+        whole = {"dtick": 1} if name == self.status else {}
+        return {
+            "data": data,
+            "layout": layout(xaxis=axis("time [s]"), yaxis=axis(words, **whole), meta={"jump": True}),
+        }
+
+    def _tables(self, result: Result, motions: dict[tuple[str, str], Arrays]) -> tuple[Table, ...]:
+        """How many frames of each trial have which status, with the first of them."""
+        if self.status is None:
+            return ()
+        rows = []
+        for (design, scenario), arrays in motions.items():
+            status, time = np.asarray(arrays[self.status]), np.asarray(arrays[self.time])
+            for value in np.unique(status).tolist():
+                some = np.flatnonzero(status == value)
+                share = f"{100.0 * len(some) / len(status):.3g} %"
+                rows.append(
+                    (design, scenario, _word(result, self.status, value), len(some), share, number(time[some[0]]))
+                )
+        columns = ("design", "scenario", "status", "frames", "share", "first at [s]")
+        return (Table("Frames by status", columns, tuple(rows)),)
+
+
+def _word(result: Result, array: str, value: Any) -> str:
+    """What a status means, where the model declares it."""
+    declared = result.problem.model.plugin.arrays.get(array)
+    categories = getattr(declared, "categories", ()) if declared else ()
+    whole = int(value)
+    return str(categories[whole]) if 0 <= whole < len(categories) else str(whole)
