@@ -1,10 +1,17 @@
 """Zero-phase filters: gain of both passes at the cut-off, no shift, gaps that do not spread."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.signals.filters import bandpass, design_frequency, highpass, lowpass
+from designopt_recordings.files.read import read_table
+from designopt_recordings.signals.filters import bandpass, cutoff_of_both_passes, design_frequency, highpass, lowpass
 from designopt_recordings.signals.runs import edge_status, near_ends, runs
+from scipy import signal
+from scipy.interpolate import make_interp_spline
+
+from designopt.plugin import InputFile
 
 RATE = 100.0
 TIME = np.arange(4000) / RATE
@@ -41,6 +48,37 @@ def test_the_correction_divides_by_0_802() -> None:
     # whole_body_natural_coordinates, section 10: dividing is right (gain 0.707), multiplying gives 0.29, none 0.5
     tangents = np.tan(np.pi * design_frequency(5.0, 1000.0) / 1000.0) / np.tan(np.pi * 5.0 / 1000.0)
     np.testing.assert_allclose(1.0 / tangents, 0.8022, atol=5e-5)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_a_filter_designed_for_one_pass_has_a_lower_cutoff_of_both(order: int) -> None:
+    cutoff = cutoff_of_both_passes(6.0, RATE, order)
+    np.testing.assert_allclose(design_frequency(cutoff, RATE, order), 6.0, rtol=1e-12)
+    wave = np.random.default_rng(0).normal(size=1000)
+    theirs = signal.sosfiltfilt(signal.butter(order, 6.0, fs=RATE, output="sos"), wave)
+    np.testing.assert_allclose(lowpass(wave, RATE, cutoff, order)[200:-200], theirs[200:-200], atol=1e-9)
+
+
+def test_opensim_designs_for_one_pass() -> None:
+    # amplitudes that OpenSim 4.6 (TableUtilities.filterLowpass, Storage.lowpassIIR at 6 Hz) left of unit sines at 100 Hz
+    cutoff = cutoff_of_both_passes(6.0, RATE, 3)
+    np.testing.assert_allclose(cutoff, 5.2, atol=0.01)
+    for frequency, left in ((3.0, 0.9854102), (6.0, 0.5), (12.0, 0.0123546)):
+        amplitude, phase = gain(lowpass(np.sin(2 * np.pi * frequency * TIME), RATE, cutoff, 3), frequency)
+        np.testing.assert_allclose([amplitude, phase], [left, 0.0], atol=1e-6)
+
+
+def test_the_shared_coordinates_were_filtered_so(shared: Callable[[str], InputFile]) -> None:
+    # README of the data: quintic spline, zero-phase third-order Butterworth low-pass at 6 Hz, resampled to 100 Hz
+    names = ["hip_flexion_r", "knee_angle_r", "ankle_angle_r"]
+    raw = read_table(shared("opensim/motion/gait10dof18musc_walk_IK.mot")).radians(names)
+    reference = read_table(shared("opensim/motion/gait10dof18musc_kinematics.sto"))
+    angles = np.stack([raw.column(name) for name in names], axis=1)
+    even = make_interp_spline(raw.time, angles, k=5)(reference.time)
+    expected = np.stack([reference.column(name) for name in names], axis=1)
+    made = lowpass(even, 100.0, cutoff_of_both_passes(6.0, 100.0, 3), 3)
+    np.testing.assert_allclose(made[20:-20], expected[20:-20], atol=2e-4)  # rad; the ends depend on their extension
+    assert np.abs(lowpass(even, 100.0, 6.0, 3) - expected)[20:-20].max() > 5e-3
 
 
 def test_a_band_keeps_its_middle_and_removes_what_is_outside() -> None:
