@@ -60,7 +60,7 @@ def test_a_filter_designed_for_one_pass_has_a_lower_cutoff_of_both(order: int) -
 
 
 def test_opensim_designs_for_one_pass() -> None:
-    # amplitudes that OpenSim 4.6 (TableUtilities.filterLowpass, Storage.lowpassIIR at 6 Hz) left of unit sines at 100 Hz
+    # amplitudes that OpenSim 4.6 (TableUtilities.filterLowpass, Storage.lowpassIIR; 6 Hz) left of unit sines at 100 Hz
     cutoff = cutoff_of_both_passes(6.0, RATE, 3)
     np.testing.assert_allclose(cutoff, 5.2, atol=0.01)
     for frequency, left in ((3.0, 0.9854102), (6.0, 0.5), (12.0, 0.0123546)):
