@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.advance import progress
 from designopt.plugin import (
     Array,
+    Declared,
     Diverged,
     InputFile,
     InvalidDesign,
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Array",
+    "Declared",
     "Diverged",
     "InputFile",
     "InvalidDesign",

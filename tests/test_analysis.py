@@ -133,3 +133,49 @@ def test_a_sampler_needs_no_objectives_but_a_search_does(folder: Path) -> None:
     search = designopt(folder, "validate", "beam.yaml", *space, "--set", "solver={use: nelder_mead}")
     assert search.returncode == 2
     assert "'objectives' is missing (what is to be made small or large)" in search.stderr
+
+
+DECLARING = '''
+from designopt import Declared, InputFile, Quantity as Q, model
+
+@model("rack", version=1)
+class Rack:
+    """A rack with a load on each shelf that a file names."""
+
+    shelves: InputFile
+
+    def declares(self) -> Declared:
+        names = self.shelves.text().split()
+        return Declared(
+            inputs={f"load_{n}": Q("N", f"load on {n}", ge=0.0) for n in names},
+            outputs={f"sag_{n}": Q("mm", f"sag of {n}") for n in names},
+        )
+
+    def evaluate(self, design, scenario):
+        return {f"sag_{n}": 0.01 * design[f"load_{n}"] for n in self.shelves.text().split()}
+'''
+
+
+def test_show_tells_what_follows_from_settings(folder: Path) -> None:
+    (folder / "beam.py").write_text(DECLARING)
+    (folder / "shelves.txt").write_text("top bottom")
+    done = designopt(folder, "show", "rack", "--set", "model.shelves=shelves.txt")
+    assert done.returncode == 0, done.stderr
+    assert "load_bottom" in done.stdout
+    assert "sag_top" in done.stdout
+    assert "load_bottom" not in designopt(folder, "show", "rack").stdout
+    for given, message in (
+        ("model.shelves=shelf.txt", "file 'shelf.txt' does not exist"),
+        ("model.shelve=shelves.txt", "unknown key 'shelve'; did you mean 'shelves'?"),
+        ("shelves=shelves.txt", "is given as model.setting=value"),
+    ):
+        wrong = designopt(folder, "show", "rack", "--set", given)
+        assert wrong.returncode == 2
+        assert message in wrong.stderr
+    (folder / "rack.yaml").write_text(
+        "study: rack\nmodel: {use: rack, shelves: shelves.txt}\nexecution: {executor: dask, workers: 1}\n"
+        "solver: {use: evaluate, designs: [{name: full, load_top: 200, load_bottom: 0.3 kN}]}\n"
+    )
+    done = designopt(folder, "run", "rack.yaml", "-o", "s.study")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].split() == ["full", "ok", "2", "3"]

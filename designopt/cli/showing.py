@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from designopt import plugin
+from designopt.cli.checking import set_option
 from designopt.cli.ending import WRONG_INPUT, fail
 from designopt.cli.opening import data_option, declare, open_result, plugin_option
 
@@ -32,6 +33,7 @@ from designopt.cli.opening import data_option, declare, open_result, plugin_opti
 @click.option(
     "--arrays", "array_file", type=click.Path(dir_okay=False), metavar="FILE.npz", help="--evaluate: keep its arrays."
 )
+@set_option
 @plugin_option
 @data_option
 def show(
@@ -41,6 +43,7 @@ def show(
     page_every: float | None,
     evaluate: bool,
     array_file: str | None,
+    overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
     data: dict[str, str],
 ) -> None:
@@ -48,9 +51,12 @@ def show(
 
     NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
     of its key, or a label of the chosen designs such as "best mass"; or `schema`, the JSON Schema of study files.
+    With --set model.SETTING=VALUE a model tells the inputs, outputs and arrays that follow from its settings.
     """
     if (every is not None or page_every is not None) and not follow:
         raise click.UsageError("--every and --report go with --follow")
+    if overrides and (name == "schema" or Path(name).is_dir() or _store_and_point(name)):
+        raise click.UsageError("--set is for a plugin; a store is re-scored with: designopt report STORE --set ...")
     if array_file and not evaluate:
         raise click.UsageError("--arrays goes with --evaluate; kept arrays are exported by: designopt report --export")
     if name == "schema":
@@ -69,7 +75,7 @@ def show(
         show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file)
     else:
         _refuse(follow, evaluate, f"'{name}', which is no store")
-        _plugin(name, plugin_files)
+        _plugin(name, plugin_files, overrides, data)
 
 
 def _refuse(follow: bool, evaluate: bool, what: str) -> None:
@@ -109,8 +115,12 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
     return any(name in plugin.names(kind) for kind in plugin.GROUPS)
 
 
-def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:
+def _plugin(
+    name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
+) -> None:
+    from designopt.study.language.errors import StudyError, render_text
     from designopt.study.language.settings import describe
+    from designopt.study.load import plugin_with
 
     declare(plugin_files)
     found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
@@ -124,6 +134,10 @@ def _plugin(name: str, plugin_files: tuple[str, ...]) -> None:
         fail(f"error: '{name}' is neither a store nor a plugin; {hint}", WRONG_INPUT)
     for k in found:
         try:
-            click.echo(describe(plugin.find(k, name)))
+            roots = {root: Path(folder) for root, folder in (data or {}).items()}
+            shown = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
+            click.echo(describe(shown))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
+        except StudyError as error:
+            fail(render_text(error.issues), WRONG_INPUT)

@@ -6,6 +6,7 @@ annotations come the checks of the study file, the settings table and the JSON S
 """
 
 from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver
+from designopt.plugin.declared import Declared, with_declared
 from designopt.plugin.discovery import GROUPS, Listed, closest, find, installed, load_file, names
 from designopt.plugin.kinds import (
     AggregationPlugin,
@@ -33,6 +34,7 @@ __all__ = [
     "GROUPS",
     "AggregationPlugin",
     "Array",
+    "Declared",
     "Diverged",
     "ExportPlugin",
     "Field",
@@ -60,4 +62,5 @@ __all__ = [
     "objective",
     "report",
     "solver",
+    "with_declared",
 ]

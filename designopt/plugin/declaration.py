@@ -39,6 +39,9 @@ def model(
     seed and the key of the evaluation: the same design in the same scenario has the same answer wherever and whenever
     it is computed, and another seed of the study makes other evaluations.
 
+    A class may have ``declares()``, which gives a `Declared`: inputs, outputs and arrays that follow from its settings
+    or from a file that they name. It is asked after ``check()``.
+
     A class may have ``prepare_scenario(conditions)``: what a scenario needs once (a recording read and filtered, a
     geometry). Its other methods then have an argument named ``prepared``, before ``rng``, and receive there what it
     gave; `batch` receives a sequence with that of each row. It is kept on a worker for the designs that follow, within
@@ -87,7 +90,7 @@ def model(
         outputs = typed_dict(hints.get("return"))
         if isinstance(hints.get("return"), types.GenericAlias) and typing.get_origin(hints["return"]) is tuple:
             outputs = typed_dict(typing.get_args(hints["return"])[0])
-        if not outputs and not unchecked:
+        if not outputs and not unchecked and not has("declares"):
             raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
         if taken := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
@@ -116,6 +119,7 @@ def model(
                 has_check_space=has("check_space"),
                 has_check_scenario=has("check_scenario"),
                 has_trajectory_problem=has("trajectory_problem"),
+                has_declares=has("declares"),
             ),
         )
         return target

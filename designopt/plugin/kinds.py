@@ -54,8 +54,8 @@ class ModelPlugin(Plugin):
     `inputs` and `conditions` (design and scenario values that it understands) are ``None`` when it accepts any name.
     `batch_size` is how many evaluations it takes in one call. `takes_prepared`: its class has
     ``prepare_scenario(conditions)``, and its methods take what that gave. `has_batch`, `has_gradient`, `has_prepare`,
-    `has_check`, `has_check_space`, `has_check_scenario` and `has_trajectory_problem` tell which optional methods its
-    class has.
+    `has_check`, `has_check_space`, `has_check_scenario`, `has_trajectory_problem` and `has_declares` tell which
+    optional methods its class has. What it declares for its settings is in the plugin of a `Use` that was checked.
     """
 
     kind = "model"
@@ -74,6 +74,7 @@ class ModelPlugin(Plugin):
     has_check_space: bool = False
     has_check_scenario: bool = False
     has_trajectory_problem: bool = False
+    has_declares: bool = False
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` has *not* been

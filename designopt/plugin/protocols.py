@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import numpy as np
 
+    from designopt.plugin.declared import Declared
     from designopt.plugin.values import InvalidSetting
 
 Values = Mapping[str, Any]
@@ -42,6 +43,13 @@ class ChecksSettings(Protocol):
 
     def check(self) -> None:
         """Raises `InvalidSetting`."""
+
+
+class Declares(Protocol):
+    """A model of which inputs, outputs or arrays follow from its settings."""
+
+    def declares(self) -> Declared:
+        """What its annotations do not say; asked after `check`, and the same for the same settings."""
 
 
 class ChecksSpace(Protocol):

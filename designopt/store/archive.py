@@ -135,6 +135,8 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
         return file(item["name"], item["$file"])
     if "$plugin" in item:
         plugin = _plugin(item)
+        if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # without asking the model, whose files may be away
+            plugin = dataclasses.replace(plugin, outputs=_outputs(item), arrays=_arrays(item))
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in item["settings"].items()})
     return {k: _setting(v, file) for k, v in item.items()}
@@ -223,6 +225,22 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
 
 
+def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
+    """The outputs that a model declared when the store was written."""
+    return {
+        name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
+        for name, f in item["outputs"].items()
+    }
+
+
+def _arrays(item: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays that a model declared when the store was written."""
+    return {
+        n: Array(**{**a, "axes": tuple(a["axes"]), "categories": tuple(a.get("categories", ()))})
+        for n, a in item["arrays"].items()
+    }
+
+
 def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
     def refuse(*_: Any, **__: Any) -> Any:
         raise PluginError(reason)
@@ -235,14 +253,7 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         "description": f"not available: {reason}",
     }
     if item["$plugin"] == "model":
-        outputs = {
-            name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
-            for name, f in item["outputs"].items()
-        }
-        arrays = {
-            n: Array(**{**a, "axes": tuple(a["axes"]), "categories": tuple(a.get("categories", ()))})
-            for n, a in item["arrays"].items()
-        }
+        outputs, arrays = _outputs(item), _arrays(item)
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         return ModelPlugin(**about, outputs=outputs, arrays=arrays, **has)
     if item["$plugin"] == "objective":

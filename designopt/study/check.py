@@ -160,6 +160,8 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin(ModelPlugin, part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
+    if plugin is not None and plugin.has_declares:  # what it declares is known with its settings only
+        plugin = None if model is None else model.plugin
     names = given.mapping("space")
     known = space_.with_meant(names, plugin)
     if values.get("space") == {}:

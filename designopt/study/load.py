@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from designopt.files import InputFile, regular
-from designopt.plugin import PluginError, load_file
+from designopt.plugin import Plugin, PluginError, load_file
 from designopt.study.check import check_study
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
 from designopt.study.language.findings import issues, nearest
-from designopt.study.language.part import as_part
+from designopt.study.language.part import Part, as_part
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
+from designopt.study.sections.context import Context
 from designopt.study.study import Study
 
 #: A file given with ``--plugin``: its name and content.
@@ -99,6 +100,24 @@ def study_from_data(
     read = NO_FILES if base is None else FolderFiles(base, data)
     study = _study(node_of(_python(sections), Source("")), read, (), plugin_files, problem_of, base)
     return replace(study, text=text or study.text, path=path)
+
+
+def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Path] | None = None) -> Plugin:
+    """`plugin` with what it declares for the settings that ``KIND.setting=value`` texts give; files are
+    those of the current folder. Raises `StudyError`.
+    """
+    root = node_of({plugin.kind: {"use": plugin.name}}, Source(""))
+    for override in overrides:
+        if not override.startswith(f"{plugin.kind}."):
+            text = f"a setting of the {plugin.kind} '{plugin.name}' is given as {plugin.kind}.setting=value"
+            raise StudyError([Issue(f"--set {override}", None, None, None, "", text)])
+        root = _overridden(root, override)
+    settings = {key: value for key, value in root.data()[plugin.kind].items() if key != "use"}
+    ctx = Context(FolderFiles(Path.cwd(), data))
+    use = ctx.settings(plugin, Part(plugin, settings), (plugin.kind,))
+    if use is None or ctx.findings:
+        raise StudyError(issues(ctx.findings, root))
+    return use.plugin
 
 
 def _study(

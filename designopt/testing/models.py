@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use, with_declared
 from designopt.testing.evaluation import prepared, special
 
 
@@ -39,7 +39,8 @@ def check_model(
     unknown = sorted(set(settings or {}) - set(plugin.settings))
     if unknown:
         raise AssertionError(f"{plugin.name} has no setting '{unknown[0]}' (it has {', '.join(plugin.settings)})")
-    use = Use(plugin, settings or {})
+    use = with_declared(Use(plugin, settings or {}))
+    plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
     model = prepared(use)
     first, kept = [], []

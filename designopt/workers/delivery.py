@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.files import InputFile
-from designopt.plugin import ModelPlugin, ObjectivePlugin, Plugin, PluginError, Use, find, installed, load_file
+from designopt.plugin import (
+    Array,
+    Field,
+    ModelPlugin,
+    ObjectivePlugin,
+    Plugin,
+    PluginError,
+    Use,
+    find,
+    installed,
+    load_file,
+)
 from designopt.plugin.kinds import P
 from designopt.problem import Problem
 from designopt.space import Space
@@ -34,6 +45,7 @@ def loading() -> bool:
 class Delivery:
     """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects.
 
+    `declared` are the outputs and arrays of a model that declares some for its settings: a worker does not ask it.
     `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
     """
 
@@ -48,6 +60,7 @@ class Delivery:
     preparation: float | None = None
     allow_version_skew: bool = False
     programs: tuple[str, tuple[InputFile, ...]] | None = None
+    declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
 
     @classmethod
     def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
@@ -70,6 +83,7 @@ class Delivery:
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
             programs=_whole(programs) if programs else None,
+            declared=_declared(study.model.plugin),
         )
 
     def elsewhere(self) -> Delivery:
@@ -115,6 +129,9 @@ class Delivery:
         finally:
             _loading = False
         model = _same(find("model", self.model[0]), *self.model[1:])
+        if self.declared is not None:
+            outputs, arrays = self.declared
+            model = Use(dataclasses.replace(model.plugin, outputs=outputs, arrays=arrays), model.settings)
         figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             here = versions([model.plugin, *(use.plugin for use in figures.values())])
@@ -132,6 +149,13 @@ def _same(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
         text = f"the worker has version {plugin.version} of {plugin.kind} '{plugin.name}' instead of {version}"
         raise PluginError(text)
     return Use(plugin, settings)
+
+
+def _declared(plugin: ModelPlugin) -> tuple[Mapping[str, Field], Mapping[str, Array]] | None:
+    """Outputs and arrays in a form that can be sent, of a model whose settings decide them."""
+    if not plugin.has_declares:
+        return None
+    return {n: dataclasses.replace(f, annotation=float) for n, f in plugin.outputs.items()}, dict(plugin.arrays)
 
 
 def _by_digest(value: Any) -> Any:

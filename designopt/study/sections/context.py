@@ -7,12 +7,24 @@ import pathlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from designopt.files import InputFile
-from designopt.plugin import Field, InvalidSetting, Kind, ModelPlugin, Plugin, PluginError, Use, find, names
+from designopt.plugin import (
+    Field,
+    InvalidSetting,
+    Kind,
+    ModelPlugin,
+    Plugin,
+    PluginError,
+    Use,
+    find,
+    names,
+    with_declared,
+)
 from designopt.plugin.kinds import P
 from designopt.study.language import units
+from designopt.study.language.errors import StudyError
 from designopt.study.language.expression import Expression
 from designopt.study.language.files import Files
 from designopt.study.language.findings import MOST, Finding, Path
@@ -101,10 +113,17 @@ class Context:
         """`plugin` with the settings of the section at `path`."""
         use, findings = validate(plugin, part.settings, self.read)
         self.findings.extend(finding.below(path) for finding in findings)
-        if use is None or not isinstance(plugin, ModelPlugin) or not plugin.has_check:
+        if use is None or not isinstance(plugin, ModelPlugin) or not (plugin.has_check or plugin.has_declares):
             return use
         try:
-            use.build().check()
+            built = use.build()
+            if plugin.has_check:
+                built.check()
+            use = cast(Use[P], with_declared(cast(Use[ModelPlugin], use), built))
+        except PluginError as error:
+            self.add(path, str(error), at="use")
+        except StudyError as error:
+            self.in_file(error, use, path)
         except InvalidSetting as error:
             steps = error.name.split(".")  # 'plant.delay' leads into the setting 'plant'
             known = steps[0] in plugin.settings
@@ -114,6 +133,14 @@ class Context:
         else:
             return use
         return None
+
+    def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
+        """Note the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
+        named = {value.name: name for name, value in use.settings.items() if isinstance(value, InputFile)}
+        for issue in error.issues:
+            here = (*path, named[issue.file]) if issue.file in named else path
+            place = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
+            self.add(here, f"{place}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
     def checked(self, value: Any, item: Field | None, path: Path) -> Any:
         """The value at `path` as the model takes it, any value where it declares none; None when it is wrong."""

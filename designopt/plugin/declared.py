@@ -1,0 +1,64 @@
+"""What a model declares once its settings are known: inputs, outputs and arrays that follow from them or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from designopt.plugin.kinds import ModelPlugin, Use
+from designopt.plugin.values import Array, Field, PluginError, Quantity
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What ``declares()`` of a model gives, beside what its annotations say: numbers by name with unit, meaning and
+    range, and arrays. Names in `optional` may be left out, inputs of a design and outputs of an answer."""
+
+    inputs: Mapping[str, Quantity] = field(default_factory=dict)
+    outputs: Mapping[str, Quantity] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+
+
+def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
+    """`use` with what the model declares for its settings; `built` is the instance, when there is one already.
+
+    Raises `PluginError` for names that are none or that its annotations have, and what the model raises.
+    """
+    plugin = use.plugin
+    if not plugin.has_declares:
+        return use
+    declared = (built if built is not None else use.build()).declares()
+    if not isinstance(declared, Declared):
+        raise PluginError(f"model '{plugin.name}': declares() gives a designopt.Declared, not {declared!r:.60}")
+    inputs, outputs = _fields(declared.inputs, declared), _fields(declared.outputs, declared)
+    _check_names("input", inputs, plugin.inputs or {}, plugin)
+    _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
+    _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
+    return Use(
+        replace(
+            plugin,
+            inputs={**(plugin.inputs or {}), **inputs} if inputs or plugin.inputs is not None else None,
+            outputs={**plugin.outputs, **outputs},
+            arrays={**plugin.arrays, **declared.arrays},
+        ),
+        use.settings,
+    )
+
+
+def _fields(quantities: Mapping[str, Quantity], declared: Declared) -> dict[str, Field]:
+    return {
+        name: Field(name, Annotated[float, quantity], quantity, name not in declared.optional)
+        for name, quantity in quantities.items()
+    }
+
+
+def _check_names(what: str, given: Mapping[str, Any], taken: Mapping[str, Any], plugin: ModelPlugin) -> None:
+    for name in given:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise PluginError(
+                f"model '{plugin.name}' declares an {what} {name!r:.60}; a name is letters, digits and underscores"
+            )
+        if name in taken:
+            raise PluginError(f"model '{plugin.name}' declares '{name}' twice")

@@ -1,0 +1,189 @@
+"""Model files of plugins: YAML or XML checked against annotations, mistakes with file, line and column.
+
+A plugin states what its file holds as it states its settings, by dataclasses or TypedDicts whose numbers carry a
+`Quantity`. `read_model_file` gives the checked value or raises `StudyError`; raised in a model's ``check()`` or
+``declares()`` it is told at the setting that names the file, in the form of a study file's own mistakes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+from xml.parsers import expat
+
+from designopt.files import InputFile
+from designopt.study.language.errors import Issue, StudyError, shown_line
+from designopt.study.language.files import NO_FILES
+from designopt.study.language.findings import issues
+from designopt.study.language.values import Checked, check, checker, members_of
+from designopt.study.language.yaml import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_VALUES,
+    Node,
+    Source,
+    Span,
+    parse_bytes,
+)
+
+#: Bytes of a model in XML, which is wordier than YAML.
+LARGEST_XML = 32 * 2**20
+
+
+def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
+    """The content of `file` as a value of the type `of`: a dataclass, a TypedDict, or a list or mapping of such.
+
+    `form` follows from the suffix when it is not given: ``.xml`` and ``.osim`` are XML, all else is YAML by the rules
+    of study files. Of XML the names of attributes and of child elements are the keys, that of the root does not matter;
+    elements that stand several times are a list, as is one where a list is wanted; an element without children is its
+    text, and where a list of numbers is wanted the numbers in it, divided by spaces.
+
+    Numbers may carry units and are converted, ranges are checked, unknown keys are answered with the nearest known one.
+    Raises `StudyError` with all that is wrong.
+    """
+    if form is None:
+        form = "xml" if file.name.lower().endswith((".xml", ".osim")) else "yaml"
+    largest = LARGEST_XML if form == "xml" else MAX_BYTES
+    if file.size > largest:
+        raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has {largest} at most")])
+    root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), of)
+    value, findings = check(_type(of), root.data(), NO_FILES)
+    if findings:
+        raise StudyError(issues(findings, root))
+    return value
+
+
+def _issue(name: str, message: str, line: int | None = None, column: int | None = None, text: str = "") -> Issue:
+    end = None if column is None else column + 1
+    return Issue(name, line, column, end, "", message, shown_line(text))
+
+
+@lru_cache(maxsize=64)
+def _type(of: Any) -> Checked:
+    return checker(of)
+
+
+# ----------------------------------------------------------------------------------------------------------- XML
+
+
+class _Element:
+    """An element on its way: its place, children by name, and text."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.children: dict[str, list[Node]] = {}
+        self.text: list[str] = []
+
+    def node(self) -> Node:
+        if not self.children:
+            return _text_node("".join(self.text).strip(), self.span)
+        entries = {
+            name: (nodes[0].span, nodes[0] if len(nodes) == 1 else Node(self.span, items=nodes))
+            for name, nodes in self.children.items()
+        }
+        return Node(self.span, entries=entries)
+
+
+def _text_node(text: str, span: Span) -> Node:
+    return Node(span, text or None)
+
+
+def _parse_xml(file: InputFile) -> Node:
+    """The elements as nodes with their places. Documents with a type of their own are refused: those may grow."""
+    content = file.content
+    lines = content.decode("utf-8-sig", errors="replace").splitlines()
+    source = Source(file.name, tuple(lines))
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    open_elements: list[_Element] = []
+    roots: list[Node] = []
+    count = 0
+
+    def fail(message: str, line: int, column: int) -> StudyError:
+        text = lines[line] if line < len(lines) else ""
+        return StudyError([_issue(file.name, message, line + 1, column + 1, text)])
+
+    def here() -> tuple[int, int]:
+        return parser.CurrentLineNumber - 1, parser.CurrentColumnNumber
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        line, column = here()
+        count += 1 + len(attributes)
+        if len(open_elements) >= MAX_DEPTH or count > MAX_VALUES:
+            raise fail(f"more than {MAX_DEPTH} levels or {MAX_VALUES} values", line, column)
+        element = _Element(Span(source, line, column, line, column + len(name) + 1))
+        for key, text in attributes.items():
+            element.children[key] = [_text_node(text.strip(), _attribute(source, lines, line, column, key))]
+        open_elements.append(element)
+
+    def end(name: str) -> None:
+        node = open_elements.pop().node()
+        if open_elements:
+            open_elements[-1].children.setdefault(name, []).append(node)
+        else:
+            roots.append(node)
+
+    def text(data: str) -> None:
+        open_elements[-1].text.append(data)
+
+    def doctype(*_: Any) -> None:
+        raise fail("a document type (DOCTYPE) is not allowed", *here())
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, doctype
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise fail(f"is not XML: {expat.ErrorString(error.code)}", error.lineno - 1, error.offset) from None
+    return roots[0]
+
+
+def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key: str) -> Span:
+    """Where an attribute stands; the element where that cannot be told."""
+    last = min(line + 20, len(lines))
+    for at in range(line, last):
+        found = re.compile(rf"(?<![\w:.-]){re.escape(key)}\s*=").search(lines[at], column if at == line else 0)
+        if found:
+            return Span(source, at, found.start(), at, found.start() + len(key))
+    return Span(source, line, column, line, column + 1)
+
+
+def _shaped(node: Node, of: Any) -> Node:
+    """`node` with lists where the annotation `of` wants some, of what stands once, or of numbers in a text."""
+    while typing.get_origin(of) in (Annotated, typing.Required, typing.NotRequired):
+        of = typing.get_args(of)[0]
+    origin, arguments = typing.get_origin(of), typing.get_args(of)
+    listed = next((a for a in arguments if typing.get_origin(a) in (list, tuple, Sequence)), None)
+    if origin not in (list, tuple, Sequence) and listed is not None:  # list[...] | None
+        return _shaped(node, listed)
+    if origin in (list, tuple, Sequence):
+        inner = arguments[0] if arguments else Any
+        if node.items is None and node.entries is None and isinstance(node.scalar, (str, type(None))):
+            words = (node.scalar or "").split() if _of_numbers(inner) else [node.scalar] if node.scalar else []
+            return Node(node.span, items=[_text_node(str(word), node.span) for word in words])
+        items = [node] if node.items is None else node.items
+        return Node(node.span, items=[_shaped(item, inner) for item in items])
+    if node.entries is None:
+        truth = {"true": True, "false": False} if of is bool else {}
+        return Node(node.span, truth.get(node.scalar, node.scalar), node.items)
+    if origin in (dict, Mapping):
+        inner = arguments[1]
+        return Node(node.span, entries={k: (s, _shaped(n, inner)) for k, (s, n) in node.entries.items()})
+    of = next((a for a in arguments if dataclasses.is_dataclass(a) or typing.is_typeddict(a)), of)
+    members = members_of(of)
+    entries = {
+        key: (span, _shaped(inner_node, members[key].annotation) if key in members else inner_node)
+        for key, (span, inner_node) in node.entries.items()
+    }
+    return Node(node.span, entries=entries)
+
+
+def _of_numbers(annotation: Any) -> bool:
+    while typing.get_origin(annotation) is Annotated:
+        annotation = typing.get_args(annotation)[0]
+    return annotation in (float, int)
