@@ -55,11 +55,7 @@ def check_layout(file: InputFile) -> None:
     _check_header(file, header)
     _check_counts(file, header, numbers)
     _check_data(file, header, numbers)
-    for name in ("ANALOG:SCALE", "ANALOG:OFFSET") if header.analogs else ():
-        count = sum(values.get(key, (0.0, 0))[1] for key in [name, *(f"{name}{i}" for i in range(2, 10))])
-        if count < header.analogs // header.samples:
-            message = f"it has {count} values for {header.analogs // header.samples} channels"
-            raise _refused(file, f"parameter {name}", message)
+    _check_scales(file, header, {name: count for name, (_, count) in values.items()})
 
 
 def _header(content: bytes, processor: int) -> _Header:
@@ -84,51 +80,50 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
 
     Raises `RecordingError` for a record that is broken.
     """
-    content, order, at = file.content, _ORDERS[processor], start + 4
-    end = min(len(content), start + content[start + 2] * _BLOCK) if content[start + 2] else len(content)
+    content = file.content
     groups: dict[int, str] = {}
     found: list[tuple[int, str, float, int]] = []
+    for name, group, body, after in _walk(file, start, _ORDERS[processor]):
+        if group < 0:
+            groups[-group] = name
+            described = body
+        else:
+            kind, count = struct.unpack_from("bB", content, body) if body + 2 <= after else (0, 0)
+            sizes = content[body + 2 : body + 2 + count]
+            if kind not in _SIZES or count > _MOST_DIMENSIONS or (kind < 0 and not count):
+                raise _damaged(file, f"parameter '{name}' has an unknown type")
+            described = body + 2 + count + _SIZES[kind] * math.prod(sizes)
+            if kind > 0 and math.prod(sizes) > 0 and described < after:
+                found.append((group, name, _first(content, body, kind, processor), math.prod(sizes)))
+        if described >= after or described + 1 + content[described] > after:
+            raise _damaged(file, f"'{name}' is longer than its record")
+        if content[described] > _MOST_CHARACTERS:
+            raise _damaged(file, f"'{name}' has a description of {content[described]} characters")
+    for group, name, first, values in found:
+        if group not in groups:
+            raise _damaged(file, f"parameter '{name}' belongs to no group")
+        yield f"{groups[group]}:{name}", first, values
 
-    def damaged(what: str) -> RecordingError:
-        return _refused(file, f"parameter section, byte {at - start}", f"{what}; the section is damaged")
 
+def _walk(file: InputFile, start: int, order: str) -> Iterator[tuple[str, int, int, int]]:
+    """Records of the parameter section: name, group (negative for the group itself), where its body begins and ends."""
+    content, at = file.content, start + 4
+    end = min(len(content), start + content[start + 2] * _BLOCK) if content[start + 2] else len(content)
     while at + 2 <= end:
         length, group = struct.unpack_from("bb", content, at)
         if length == 0:
-            break
+            return
         pointer = at + 2 + abs(length)
         if pointer + 2 > end or group == 0:
-            raise damaged("a record belongs to no group" if group == 0 else "a record leaves the section")
+            raise _damaged(file, "a record belongs to no group" if group == 0 else "a record leaves the section")
         name = content[at + 2 : pointer].decode("latin-1").upper()
         if not name.isascii() or not name.isprintable():
-            raise damaged("a name is not readable")
+            raise _damaged(file, f"the name of a record at byte {at - start} is not readable")
         offset = struct.unpack_from(order + "H", content, pointer)[0]
-        after = pointer + offset if offset else end
-        if after > end or 0 < offset < 3:
-            raise damaged(f"the record after '{name}' lies outside the section")
-        if group < 0:
-            groups[-group] = name
-            described = pointer + 2
-        else:
-            kind, count = struct.unpack_from("bB", content, pointer + 2) if pointer + 4 <= after else (0, 0)
-            sizes = content[pointer + 4 : pointer + 4 + count]
-            if kind not in _SIZES or count > _MOST_DIMENSIONS or (kind < 0 and not count):
-                raise damaged(f"parameter '{name}' has an unknown type")
-            described = pointer + 4 + count + _SIZES[kind] * math.prod(sizes)
-            if kind > 0 and math.prod(sizes) > 0 and described < after:
-                first = _first(content, pointer + 2, kind, processor)
-                found.append((group, name, first, math.prod(sizes)))
-        if described >= after or described + 1 + content[described] > after:
-            raise damaged(f"'{name}' is longer than its record")
-        if content[described] > _MOST_CHARACTERS:
-            raise damaged(f"'{name}' has a description of {content[described]} characters")
-        if not offset:
-            break
-        at = after
-    for group, name, first, values in found:
-        if group not in groups:
-            raise damaged(f"parameter '{name}' belongs to no group")
-        yield f"{groups[group]}:{name}", first, values
+        at = pointer + offset if offset else end
+        if at > end or 0 < offset < 3:
+            raise _damaged(file, f"the record after '{name}' lies outside the section")
+        yield name, group, pointer + 2, at
 
 
 def _first(content: bytes, at: int, kind: int, processor: int) -> float:
@@ -188,6 +183,19 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
         raise _refused(file, "parameter POINT:FRAMES", f"it is {said}, the header says {counted}")
     if there < max(counted, said):
         raise _refused(file, "data section", f"{there} of {max(counted, said)} frames are there; the file is truncated")
+
+
+def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -> None:
+    """The library reads a scale and an offset for each channel, whether they are there or not."""
+    channels = header.analogs // header.samples if header.analogs else 0
+    for name in ("ANALOG:SCALE", "ANALOG:OFFSET"):
+        count = sum(counts.get(key, 0) for key in [name, *(f"{name}{i}" for i in range(2, 10))])
+        if count < channels:
+            raise _refused(file, f"parameter {name}", f"it has {count} values for {channels} channels")
+
+
+def _damaged(file: InputFile, what: str) -> RecordingError:
+    return _refused(file, "parameter section", f"{what}; the section is damaged")
 
 
 def _refused(file: InputFile, place: str, message: str) -> RecordingError:
