@@ -1,0 +1,130 @@
+"""Tensions that a motion needs: muscles share the moments, virtual links find their pose with them (formulation P2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.laws import Elastic, Muscle
+from designopt_mechanics.recursion import efforts, inverse_dynamics
+from designopt_mechanics.state import State
+from designopt_mechanics.wires import lengths, moment_arms, pulls
+
+Vector = NDArray[np.float64]
+
+
+class Infeasible(ValueError):
+    """No tensions within their bounds carry the motion; the message has the joint and the moment that is missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The answer of one frame.
+
+    `tensions` (w) N of all wires, `pose` (k) of the virtual links, the needed moments `tau` (m), the `cost`, the largest
+    `residual` of moments and resultants, and `contact` of each frame the force and moment (6) in its joint.
+    """
+
+    tensions: Vector
+    pose: Vector
+    tau: Vector
+    cost: float
+    residual: float
+    contact: dict[str, Vector]
+
+
+class Inverse:
+    """The least sum of (s / max)^2 of an anatomy's muscles, by IPOPT.
+
+    The unknowns are the tensions s within tone and maximum and the pose of the links; tendons and ligaments follow
+    their laws. One object serves many frames; give the last answer as the start of the next.
+    """
+
+    def __init__(self, anatomy: Anatomy) -> None:
+        self.anatomy = anatomy
+        self._muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
+
+    def at(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, start: Shared | None = None) -> Shared:
+        """At joints (m) with their rates and accelerations.
+
+        Raises `ValueError` for arrays that do not fit and `Infeasible`.
+        """
+        a, m = self.anatomy, len(self.anatomy.joints)
+        motion = [np.asarray(v, dtype=np.float64) for v in (q, dq, ddq)]
+        if any(v.shape != (m,) or not np.isfinite(v).all() for v in motion):
+            raise ValueError(f"joints, rates and accelerations are {m} finite numbers each")
+        muscle = [isinstance(law, Muscle) for law in a.laws.values()]
+        tone, most = (np.array([getattr(law, n) for law in self._muscles]) for n in ("tone", "greatest"))
+        reference = a.tree.reference[m:]
+        s0 = np.maximum(0.05 * most, tone) if start is None else start.tensions[muscle]
+        x0 = reference if start is None else start.pose
+        near = np.full(len(reference), 0.5)
+        solved = self._program(
+            x0=np.concatenate([s0 / most, x0]),
+            p=np.concatenate(motion),
+            lbx=np.concatenate([tone / most, reference - near]),
+            ubx=np.concatenate([np.ones(len(most)), reference + near]),
+            lbg=0.0,
+            ubg=0.0,
+        )
+        found = np.asarray(solved["x"], dtype=np.float64).ravel()
+        left = np.abs(np.asarray(solved["g"], dtype=np.float64).ravel())
+        if not left.max(initial=0.0) < 1e-6:
+            row = int(left.argmax())
+            names = [*a.joints, *a.links]
+            raise Infeasible(f"the wires do not carry the motion: at '{names[row]}' {left[row]:.3g} is missing")
+        tensions, tau, contact = (
+            np.asarray(r, dtype=np.float64).ravel() for r in self._results(found, np.concatenate(motion))
+        )
+        parts = {f.name: contact[6 * i : 6 * i + 6] for i, f in enumerate(a.tree.frames)}
+        cost = float(((tensions[muscle] / most) ** 2).sum())
+        return Shared(tensions, found[len(most) :], tau, cost, float(left.max(initial=0.0)), parts)
+
+    @cached_property
+    def _statement(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+        """Unknowns, data, cost, what is zero, tensions, needed moments and forces in the joints."""
+        import casadi as ca
+
+        a, m = self.anatomy, len(self.anatomy.joints)
+        z = ca.SX.sym("z", len(a.tree.names))
+        dq, ddq, share = ca.SX.sym("dq", m), ca.SX.sym("ddq", m), ca.SX.sym("share", len(self._muscles))
+        still = ca.SX.zeros(z.numel() - m)
+        state = State(a.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
+        length = lengths(state, a.wires)
+        tension, k = [], 0
+        for i, law in enumerate(a.laws.values()):
+            if isinstance(law, Elastic):
+                tension.append(law.tension(length[i]))
+            else:
+                tension.append(law.greatest * share[k])
+                k += 1
+        tensions = ca.vertcat(*tension)
+        tau = inverse_dynamics(state, a.gravity)[:m]
+        balance = moment_arms(state, a.wires) @ tensions - ca.vertcat(tau, still)
+        joints = efforts(state, a.gravity, pulls(state, a.wires, tensions)).joints
+        contact = ca.vertcat(*(ca.vertcat(*joints[f.name]) for f in a.tree.frames))
+        unknowns = ca.vertcat(share, z[m:])
+        return unknowns, ca.vertcat(z[:m], dq, ddq), ca.sumsqr(share), balance, tensions, tau, contact
+
+    @cached_property
+    def _program(self) -> Any:
+        import casadi as ca
+
+        x, p, cost, balance, _, _, _ = self._statement
+        quiet: dict[str, Any] = {
+            "print_time": False,
+            "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 300},
+        }
+        return ca.nlpsol("inverse", "ipopt", {"x": x, "p": p, "f": cost, "g": balance}, quiet)
+
+    @cached_property
+    def _results(self) -> Any:
+        import casadi as ca
+
+        x, p, _, _, tensions, tau, contact = self._statement
+        return ca.Function("results", [x, p], [tensions, tau, contact])
