@@ -26,8 +26,8 @@ class Infeasible(ValueError):
 class Shared:
     """The answer of one frame.
 
-    `tensions` (w) N of all wires, `pose` (k) of the virtual links, the needed moments `tau` (m), the `cost`, the largest
-    `residual` of moments and resultants, and `contact` of each frame the force and moment (6) in its joint.
+    `tensions` (w) N of all wires, `pose` (k) of the virtual links, the needed moments `tau` (m), the `cost`, the
+    largest `residual` of moments and resultants, and `contact` of each frame the force and moment (6) in its joint.
     """
 
     tensions: Vector
