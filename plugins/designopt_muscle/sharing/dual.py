@@ -29,6 +29,8 @@ _HALVINGS = 12
 #: Iterations after which a frame is looked at for a proof that it is infeasible, and the margin of such a proof.
 _PATIENCE, _MARGIN = 6, 1e-9
 _ARMIJO = 1e-4
+#: the active bounds change, it often does before it falls.
+_LENIENT = 10000.0
 #: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual.
 _LEAST_SHIFT = 1e-15
 _DAMPING, _MOST_DAMPING = 1e-3, 1e8
@@ -159,19 +161,17 @@ class _State:
     x: Vector
     slope: Vector
     residual: Vector
-    dual: Vector
 
     @property
     def error(self) -> Vector:
         return np.asarray(np.abs(self.residual).max(axis=0))
 
-    def take(self, frames: NDArray[np.bool_]) -> _State:
+    def take(self, frames: NDArray[np.bool_] | NDArray[np.int64]) -> _State:
         return _State(
             self.multipliers[:, frames],
             self.x[:, frames],
             self.slope[:, frames],
             self.residual[:, frames],
-            self.dual[frames],
         )
 
     def put(self, frames: NDArray[np.int64], part: _State) -> None:
@@ -179,7 +179,6 @@ class _State:
         self.x[:, frames] = part.x
         self.slope[:, frames] = part.slope
         self.residual[:, frames] = part.residual
-        self.dual[frames] = part.dual
 
 
 def _at(batch: Batch, multipliers: Vector) -> _State:
@@ -188,8 +187,14 @@ def _at(batch: Batch, multipliers: Vector) -> _State:
     x = np.clip(unclipped, batch.lower, batch.upper)
     slope = np.where(x == unclipped, slope, 0.0)
     residual = np.einsum("ivn,vn->in", batch.matrix, x) - batch.needed
-    dual = (s * x - batch.cost.value(x)).sum(axis=0) - (multipliers * batch.needed).sum(axis=0)
-    return _State(multipliers, x, slope, residual, dual)
+    return _State(multipliers, x, slope, residual)
+
+
+def _dual(batch: Batch, state: _State) -> Vector:
+    """(n,) the convex function of the multipliers whose gradient is the residual."""
+    s = np.einsum("ivn,in->vn", batch.matrix, state.multipliers)
+    conjugate = (s * state.x - batch.cost.value(state.x)).sum(axis=0)
+    return np.asarray(conjugate - (state.multipliers * batch.needed).sum(axis=0))
 
 
 def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
@@ -198,7 +203,6 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
     solution = DualSolution.empty(*batch.matrix.shape)
     index = np.arange(frames)
     size = np.maximum(1.0, np.abs(batch.needed).max(axis=0))
-    shift = _size_of_normal(batch)
     damping = np.full(frames, _DAMPING)
     for iteration in range(_ITERATIONS + 1):
         error = state.error
@@ -212,11 +216,14 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
             solution.infeasible[index[left]] = proved[left] & ~solution.converged[index[left]]
             stay = ~left
             index, batch, state = index[stay], batch.take(stay), state.take(stay)
-            size, shift, damping = size[stay], shift[stay], damping[stay]
+            size, damping = size[stay], damping[stay]
             if not len(index):
                 break
         normal = _normal(batch.matrix, state.slope)
         diagonal = np.arange(len(normal))
+        shift = np.einsum("iin->n", normal) / len(normal)
+        if not shift.all():  # frames in which every variable is at a bound
+            shift = np.where(shift > 0, shift, _size_of_normal(batch))
         normal[diagonal, diagonal] += shift * (_LEAST_SHIFT + damping * np.minimum(1.0, state.error / size))
         direction = solve_definite(normal, -state.residual)
         state, halvings = _search(batch, state, direction)
@@ -248,31 +255,33 @@ def _size_of_normal(batch: Batch) -> Vector:
 
 
 def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, NDArray[np.int64]]:
-    """The state after a step along `direction`, halved until the dual or the residual falls, and how often.
+    """The state after a step along `direction`, halved until the residual or the dual falls, and how often.
 
     Frames in which they fall nowhere stay where they are.
     """
     state = _at(batch, start.multipliers + direction)
-    fall = (start.residual * direction).sum(axis=0)
     before = (start.residual**2).sum(axis=0)
-
-    def refused(new: _State, of: NDArray[np.int64] | slice, step: float) -> NDArray[np.bool_]:
-        lower_dual = new.dual <= start.dual[of] + _ARMIJO * step * fall[of]
-        smaller = (new.residual**2).sum(axis=0) <= (1.0 - _ARMIJO * step) * before[of]
-        return np.asarray(~(lower_dual | smaller))
-
-    halvings = np.zeros(len(fall), dtype=np.int64)
-    bad = np.flatnonzero(refused(state, slice(None), 1.0))
-    for halving in range(1, _HALVINGS):
+    halvings = np.zeros(len(before), dtype=np.int64)
+    bad = np.flatnonzero((state.residual**2).sum(axis=0) > (1.0 - _ARMIJO) * before)
+    if not len(bad):
+        return state, halvings
+    some = batch.take(bad)
+    first = start.take(bad)
+    dual = _dual(some, first)
+    fall = (first.residual * direction[:, bad]).sum(axis=0)
+    tried = state.take(bad)
+    for halving in range(_HALVINGS):
+        step = 0.5**halving
+        falls = _dual(some, tried) <= dual + _ARMIJO * step * fall
+        falls |= (tried.residual**2).sum(axis=0) <= (1.0 - _ARMIJO * step) * before[bad]
+        state.put(bad[falls], tried.take(falls))
+        stay = ~falls
+        bad, some, dual, fall = bad[stay], some.take(stay), dual[stay], fall[stay]
         if not len(bad):
             return state, halvings
-        halvings[bad] = halving
-        step = 0.5**halving
-        tried = _at(batch.take(bad), start.multipliers[:, bad] + step * direction[:, bad])
-        still = refused(tried, bad, step)
-        state.put(bad[~still], tried.take(~still))
-        bad = bad[still]
-    halvings[bad] = _HALVINGS
-    nowhere = halvings == _HALVINGS
+        halvings[bad] = halving + 1
+        tried = _at(some, start.multipliers[:, bad] + 0.5 * step * direction[:, bad])
+    nowhere = np.zeros(len(before), dtype=np.bool_)
+    nowhere[bad] = True
     state.put(bad, start.take(nowhere))
     return state, halvings

@@ -1,0 +1,1 @@
+"""Dynamic sharing: activation and compliant tendons over a whole motion, by direct collocation."""

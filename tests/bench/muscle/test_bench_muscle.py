@@ -1,0 +1,160 @@
+"""Sharing and geometry beside their peers, as ratios of processor time in one run.
+
+Peers run out of process with the Python that DESIGNOPT_PEER_MUSCLE names (``pip install daqp quadprog piqp scipy``
+there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are those that are held,
+seen with daqp 0.11.0, quadprog 0.1.14 and piqp 0.7.0; the aim against DAQP by blocks is 2.5, on the smaller model 1.2.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_mechanics.moment_balance import MomentBalance
+from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.sharing.blocks import blocks
+from designopt_muscle.sharing.criteria import Power
+from designopt_muscle.sharing.formulate import formulate
+from designopt_muscle.sharing.formulation import Terms
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.prepare import prepare
+from designopt_muscle.sharing.solve import solve
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
+from opensim_cases import case
+
+pytestmark = pytest.mark.bench
+
+PYTHON = os.environ.get("DESIGNOPT_PEER_MUSCLE", sys.executable)
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@pytest.fixture(scope="module")
+def opensim() -> Path:
+    folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
+    if not folder.is_dir():
+        pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
+    return folder
+
+
+def formulated(opensim, name, frames, p):
+    """The case with its frames interpolated to as many as are asked for, as solvers take it."""
+    given = case(opensim, name)
+    n = len(given.balance.time)
+    at = np.linspace(0, n - 1, frames)
+    low = np.minimum(np.floor(at).astype(int), n - 2)
+
+    def between(values):
+        share = (at - low).reshape((-1,) + (1,) * (values.ndim - 1))
+        return values[low] * (1 - share) + values[low + 1] * share
+
+    balance = MomentBalance(
+        np.arange(frames) / 1000.0,
+        given.balance.rows,
+        given.balance.columns,
+        between(given.balance.arms),
+        between(given.balance.moments),
+        given.balance.row_units,
+    )
+    muscles = Muscles(given.muscles.names, between(given.muscles.strength), lower=given.muscles.lower[0])
+    prepared = prepare(balance, muscles, Terms(Power(p)), replace(given.reserves, p=p))
+    return formulate(prepared.work, prepared.reserves, prepared.terms)
+
+
+def own(formulation, repeats=5):
+    """The best frames per second of processor time, and the answer."""
+    best, answer = np.inf, None
+    for _ in range(repeats):
+        began = time.process_time()
+        answer = solve(formulation)
+        best = min(best, time.process_time() - began)
+    assert answer is not None
+    assert answer.converged.all()
+    return len(formulation.needed) / best, answer
+
+
+def peer(name, formulation, answer, p, folder, frames=None):
+    """Frames per second of processor time of a peer, on the first `frames`."""
+    some = slice(0, frames)
+    m, v = formulation.matrix.shape[1:]
+    label = np.zeros(m + v, dtype=int)
+    for i, (rows, columns) in enumerate(blocks((formulation.matrix != 0).any(axis=0))):
+        label[rows], label[m + columns] = i, i
+    path = folder / "problem.npz"
+    np.savez(
+        path,
+        matrix=formulation.matrix[some],
+        needed=formulation.needed[some],
+        lower=formulation.lower[0],
+        upper=formulation.upper[0],
+        p=p,
+        blocks=label,
+        reference=answer.x[some],
+    )
+    python = sys.executable if name == "ipopt" else PYTHON
+    done = subprocess.run(
+        [python, str(Path(__file__).parent / "peer.py"), name, str(path)],
+        capture_output=True, text=True, timeout=600, env={**os.environ, **ONE_THREAD},
+    )  # fmt: skip
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip(f"{name} is not installed for {PYTHON}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"{name}: {found['frames_per_second']:.0f} frames/s, distance {found['error']:.1e}")
+    return found["frames_per_second"], found["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "ratio", "frames"),
+    [
+        ("gait2392", "daqp_blocks", 0.8, None),
+        ("gait2392", "daqp", 2.5, None),
+        ("gait2392", "quadprog", 25.0, None),
+        ("gait2392", "piqp", 10.0, None),
+        ("gait2392", "slsqp", 100.0, 40),
+        ("gait10dof18musc", "daqp", 0.45, None),
+    ],
+)
+def test_squares_are_shared_at_a_ratio_to_solvers_for_single_problems(
+    opensim, tmp_path, record_property, name, other, ratio, frames
+):
+    formulation = formulated(opensim, name, 2000, 2.0)
+    speed, answer = own(formulation)
+    theirs, error = peer(other, formulation, answer, 2.0, tmp_path, frames)
+    print(f"{name}: own {speed:.0f} frames/s, {speed / theirs:.2f} times {other}")
+    record_property("ratio", speed / theirs)
+    record_property("frames_per_second", speed)
+    assert error < 1e-3
+    assert speed >= ratio * theirs
+
+
+@pytest.mark.parametrize("name", ["gait10dof18musc", "gait2392"])
+def test_cubes_are_shared_twenty_times_faster_than_by_ipopt(opensim, tmp_path, name):
+    formulation = formulated(opensim, name, 1000, 3.0)
+    speed, answer = own(formulation)
+    theirs, error = peer("ipopt", formulation, answer, 3.0, tmp_path, 60)
+    print(f"{name}: own {speed:.0f} frames/s, {speed / theirs:.2f} times ipopt")
+    assert error < 1e-2
+    assert speed >= 20.0 * theirs
+
+
+def test_lengths_and_moment_arms_of_92_muscles_take_fractions_of_a_millisecond(opensim):
+    model = read_model((opensim / "models" / "gait2392_subject01.osim").read_bytes())
+    lines = (opensim / "motion" / "gait2392_kinematics.sto").read_text().partition("endheader")[2].split("\n")[1:]
+    numbers = np.array([[float(v) for v in line.split()] for line in lines[1:] if line.strip()])
+    of = dict(zip(lines[0].split(), np.tile(numbers, (3, 1))[:1000].T, strict=True))
+    best = np.inf
+    for _ in range(5):
+        began = time.process_time()
+        muscle_geometry(model, {name: of[name] for name in model.free if name in of})
+        best = min(best, time.process_time() - began)
+    print(f"geometry of gait2392: {best:.3f} ms a frame")
+    assert best <= 0.15  # ms a frame over 1000 frames
