@@ -1,7 +1,7 @@
 """Share the moments of a motion with activation and tendon dynamics, over all its frames at once.
 
-States are the activations a and the normalised forces f of compliant tendons, controls the excitations e, the rates u of
-f and the reserves r. ``minimise integral of sum w e^2 + sum rho r^2 + kappa sum u^2`` subject to activation dynamics,
+States are the activations a and the normalised forces f of compliant tendons, controls the excitations e, the rates u
+of f and the reserves r. ``minimise integral of sum e^2 + rho sum r^2 + kappa sum u^2`` subject to activation dynamics,
 ``f' = u``, the equilibrium of fibre and tendon and the balance of moments at all points (De Groote et al., Ann. Biomed.
 Eng. 44, 2016; Dembia et al., PLoS Comput. Biol. 16, 2020). Hermite-Simpson collocation in its separated form.
 """
@@ -81,7 +81,9 @@ def share_dynamic(
     if len(time) < 3 or len(time) % 2 == 0 or np.abs(steps - steps[0]).max() > 1e-6 * steps[0]:
         raise ValueError(f"{len(time)} frames: collocation needs an odd number, 3 at least, at equal distances of time")
     if not balance.usable.all():
-        raise ValueError(f"the frame at {time[~balance.usable][0]:g} s cannot be used; dynamic sharing needs all of them")
+        raise ValueError(
+            f"the frame at {time[~balance.usable][0]:g} s cannot be used; dynamic sharing needs all of them"
+        )
     if muscles.names != balance.columns or len(muscles.lengths) != len(time):
         raise ValueError("the muscles are not the columns of the balance, or have other frames")
     program = _Program(balance, muscles, reserves, rate_weight, sharpness, start_from_rest)
@@ -181,7 +183,13 @@ class _Program:
         options = {
             "expand": True,
             "print_time": False,
-            "ipopt": {"print_level": 0, "sb": "yes", "tol": tolerance, "max_iter": iterations, "mu_strategy": "adaptive"},
+            "ipopt": {
+                "print_level": 0,
+                "sb": "yes",
+                "tol": tolerance,
+                "max_iter": iterations,
+                "mu_strategy": "adaptive",
+            },
         }
         solver = ca.nlpsol("dynamic", "ipopt", {"x": ca.vec(x), "f": cost, "g": g}, options)
         low, high, start = (np.tile(column, n) for column in self._bounds())
