@@ -46,7 +46,8 @@ class DynamicMuscles:
         object.__setattr__(self, "names", tuple(self.names))
         k = len(self.names)
         for field in fields(self)[1:]:
-            value = np.array(getattr(self, field.name), dtype=np.bool_ if field.name == "rigid" else np.float64)
+            kind: Any = np.bool_ if field.name == "rigid" else np.float64
+            value: NDArray[Any] = np.array(getattr(self, field.name), dtype=kind)
             object.__setattr__(self, field.name, value)
             shape = (len(np.atleast_1d(self.lengths)), k) if field.name in ("lengths", "speeds") else (k,)
             if value.shape != shape:

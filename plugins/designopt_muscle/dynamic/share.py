@@ -180,7 +180,7 @@ class _Program:
             first = states + self.sizes["a"]
             constraints.append(x[states:first, 0] - x[: self.sizes["a"], 0])
         g = ca.vertcat(*constraints)
-        options = {
+        options: Any = {
             "expand": True,
             "print_time": False,
             "ipopt": {
@@ -191,7 +191,8 @@ class _Program:
                 "mu_strategy": "adaptive",
             },
         }
-        solver = ca.nlpsol("dynamic", "ipopt", {"x": ca.vec(x), "f": cost, "g": g}, options)
+        program: Any = {"x": ca.vec(x), "f": cost, "g": g}
+        solver = ca.nlpsol("dynamic", "ipopt", program, options)
         low, high, start = (np.tile(column, n) for column in self._bounds())
         found = solver(x0=start, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
         stats = solver.stats()
