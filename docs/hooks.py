@@ -20,7 +20,11 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
     readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
     pages = {
-        "index.md": readme.replace("](docs/", "](").replace("`docs/", "`"),
+        "index.md": readme.replace("](docs/", "](")
+        .replace("`docs/", "`")
+        .replace("(CONTRIBUTING.md)", "(contributing.md)"),
+        "contributing.md": (HERE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        "changelog.md": (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8"),
         "study_reference.md": study_reference(),
         "plugin_reference.md": plugin_reference(),
         "benchmarks.md": benchmarks(),
