@@ -155,7 +155,7 @@ def test_plugins_do_not_reach_into_the_runner_or_the_command_line(path: Path) ->
         "import designopt.solvers.sampling, designopt.solvers.evolutionary",
         "import designopt.report",
         "import designopt_knee.model",
-        "import designopt_recordings.files.read, designopt_recordings.files.write",
+        "import designopt_recordings.marker_filter, designopt_recordings.exports, designopt_recordings.emg",
     ],
 )
 def test_importing_loads_nothing_heavy(statement: str) -> None:
