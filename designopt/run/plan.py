@@ -7,7 +7,7 @@ from pathlib import Path
 from designopt.problem import Problem
 from designopt.run.progress import duration
 from designopt.store.errors import resume_command
-from designopt.study.study import StartFrom, Study
+from designopt.study.study import Objective, StartFrom, Study
 
 
 def plan(study: Study, store: Path) -> str:
@@ -18,7 +18,7 @@ def plan(study: Study, store: Path) -> str:
         f"model      {study.model.plugin.name}, {len(problem.scenarios)} scenario"
         + ("s" if len(problem.scenarios) > 1 else ""),
         f"space      {', '.join(problem.space.names) or 'nothing varies'}",
-        f"objectives {', '.join(f'{o.direction} {o.name}' for o in problem.objectives) or 'none'}",
+        f"objectives {', '.join(f'{o.direction} {o.name}{_over(problem, o)}' for o in problem.objectives) or 'none'}",
     ]
     if problem.constraints:
         lines.append(f"limits     {', '.join(c.name for c in problem.constraints)}")
@@ -43,6 +43,13 @@ def plan(study: Study, store: Path) -> str:
     exists = (store / "journal.db").exists()
     lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
     return "\n".join(lines)
+
+
+def _over(problem: Problem, objective: Objective) -> str:
+    """What becomes of several scenarios, also where the file leaves it to the default."""
+    return (
+        f" ({objective.over.plugin.name} of {len(problem.scenarios)} scenarios)" if len(problem.scenarios) > 1 else ""
+    )
 
 
 def _origin(start: StartFrom) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
+from designopt.plugin import Use, find
 from designopt.report import state, summary_table
 from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.grid import grid_over, scan_over
@@ -13,12 +16,12 @@ from designopt.report.labels import hover_columns, listed, number, plain, plural
 from designopt.report.parts.best import best
 from designopt.report.parts.convergence import convergence, hypervolume_history
 from designopt.report.parts.failures import failures
-from designopt.report.parts.front import front, view
+from designopt.report.parts.front import _box, _overlap, _spread, front, view
 from designopt.report.parts.limits import limits
 from designopt.report.parts.map import edges, map_figures
 from designopt.report.parts.overview import duration, overview
 from designopt.report.parts.parallel import parallel, wrapped
-from designopt.study.study import Parameter
+from designopt.study.study import Parameter, Stage
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
 POINTS = [(1.0, 8.0), (2.0, 4.0), (4.0, 2.0), (8.0, 1.0), (5.0, 5.0), (9.5, 0.5)]
@@ -407,3 +410,38 @@ def test_thinning_keeps_both_ends_and_is_always_the_same() -> None:
     assert (kept[0], kept[-1], len(kept)) == (0, 999, 10)
     np.testing.assert_array_equal(kept, thinned(rows, 10))
     assert thinned(rows, 2000) is rows
+
+
+def test_labels_of_neighbours_on_the_front_cover_each_other_nowhere() -> None:
+    points = [(0.50 + 0.004 * k, 0.50 - 0.004 * k) for k in range(8)]
+    labels = [
+        {"text": f"topsis with weights {k}<br>nearest to {k}", "x": x, "y": y, "xref": "x", "yref": "y"}
+        for k, (x, y) in enumerate(points)
+    ]
+    frame = ((0.0, 1.0), (0.0, 1.0), 820.0, 420.0)
+    boxes = [
+        _box(a["x"] * 820.0, (1.0 - a["y"]) * 420.0, (a["ax"], a["ay"]), a["text"])
+        for a in _spread(labels, {"x": frame})
+    ]
+    assert [_overlap(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if _overlap(a, b) > 0.0] == []
+    assert all(left >= 0.0 and right <= 820.0 and top >= 0.0 and bottom <= 420.0 for left, top, right, bottom in boxes)
+
+
+def test_a_label_at_the_edge_of_the_plot_stands_on_its_inner_side() -> None:
+    frame = ((0.0, 1.0), (0.0, 1.0), 820.0, 420.0)
+    (label,) = _spread([{"text": "compromise", "x": 0.99, "y": 0.02, "xref": "x", "yref": "y"}], {"x": frame})
+    assert label["ax"] < 0
+    assert label["xanchor"] == "right"
+    assert label["ay"] < 0
+
+
+def test_a_parameter_that_every_stage_sweeps_is_not_called_at_its_bound() -> None:
+    mass, sag = np.array(POINTS).T
+    given = result(np.column_stack([np.full(6, 10.0), sag / 10]), {"mass": mass, "sag": sag})
+    searched = limits(given)
+    assert searched is not None
+    assert any(finding.startswith("width is at its lower bound (10 mm)") for finding in searched.findings)
+    solver = Use(find("solver", "collocation"), {"sweep": {"width": 5}})
+    swept = limits(replace(given, study=replace(given.study, stages=(Stage("sweep", solver),))))
+    assert swept is not None
+    assert not any("width" in finding for finding in swept.findings)

@@ -180,3 +180,8 @@ def test_a_mistake_is_answered_at_its_place(folder: Path, find: str, replacement
 def test_a_single_scenario_cannot_be_missing(folder: Path) -> None:
     done = designopt(folder, "validate", "trials.yaml", "--set", "scenarios=[{name: one, trial: 1}]")
     assert "without its result a design has none" in done.stderr
+
+
+def test_a_dry_run_tells_what_becomes_of_several_scenarios_by_default(folder: Path) -> None:
+    done = designopt(folder, "run", "trials.yaml", "--dry-run", "--set", "objectives=[{name: y, minimize: y}]")
+    assert "objectives minimize y (worst of 10 scenarios)" in done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -37,6 +38,15 @@ DRAWN = 3000
 POINTS = 7000
 #: Designs in the table of the front.
 LISTED = 5000
+#: Left, top, right, bottom in pixels.
+Box = tuple[float, float, float, float]
+#: Ranges of both axes of a plot, its width and height in pixels.
+Frame = tuple[tuple[float, float], tuple[float, float], float, float]
+
+#: About the width of the plots, of a letter and the height of a line, in pixels.
+PLOT_WIDTH, LETTER, LINE = 820.0, 7.0, 18.0
+#: Where labels may stand, from their points; the first one that is free is taken.
+OFFSETS = tuple((side * ax, ay) for ax in (36, 90) for side in (1, -1) for ay in (-30, -58, -86, -114, 30, 58, 86, 114))
 #: With more objectives than this, the first ones only are drawn against each other.
 PAIRED = 5
 
@@ -134,6 +144,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     axes: dict[str, Any] = {}
     annotations = []
     ranges = _ranges(result, drawn)
+    frames: dict[str, Frame] = {}
+    height = 540 if m == 2 else 300 * (m - 1) + 120
     chosen = result.chosen()
     rules = [label for label in chosen if label not in {f"best {o.name}" for o in problem.objectives}]
     for k, (x, y) in enumerate(pairs, start=1):
@@ -146,6 +158,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         axes[f"yaxis{suffix}"] = axis(
             labels[y] if column == 0 else "", domain=[max(top - size, 0.0), top], anchor=f"x{suffix}", range=ranges[y]
         )
+        sides = (_extent(ranges[x], values[:, x]), _extent(ranges[y], values[:, y]))
+        frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
         for name, rows in drawn.items():
             if not len(rows):
                 continue
@@ -177,9 +191,9 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
                 annotations.append(_annotation(label, values[row, x], values[row, y], suffix, mark))
     return Figure(
         "Objectives against each other",
-        {"data": data, "layout": layout(**axes, annotations=_spread(annotations))},
+        {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
         note="The view opens on the front; double-click shows every design. Click on the legend hides a group.",
-        height=540 if m == 2 else 300 * (m - 1) + 120,
+        height=height,
         designs=designs,
     )
 
@@ -228,17 +242,57 @@ def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict
     }
 
 
-def _spread(annotations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Labels of one design become one label, so that they do not lie on top of each other."""
+def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> list[dict[str, Any]]:
+    """Labels of one design become one label; each stands where it covers no other one and stays in its plot.
+
+    `frames` gives the range of both axes, and width and height in pixels, of the plot of each horizontal axis.
+    """
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for a in annotations:
         known = merged.setdefault((a["xref"], a["x"], a["y"]), a)
         if known is not a:
             known["text"] += "<br>" + a["text"]
-    # Neighbours along the first axis stand at different heights.
-    for k, a in enumerate(sorted(merged.values(), key=lambda a: (a["xref"], a["x"]))):
-        a["ay"] = -30 - 28 * (k % 3)
+    placed: dict[str, list[Box]] = {}
+    for a in sorted(merged.values(), key=lambda a: (a["xref"], a["x"])):
+        (x0, x1), (y0, y1), width, height = frames[a["xref"]]
+        x, y = (a["x"] - x0) / (x1 - x0) * width, (y1 - a["y"]) / (y1 - y0) * height
+        taken = placed.setdefault(a["xref"], [])
+        boxes = [_box(x, y, offset, a["text"]) for offset in OFFSETS]
+        costs = [
+            sum(_overlap(box, other) for other in taken) + _area(box) - _overlap(box, (0.0, 0.0, width, height))
+            for box in boxes
+        ]
+        best = int(np.argmin(np.round(costs, 6)))
+        taken.append(boxes[best])
+        a["ax"], a["ay"] = OFFSETS[best]
+        a["xanchor"] = "left" if OFFSETS[best][0] > 0 else "right"
     return list(merged.values())
+
+
+def _extent(given: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
+    """The range of an axis: as given, else that of the values."""
+    low, high = given or (float(np.nanmin(values)), float(np.nanmax(values)))
+    return (low, high) if high > low else (low - 1.0, low + 1.0)
+
+
+def _box(x: float, y: float, offset: tuple[int, int], text: str) -> Box:
+    """Where a label with this offset from its point (x, y) stands: left, top, right, bottom in pixels."""
+    lines = text.split("<br>")
+    width, height = LETTER * max(map(len, lines)) + 6.0, LINE * len(lines)
+    left = x + offset[0] if offset[0] > 0 else x + offset[0] - width
+    top = y + offset[1] - height / 2.0
+    return left, top, left + width, top + height
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _overlap(a: Box, b: Box) -> float:
+    """The area that two boxes share."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    return max(width, 0.0) * max(height, 0.0)
 
 
 def _space(result: Result, drawn: dict[str, Rows]) -> Figure:

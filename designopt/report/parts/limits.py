@@ -71,8 +71,11 @@ def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD
     """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
     free = {p.name: p for p in result.problem.space.free}
     clauses = {name: list[str]() for name in free}
+    swept = _swept(result)
     for attained in result.attained_bounds(front):
         p = free[attained.parameter]
+        if p.name in swept:
+            continue
         side, bound = ("lower", p.low) if attained.side == "low" else ("upper", p.high)
         where = "the designs of the front that have it" if p.when else "the front"
         if attained.share >= least:
@@ -85,6 +88,12 @@ def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD
             if p.kind == "choice" and len(p.values) > 1 and active[:, j].all() and np.all(X[:, j] == X[0, j]):
                 clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in every design of the front")
     return [text for texts in clauses.values() for text in texts]
+
+
+def _swept(result: Result) -> set[str]:
+    """Parameters whose values the study sets, as every solver sweeps them: a bound among these is no finding."""
+    sweeps = [set(stage.solver.settings.get("sweep") or ()) for stage in result.study.stages]
+    return set.intersection(*sweeps) if sweeps else set()
 
 
 def active_limits(result: Result, front: NDArray[np.intp], least: float = TOLD) -> list[str]:
