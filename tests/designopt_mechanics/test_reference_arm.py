@@ -67,6 +67,10 @@ def held(text: str) -> Held:
 
 @pytest.fixture(scope="module")
 def arm() -> Anatomy:
+    return reference_arm()
+
+
+def reference_arm() -> Anatomy:
     wires, laws = [], []
     for line in MUSCLES.splitlines():
         name, most, *points = line.split()
