@@ -36,13 +36,15 @@ class TrialError(ValueError):
 @dataclass(frozen=True, eq=False)
 class Trial:
     """Frames of a motion. `balance` has the net moments as they were read; `muscles` can do what they can at full
-    strength. `values` (n,) are the coordinates in rad or m by name, `notes` what a reader should know."""
+    strength. `values` and `rates` (n,) are the coordinates by name, in rad or m, and per second; `notes` tell what a
+    reader should know."""
 
     model: OsimModel
     balance: MomentBalance
     muscles: Muscles
     fibres: Fibres
     values: dict[str, Vector]
+    rates: dict[str, Vector]
     notes: tuple[str, ...]
 
 
@@ -57,6 +59,7 @@ def read_trial(
     moments: InputFile | None = None,
     *,
     window: tuple[float, float] | None = None,
+    step: float | None = None,
     cutoff: float | None = None,
     tendon: Literal["rigid", "equilibrium"] = "rigid",
     passive: bool = False,
@@ -69,7 +72,8 @@ def read_trial(
     Moments about coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates
     that have a net moment. Coordinates that the motion does not have stay at their defaults.
 
-    `window` keeps the frames between two times (s); `cutoff` (Hz) filters the coordinates with a zero-phase
+    `window` keeps the frames between two times (s); with a `step` (s) the frames are this far apart, from the first
+    time on, on the quintic spline through the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase
     Butterworth filter of order 3. The rest is that of `strengths`. Frames with numbers that are missing stay, with a
     status; frames closer than five samples to an end of the recording are marked.
 
@@ -86,20 +90,24 @@ def read_trial(
     given = np.column_stack([table.column(name) for name in free])
     if cutoff is not None:
         given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
-    rates, _ = derivatives(table.time, given)
+    recorded = table.time
+    if step is None:
+        rates, _ = derivatives(recorded, given)
+    else:
+        recorded, given, rates = _resampled(motion, recorded, given, window, step)
     of = {name: given[:, i] for i, name in enumerate(free)}
     of = {c.name: of.get(c.name, np.full(len(given), c.default)) for c in skeleton.coordinates}
     source = _table(moments) if moments else table
-    rows, needed, units = _moments(source, moments or motion, skeleton, table.time, of)
-    frames = np.arange(len(table.time))
+    rows, needed, units = _moments(source, moments or motion, skeleton, recorded, of)
+    frames = np.arange(len(recorded))
     if window is not None:
-        frames = np.flatnonzero((table.time >= window[0] - 1e-9) & (table.time <= window[1] + 1e-9))
+        frames = np.flatnonzero((recorded >= window[0] - 1e-9) & (recorded <= window[1] + 1e-9))
         if not len(frames):
             raise TrialError(
                 f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it goes from"
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
-    time = table.time[frames]
+    time = recorded[frames]
     values = {name: given[frames, i] for i, name in enumerate(free)}
     known = np.isfinite(given[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
     geometry = muscle_geometry(skeleton, {name: np.where(known, v, 0.0) for name, v in values.items()})
@@ -110,7 +118,7 @@ def read_trial(
         skeleton.muscles, geometry.lengths, geometry.speeds(moving), tendon=tendon, passive=passive, curves=curves
     )
     status = np.where(known & np.isfinite(needed[frames]).all(axis=1), 0, 120)
-    near = (frames < 5) | (frames >= len(table.time) - 5)
+    near = (time < table.time[:6][-1] - 1e-9) | (time > table.time[-6:][0] + 1e-9)
     status[near & (status == 0)] = 10
     balance = MomentBalance(
         time=time,
@@ -123,7 +131,24 @@ def read_trial(
     )
     told = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
     notes = (*skeleton.notes, *table.notes, *fibres.outside(), *told)
-    return Trial(skeleton, balance, muscles, fibres, values, notes)
+    moved = {name: rates[frames, i] for i, name in enumerate(free)}
+    return Trial(skeleton, balance, muscles, fibres, values, moved, notes)
+
+
+def _resampled(
+    file: InputFile, time: Vector, given: Vector, window: tuple[float, float] | None, step: float
+) -> tuple[Vector, Vector, Vector]:
+    """Times a `step` apart, and coordinates and rates there."""
+    from scipy.interpolate import make_interp_spline
+
+    begin, end = window or (float(time[0]), float(time[-1]))
+    if begin < time[0] - 1e-9 or end > time[-1] + 1e-9 or not begin < end:
+        raise TrialError(f"{file.name}: it goes from {time[0]:g} to {time[-1]:g} s, not from {begin:g} to {end:g} s")
+    if not np.isfinite(given).all() or len(time) < 6:
+        raise TrialError(f"{file.name}: frames can be spaced anew in a motion of at least 6 frames without gaps")
+    at = np.minimum(begin + step * np.arange(int(np.floor((end - begin) / step + 1e-6)) + 1), time[-1])
+    spline = make_interp_spline(time, given, k=5)
+    return at, np.asarray(spline(at)), np.asarray(spline.derivative(1)(at))
 
 
 def _table(file: InputFile) -> Table:

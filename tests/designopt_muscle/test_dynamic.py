@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from designopt_muscle.dynamic.share import share_dynamic
+from designopt_muscle.dynamic_sharing import DynamicSharingModel
+from designopt_muscle.report_sharing import muscle_excitations
 from designopt_recordings.files.storage import read_storage
 from dynamic_case import walk_armless
 from opensim_cases import table
 
-from designopt.plugin import InputFile
+import designopt
+from designopt.plugin import Diverged, InputFile, InvalidDesign
+
+STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @cache
@@ -91,3 +97,50 @@ def test_frames_that_are_no_mesh_are_refused(opensim):
         )  # fmt: skip
     with pytest.raises(ValueError, match="slack of 'bifemsh_r' is out of range"):
         replace(muscles, slack=np.where(np.arange(18) == 0, -0.1, muscles.slack))
+
+
+QUICK = {"assisted": "ankle_angle", "window": (0.7, 1.1), "mesh": 0.05}
+
+
+def test_the_model_shares_the_bundled_trial_and_a_drive_spares_the_muscles():
+    model = DynamicSharingModel(**QUICK)
+    model.check()
+    bare, arrays = model.evaluate({}, {}, frozenset({"time", "activations", "excitations", "forces", "muscles"}))
+    helped, _ = model.evaluate({"assistance": 0.5}, {})
+    assert helped["effort"] < 0.9 * bare["effort"]
+    assert arrays["time"][[0, -1]] == pytest.approx([0.7, 1.1])
+    assert len(arrays["time"]) == 17  # eight intervals with their midpoints
+    assert arrays["activations"].shape == arrays["forces"].shape == (17, 9)
+    assert bare["worst_residual"] < 1e-6
+    again, _ = DynamicSharingModel(**QUICK).evaluate({}, {})
+    assert again == bare
+
+
+def test_rigid_tendons_are_a_smaller_problem_with_an_answer_of_the_same_size():
+    compliant, _ = DynamicSharingModel(**QUICK).evaluate({}, {})
+    rigid, _ = DynamicSharingModel(**QUICK, tendon="rigid").evaluate({}, {})
+    assert rigid["objective"] == rigid["effort"]
+    assert rigid["effort"] == pytest.approx(compliant["effort"], rel=0.5)
+
+
+def test_a_program_without_a_solution_says_which_equation_fails():
+    model = DynamicSharingModel(**QUICK)
+    with pytest.raises(Diverged, match="largest residual"):
+        # a spring so stiff that no reserve within its limits balances it
+        model.evaluate({"stiffness": 1e7, "rest": 1.0}, {})
+
+
+def test_a_device_without_a_coordinate_is_refused():
+    with pytest.raises(InvalidDesign, match="a device needs a coordinate"):
+        DynamicSharingModel(window=(0.7, 1.1)).evaluate({"stiffness": 1.0}, {})
+
+
+def test_the_study_runs_and_its_report_draws_the_excitations(tmp_path):
+    quick = ("model.window=[0.7, 1.1]", "model.mesh=0.1")
+    result = designopt.load(STUDIES / "dynamic_sharing.yaml", overrides=quick).run(tmp_path / "dynamic.study")
+    efforts = result.outcomes.figures["effort"][:, 0]
+    assert np.isfinite(efforts).all()
+    assert efforts[2] < efforts[0]
+    section = muscle_excitations(result)
+    assert section is not None
+    assert len(section.figures) == 2
