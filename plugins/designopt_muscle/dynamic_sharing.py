@@ -47,8 +47,8 @@ class DynamicOutputs(TypedDict):
 
 ARRAYS = {
     "time": Array(("time",), "s", "mesh points and midpoints"),
-    "muscles": Array(("muscle",), "", "names"),
-    "coordinates": Array(("row",), "", "names of the balanced coordinates"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("row",), "", "names of the balanced coordinates", dtype="str"),
     "activations": Array(("time", "muscle"), "", ""),
     "excitations": Array(("time", "muscle"), "", ""),
     "forces": Array(("time", "muscle"), "N", "along the tendons"),
