@@ -111,6 +111,7 @@ def test_a_swaying_trunk_needs_moments_out_of_the_plane() -> None:
     assert np.abs(swaying).max() > 5.0
 
 
+@pytest.mark.slow
 def test_eleven_rods_walk_as_well() -> None:
     outputs, arrays = ExoskeletonGait(rods=11).evaluate(DESIGN, {"speed": 0.8}, {"scene", "stretch"})
     assert outputs["tracking_error"] < 0.05

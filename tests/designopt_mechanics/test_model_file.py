@@ -150,7 +150,7 @@ def refuse_or_read(seeds: range) -> int:
 
 
 def test_mutated_files_are_read_or_refused_with_a_position() -> None:
-    assert 50 < refuse_or_read(range(150)) < 150
+    assert 25 < refuse_or_read(range(75)) < 75
 
 
 @pytest.mark.slow

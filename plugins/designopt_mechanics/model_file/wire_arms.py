@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
@@ -18,10 +19,11 @@ from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.model_file.reading import Mechanism, bundled, read
+from designopt_mechanics.recursion import inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
-from designopt_mechanics.wires import Wire, moment_arms
+from designopt_mechanics.wires import Wire, lengths, moment_arms
 
 Vector = NDArray[np.float64]
 
@@ -103,14 +105,14 @@ class WireArms:
         self, design: Attachment, scenario: Pose, arrays: Set[str] = frozenset()
     ) -> tuple[ArmOutputs, dict[str, Vector]]:
         """Go through the range."""
-        made, wire = self._mechanism, self._moved(design)
-        rows = TreeRows(made.tree, made.gravity, [wire], compiled=False)
+        made = self._mechanism
+        given = cast(Mapping[str, float], design)
+        shift = [float(given.get(name, 0.0)) for name in Attachment.__annotations__]
         k = made.tree.names.index(self.coordinate)
         low, high = self._range(scenario)
         z = np.tile(made.tree.reference, (_SAMPLES, 1))
         z[:, k] = np.linspace(low, high, _SAMPLES)
-        arm, length = rows.moment_arms(z)[:, k, 0], rows.lengths(z)[:, 0]
-        holding = rows.inverse_dynamics(z, 0.0 * z, 0.0 * z)[:, k]
+        arm, length, holding = self._rows(z, shift)
         tension = np.maximum(holding / np.where(arm == 0.0, np.nan, arm), 0.0)
         shown = {"time": z[:, k], "arm": arm, "length": length, "tension": tension}
         size = np.abs(arm)
@@ -120,11 +122,12 @@ class WireArms:
             mean_arm=float(size.mean()),
             excursion=float(np.ptp(length)),
             peak_tension=float(tension.max()),
-            consistency=float(np.abs(arm[1:-1] + self._differences(rows, z[1:-1], k)).max()),
+            consistency=float(np.abs(arm[1:-1] + self._differences(z[1:-1], shift, k)).max()),
             effort=float((tension**2).mean()),
         )
         if "scene" in arrays:
-            shown["scene"] = scene.drawing(rows, self._lines(wire), z)
+            rows = TreeRows(made.tree, compiled=False)
+            shown["scene"] = scene.drawing(rows, self._lines(self._moved(shift)), z)
         return outputs, {name: shown[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -170,10 +173,7 @@ class WireArms:
             raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
         state = State.symbols(made.tree)
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
-        wire = made.wire(self.wire)
-        end = wire.points[-1]
-        moved = replace(wire, points=(*wire.points[:-1], Point(end.frame, ca.SX(list(end.place)) + shift)))
-        parts = equations_of(state, moment_arms(state, [moved]) * tension, made.gravity)
+        parts = equations_of(state, moment_arms(state, [self._moved(shift)]) * tension, made.gravity)
         weight = sum(f.body.mass for f in made.tree.frames if f.body is not None) * float(np.linalg.norm(made.gravity))
         return System.from_expressions(
             "wire",
@@ -183,11 +183,27 @@ class WireArms:
             parameters=[(Variable(n, "m", -0.1, 0.1), shift[i]) for i, n in enumerate(Attachment.__annotations__)],
         )
 
-    def _moved(self, design: Mapping[str, Any]) -> Wire:
+    @cached_property
+    def _rows(self) -> Rows:
+        """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
+        import casadi as ca
+
+        made = self._mechanism
+        k, still = made.tree.names.index(self.coordinate), ca.SX.zeros(len(made.tree.names))
+        state = State(made.tree, ca.SX.sym("z", still.numel()), still, still)
+        shift = ca.SX.sym("shift", 3)
+        wire = self._moved(shift)
+        holding = inverse_dynamics(state, made.gravity)[k]
+        results = [moment_arms(state, [wire])[k], lengths(state, [wire]), holding]
+        return Rows(ca.Function("wire", [state.z, shift], [ca.densify(r) for r in results]), compiled=False)
+
+    def _moved(self, shift: Any) -> Wire:
+        """The wire with its last point moved by `shift` (3), numbers or symbols."""
+        import casadi as ca
+
         wire = self._mechanism.wire(self.wire)
         end = wire.points[-1]
-        shift = [float(design.get(name, 0.0)) for name in Attachment.__annotations__]
-        place = tuple(float(a) + b for a, b in zip(end.place, shift, strict=True))
+        place: Any = tuple(np.add(end.place, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.place))
         return replace(wire, points=(*wire.points[:-1], Point(end.frame, place)))
 
     def _range(self, scenario: Mapping[str, Any]) -> tuple[float, float]:
@@ -205,10 +221,9 @@ class WireArms:
         ]
         return [[Point(GROUND), Point(GROUND)], *bones, *masses, list(wire.points)]
 
-    @staticmethod
-    def _differences(rows: TreeRows, z: Vector, k: int) -> Vector:
+    def _differences(self, z: Vector, shift: list[float], k: int) -> Vector:
         """dl/dq of the wire by differences of fourth order."""
         h = 1e-4
         step = h * np.eye(z.shape[1])[k]
-        l1, l2, l3, l4 = (rows.lengths(z + n * step)[:, 0] for n in (-2, -1, 1, 2))
+        l1, l2, l3, l4 = (self._rows(z + n * step, shift)[1] for n in (-2, -1, 1, 2))
         return np.asarray((l1 - 8.0 * l2 + 8.0 * l3 - l4) / (12.0 * h))
