@@ -8,12 +8,19 @@ import pytest
 from designopt_wholebody.models.trial import WholebodyTrial
 from designopt_wholebody.trial.figures import JOINTS
 
-from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.load import load_study
 from designopt.testing import check_model
 
 STUDIES = Path(__file__).parents[2] / "studies"
-OURS = ("pushup_loads", "preprocessing", "pushup_consistency", "segments_17_21", "inertia_sensitivity")
+OURS = (
+    "pushup_loads",
+    "preprocessing",
+    "pushup_consistency",
+    "segments_17_21",
+    "inertia_sensitivity",
+    "hidden_markers",
+)
 QUICK = {"cycles": 1, "rate": 25.0}
 
 
@@ -54,6 +61,18 @@ def test_masses_of_groups_of_segments_change_loads_of_these(trial: WholebodyTria
     plain, heavy = (trial.evaluate({"preparation": "filtered", "leg_mass": f}, {})[0] for f in (1.0, 1.3))  # type: ignore[typeddict-item]
     assert heavy["residual_force"] > plain["residual_force"] + 10.0  # plates carry the true mass
     assert heavy["elbow_torque"] == pytest.approx(plain["elbow_torque"], rel=1e-9)
+
+
+def test_a_hidden_marker_comes_back_within_skin_motion(trial: WholebodyTrial) -> None:
+    plain = trial.evaluate({"preparation": "filtered"}, {})[0]
+    hidden, arrays = trial.evaluate({"preparation": "filtered", "hidden": "CALC_R"}, {}, frozenset({"status"}))
+    assert plain["rebuilt_error"] == 0.0
+    assert 0.002 < hidden["rebuilt_error"] < 0.03  # the skin moves by 5 mm on each axis
+    assert (arrays["status"] == 20).sum() == 27  # rebuilt in the middle half of 51 frames
+    with pytest.raises(Diverged, match="cannot be rebuilt"):
+        trial.evaluate({"hidden": "EU_R"}, {})
+    with pytest.raises(InvalidDesign, match="there is no marker 'CALX_R'; did you mean CALC_R"):
+        trial.evaluate({"hidden": "CALX_R"}, {})
 
 
 def test_seventeen_segments_have_no_girdle(trial: WholebodyTrial) -> None:

@@ -182,8 +182,6 @@ def _body(
 def _landmarks(model: Model, name: str, segment: Segment) -> list[str]:
     """Landmarks of a segment: its own, of which a posture may lack some, and those of joints that name it."""
     names = [*segment.points, *segment.landmarks]
-    if segment.frame is not None:
-        names.append(segment.frame.origin)
     for joint in model.joints.values():
         names.extend(_of_joint(joint, name))
     if model.root is not None and model.root.segment == name:

@@ -50,6 +50,7 @@ class Preparing(TypedDict, total=False):
     hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places")]
     body: Annotated[str, Q("", "bundled model of the body")]
     grip: Annotated[Literal["closed", "open"], Q("", "of the bundled push-up")]
+    hidden: Annotated[str, Q("", "marker that is hidden in the middle half of the trial; none: no marker is")]
     trunk_mass: Annotated[float, Q("", "factor on head, thorax, girdle and pelvis", gt=0)]
     arm_mass: Annotated[float, Q("", "factor on arms and hands", gt=0)]
     leg_mass: Annotated[float, Q("", "factor on legs and feet", gt=0)]
@@ -83,6 +84,7 @@ _FIGURES: dict[str, Any] = {
     "residual_torque": Annotated[float, Q("N m", "RMS torque that motion and plates leave unexplained")],
     "residual_torque_peak": Annotated[float, Q("N m", "its largest norm")],
     "torque_noise": Annotated[float, Q("N m", "RMS of joint torques above the frequency noise_above")],
+    "rebuilt_error": Annotated[float, Q("m", "RMS distance of the hidden marker from its rebuilt place; 0 without")],
     "force_error": Annotated[float, Q("N", "RMS error of joint forces; 0 for files, whose truth is not known")],
     "torque_error": Annotated[float, Q("N m", "RMS error of joint torques; 0 for files, whose truth is not known")],
     **{
@@ -128,8 +130,8 @@ class WholebodyTrial:
     noise: Annotated[float, Q("m", "white noise of markers in the bundled push-up", ge=0)] = 0.0003
     noise_above: Annotated[float, Q("Hz", "from which joint torques are noise", gt=0)] = 8.0
     inverse: Annotated[
-        Literal["newton", "lagrange", "velocity_transformation"], Q("", "method of inverse dynamics")
-    ] = "newton"
+        Literal["newton", "lagrange", "velocity_transformation"], Q("", "method of inverse dynamics; they agree")
+    ] = "velocity_transformation"
 
     def check(self) -> None:
         """Raise `InvalidSetting` for a marker set that cannot be read."""
@@ -165,13 +167,16 @@ class WholebodyTrial:
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES
-            found = analyse(subject, recording, settings, markers)
+            hidden = design.get("hidden", "none")
+            seen = recording if hidden == "none" else _without(recording, hidden)
+            found = analyse(subject, seen, settings, markers)
         except (RecordingError, SubjectError, ValueError) as error:
             raise InvalidDesign(str(error)) from None
         if not found.known.any():
             counts = ", ".join(str(status) for status in np.unique(found.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
-        return self._outputs(found, recording, truth), self._arrays(found, arrays)
+        outputs = self._outputs(found, recording, truth, _rebuilt_error(found, recording, seen))
+        return outputs, self._arrays(found, arrays)
 
     def _trial(self, body: Model, design: Preparing, scenario: TrialOf) -> tuple[Subject, Recording, JointLoads | None]:
         if "recording" in scenario:
@@ -194,7 +199,7 @@ class WholebodyTrial:
         mass = float(scenario.get("mass", made.subject.mass))
         return make_subject(body, made.subject.landmarks, mass), made.recording, made.loads
 
-    def _outputs(self, found: Analysis, recording: Recording, truth: JointLoads | None) -> TrialOutputs:
+    def _outputs(self, found: Analysis, recording: Recording, truth: JointLoads | None, rebuilt: float) -> TrialOutputs:
         inner = found.known.copy()
         inner[:_ENDS] = inner[-_ENDS:] = False
         force = np.linalg.norm(found.loads.residual_force[inner], axis=1)
@@ -210,6 +215,7 @@ class WholebodyTrial:
             "residual_torque": rms(torque),
             "residual_torque_peak": peak(torque),
             "torque_noise": torque_noise(found, recording.rate, min(self.noise_above, 0.45 * recording.rate)),
+            "rebuilt_error": rebuilt,
             "force_error": 0.0 if truth is None else _error(found.loads, truth, 0, inner),
             "torque_error": 0.0 if truth is None else _error(found.loads, truth, 1, inner),
             **joint_figures(found, inner),
@@ -236,6 +242,36 @@ class WholebodyTrial:
             "sticks": sticks(found),
         }
         return {name: made[name] for name in wanted}
+
+
+def _without(recording: Recording, marker: str) -> Recording:
+    """The recording with one marker missing in the middle half of its frames."""
+    hidden = recording.marker(marker).copy()
+    hidden[_middle(recording)] = np.nan
+    markers = recording.markers.copy()
+    markers[:, recording.marker_names.index(marker)] = hidden
+    return replace(recording, markers=markers)
+
+
+def _middle(recording: Recording) -> slice:
+    frames = len(recording.time)
+    return slice(frames // 4, frames - frames // 4)
+
+
+def _rebuilt_error(found: Analysis, recording: Recording, seen: Recording) -> float:
+    """RMS distance m of landmarks that were hidden from where they were measured."""
+    squares = []
+    for j, name in enumerate(recording.marker_names):
+        hidden = np.isfinite(recording.markers[:, j, 0]) & ~np.isfinite(seen.markers[:, j, 0])
+        if hidden.any() and name in found.landmarks.positions:
+            away = found.landmarks.positions[name][hidden] - recording.markers[hidden, j]
+            squares.append((away**2).sum(axis=1))
+    if squares and not np.isfinite(np.concatenate(squares)).any():
+        raise Diverged(
+            "the hidden marker cannot be rebuilt: its segment has fewer than three other landmarks off a line",
+            reason="not_rebuilt",
+        )
+    return float(np.sqrt(np.nanmean(np.concatenate(squares)))) if squares else 0.0
 
 
 def _error(found: JointLoads, truth: JointLoads, part: int, inner: NDArray[np.bool_]) -> float:

@@ -53,7 +53,7 @@ class Settings:
     hold_contacts: bool = False
     weighting: Weighting = "lengths"
     project: bool = True
-    inverse: InverseMethod = "newton"
+    inverse: InverseMethod = "velocity_transformation"
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,9 @@ from designopt_wholebody.trial.marker_set import MarkerSet
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+#: Rounds in which segments complete each other: a joint centre that one places helps the next.
+_PASSES = 3
+
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
@@ -84,20 +87,15 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -
     status = np.zeros(frames, dtype=np.int64)
     positions = {name: np.array(found[name]) for name in measured}
     for body in subject.bodies.values():
-        own = [name for name in body.local if name in positions and name in model.landmarks]
-        lacking = [name for name in body.local if name in model.landmarks and name not in positions]
-        gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own}
-        if not lacking and not any(gap.any() for gap in gaps.values()):
-            continue
-        known = with_derived(model, positions)
-        seen = [name for name in body.local if name in known and name not in lacking]
-        rebuilt = _rebuilt(body.local, seen, known, frames, [*lacking, *(n for n in own if gaps[n].any())])
-        for name in lacking:
-            positions[name] = rebuilt[name]
-        for name, gap in gaps.items():
-            if gap.any():
-                positions[name][gap] = rebuilt[name][gap]
-                status[gap] = np.maximum(status[gap], FrameStatus.REBUILT)
+        for name in body.local:
+            if name in model.landmarks:
+                positions.setdefault(name, np.full((frames, 3), np.nan))
+    for _ in range(_PASSES):
+        before = _missing(positions)
+        for body in subject.bodies.values():
+            _complete(body, model, positions, status, measured)
+        if _missing(positions) == before:
+            break
     positions = with_derived(model, positions)
     needed = [name for body in subject.bodies.values() for name in body.local]
     for name in dict.fromkeys(needed):
@@ -108,6 +106,28 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -
             )
         status[missing] = FrameStatus.MISSING_MARKER
     return Landmarks(positions, status, measured)
+
+
+def _missing(positions: Mapping[str, Array]) -> int:
+    return sum(int(np.isnan(p[:, 0]).sum()) for p in positions.values())
+
+
+def _complete(
+    body: Body, model: Model, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
+) -> None:
+    """Place what is missing of one segment, in `positions` and `status`, by what is known of it."""
+    own = [name for name in body.local if name in model.landmarks]
+    gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own}
+    lacking = [name for name, gap in gaps.items() if gap.any()]
+    if not lacking:
+        return
+    known = with_derived(model, positions)
+    seen = [name for name in body.local if name in known]
+    rebuilt = _rebuilt(body.local, seen, known, len(status), lacking)
+    for name in lacking:
+        positions[name][gaps[name]] = rebuilt[name][gaps[name]]
+        if name in measured:
+            status[gaps[name]] = np.maximum(status[gaps[name]], FrameStatus.REBUILT)
 
 
 def _rebuilt(
