@@ -1,0 +1,84 @@
+"""An OpenSim model as a tree of frames: its equations of motion, without muscles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from designopt_mechanics.body import Body
+from designopt_mechanics.motions import Motion, Rotate, Slide
+from designopt_mechanics.tree import Coordinate, Frame, Tree
+
+from designopt_muscle.osim.functions import Polynomial, is_constant
+from designopt_muscle.osim.model import Axis, OsimModel
+from designopt_muscle.osim.places import inverse
+
+#: Ending of the name of the frame that a joint moves; the body hangs on it.
+_JOINT = "_joint"
+
+
+def tree_of(model: OsimModel) -> Tree:
+    """The tree of a model, with its free coordinates; what couplers drive is a function of them.
+
+    Every body is a frame of its own name, on a frame ``NAME_joint`` that its joint moves. Bodies without mass are
+    frames that carry nothing. Inertias that no mass distribution has, as published models hold some, are taken as they
+    are.
+    """
+    driven = {c.dependent: c for c in model.couplers}
+
+    def variable(step: Axis) -> Any:
+        """The joint variable of a step: a number, or a function of the coordinates."""
+        if not step.coordinate or is_constant(step.function):
+            return float(step.function.value(np.zeros(1))[0])
+        coupler = driven.get(step.coordinate)
+        if coupler is None and step.function == Polynomial((1.0, 0.0)):
+            return step.coordinate
+
+        def value(z: Mapping[str, Any]) -> Any:
+            q = z[step.coordinate] if coupler is None else coupler.function.expression(z[coupler.independent])
+            return step.function.expression(q)
+
+        return value
+
+    frames = []
+    for joint, body in zip(model.joints, model.bodies, strict=True):
+        motions: list[Motion] = []
+        for step in joint.translations:
+            length = float(np.linalg.norm(step.axis))
+            if length and not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
+                motions.append(Slide(_vector(step.axis / length), _scaled(variable(step), length)))
+        for step in joint.rotations:
+            if not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
+                motions.append(Rotate(_vector(step.axis), variable(step)))
+        between = f"{joint.child}{_JOINT}"
+        place = joint.in_parent
+        frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(place[:3, 3]), place[:3, :3]))
+        back = inverse(joint.in_child)
+        carried = None
+        if body.mass > 0:
+            carried = Body(body.mass, _vector(body.centre), body.inertia, triangle="ignored")
+        frames.append(Frame(joint.child, between, (), carried, _vector(back[:3, 3]), back[:3, :3]))
+    free = set(model.free)
+    coordinates = tuple(
+        Coordinate(c.name, "rad" if c.rotational else "m", reference=c.default)
+        for c in model.coordinates
+        if c.name in free
+    )
+    return Tree(coordinates, tuple(frames))
+
+
+def _vector(values: Any) -> tuple[float, float, float]:
+    x, y, z = (float(v) for v in values)
+    return x, y, z
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    if factor == 1.0:
+        return value
+    if isinstance(value, str):
+        return lambda z: factor * z[value]
+    if isinstance(value, float):
+        return factor * value
+    inner: Callable[[Mapping[str, Any]], Any] = value
+    return lambda z: factor * inner(z)
