@@ -11,6 +11,7 @@ from run_cases import dump, listed, make_study, rewrite
 
 from designopt.cli import main
 from designopt.exports import export
+from designopt.files import InputFile
 from designopt.report import write_report
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import StoreError
@@ -183,10 +184,10 @@ def test_pages_and_exports_do_not_follow_links_of_their_names(store, elsewhere, 
 
 
 def test_a_file_of_the_study_with_another_content_is_damaged(tmp_path):
-    study = make_study(names=("a",), stages=(listed([1.0]),), plugin_files=(("mine.py", b"x = 1\n"),))
+    study = make_study(names=("a",), stages=(listed([1.0]),), scenarios=({"table": InputFile("t.csv", b"1,2\n")},))
     run_study(study, tmp_path / "s")
     (file,) = (tmp_path / "s" / "files").iterdir()
-    file.write_bytes(b"x = 2\n")
+    file.write_bytes(b"1,3\n")
     with pytest.raises(StoreError, match=r"files/[0-9a-f]{32} is damaged: its content is another one"):
         Result.open(tmp_path / "s")
 
