@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from designopt.files import InputFile, root_of
@@ -24,6 +25,8 @@ from designopt.study.language.files import FolderFiles
 from designopt.study.study import Study
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
+#: Files that are copied at the same time; each is in memory meanwhile.
+COPIES = 4
 #: Files of a store up to this size are compared with their digest when it is opened, larger ones when they are used.
 VERIFIED = 16 * 2**20
 
@@ -207,16 +210,24 @@ def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFil
     return found
 
 
+def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
+    """Copy files that the store does not have yet; several at a time, as a disk flushes them in little more time."""
+    lacking = {digest: file for digest, file in files.items() if not (folder / digest).exists()}
+    if not lacking:
+        return
+    make_folder_durably(folder)
+    with ThreadPoolExecutor(COPIES) as pool:
+        for _ in pool.map(lambda digest: write_durably(folder / digest, lacking[digest].content), lacking):
+            pass
+
+
 def _write_study(path: Path, study: Study, problem: Problem) -> None:
     """Everything a resume or a reader needs: written whole or not at all, file by file."""
     data = {"digest": problem.digest, "problem": problem.canonical(), "study": archive.encode(study)}
     try:
-        for file in archive.files(study):
-            if file.root and file not in study.tables:
-                continue
-            if not (path / "files" / file.digest).exists():
-                make_folder_durably(path / "files")
-                write_durably(path / "files" / file.digest, file.content)
+        copied = [file for file in archive.files(study) if not file.root or file in study.tables]
+        _copy({file.digest: file for file in copied}, path / "files")
+        for file in copied:
             file.relocate(path / "files" / file.digest)  # what the user changes meanwhile does not matter
         if study.text:
             write_durably(path / "study.yaml", study.text.encode())
