@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import threading
@@ -42,6 +43,18 @@ RESTART_WAIT = 30
 PATIENCE = 60.0
 #: Seconds without any worker after which a run on local workers gives up.
 UNMANNED = 60.0
+
+
+def _not_of_dask(record: logging.LogRecord) -> bool:
+    """Whether what asyncio has to say is not of a task of Dask's that the death of a worker interrupted.
+
+    Such tasks are told when they are collected, which may be after the run.
+    """
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not kind.__module__.startswith("distributed")
+
+
+logging.getLogger("asyncio").addFilter(_not_of_dask)
 
 
 def connect(

@@ -23,7 +23,7 @@ from designopt.workers.delivery import Delivery
 from designopt.workers.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
 from designopt.workers.inbox import Inbox
-from designopt.workers.watch import Watch, ignore_interrupts, read_death
+from designopt.workers.watch import Watch, folder, ignore_interrupts, read_death
 
 #: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
 RETIREMENT = "DESIGNOPT_RETIREMENT"
@@ -59,7 +59,6 @@ class DeliveredProblem(WorkerPlugin):
         self.supervised = worker.nanny is not None
         self.evaluator: Evaluator | None = None
         self.retiring: asyncio.Task[None] | None = None
-        self.inbox = Inbox(lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}))
         self.digests = frozenset(self.delivery.input_files())
         provide(_fetched)
         if self.local:
@@ -68,6 +67,10 @@ class DeliveredProblem(WorkerPlugin):
         children.mark(self.run)
         death = read_death(self.run, identity)
         self.watch = Watch(self.run, identity, worker.address)
+        place = folder(self.run, identity) / "inbox"
+        self.inbox = Inbox(
+            place, lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
+        )
         if self.local:
             self.watch.prints.take_over()
         self.pulsing = asyncio.create_task(self._pulse())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +14,15 @@ ARRIVAL = 600.0
 
 
 class Inbox:
-    """The files of one run that came to this worker. `ask` tells the coordinator that a digest is wanted here."""
+    """The files of one run that came to this worker, in `folder` (among its notes, which go with it however it ends).
 
-    def __init__(self, ask: Callable[[str], None]) -> None:
+    `ask` tells the coordinator that a digest is wanted here.
+    """
+
+    def __init__(self, folder: Path, ask: Callable[[str], None]) -> None:
         self._ask = ask
-        self._folder = Path(tempfile.mkdtemp(prefix="designopt-inbox-"))
+        self._folder = folder
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._came: dict[str, threading.Event] = {}
         self._errors: dict[str, str] = {}
         self._lock = threading.Lock()

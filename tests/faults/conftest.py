@@ -1,0 +1,31 @@
+"""Everything in this folder is run by ``pytest -m faults``; the helpers of tests/run can be imported by name."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "run")]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in Path(item.path).parents:
+            item.add_marker(pytest.mark.faults)
+            item.add_marker(pytest.mark.timeout(1800))
+
+
+@pytest.fixture
+def hits(record_property):
+    """Counts what the tests have done, for their report: ``hits("worker_lost", 12)``."""
+    counts = {}
+
+    def count(kind, number=1):
+        counts[kind] = counts.get(kind, 0) + number
+        return counts[kind]
+
+    yield count
+    for kind, number in counts.items():
+        record_property(kind, number)
+    print("counted:", ", ".join(f"{kind} {number}" for kind, number in counts.items()))

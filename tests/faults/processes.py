@@ -1,0 +1,48 @@
+"""Processes of runs: who they are, and how they are killed."""
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def stat(pid):
+    """Parent, group and state of a process; None when it is gone."""
+    try:
+        state, parent, group = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
+    except (OSError, ValueError):
+        return None
+    return int(parent), int(group), state
+
+
+def children(parent, word=b""):
+    """Processes that `parent` has started and whose command has `word` in it."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit() and (about := stat(place.name)) and about[0] == parent and about[2] not in "ZX":
+            with contextlib.suppress(OSError):
+                if word in (place / "cmdline").read_bytes():
+                    found.append(int(place.name))
+    return found
+
+
+def workers(coordinator):
+    """Worker processes of a run on local workers."""
+    return children(coordinator, b"spawn_main")
+
+
+def kill(pid):
+    """SIGKILL; whether there was somebody."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition, seconds=120.0, what="it"):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen in {seconds:g} s"
+        time.sleep(0.02)

@@ -1,0 +1,73 @@
+"""Each of the sixty and more bad models costs its own design at most: the others are right, and nothing is left."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bad_models import KINDS
+from processes import stat
+from run_cases import listed, make_study
+
+from designopt.plugin import Use, find, load_file
+from designopt.run.runner import run_study
+
+MODELS = Path(__file__).with_name("bad_models.py")
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc")
+
+
+def bad(kind):
+    load_file(str(MODELS), MODELS.read_bytes())
+    execution = {
+        "executor": "dask",
+        "workers": 2,
+        "timeout": 2.0 if "timeout" in KINDS[kind][1] else 30.0,
+        "arrays": {"curve": "all"},
+        "on_failure": {"error": "infeasible"},
+    }
+    stages = (listed(np.arange(0.0, 101.0, 10.0), batch=0),)
+    study = make_study(
+        "bowl", minimize=("value",), names=("a",), low=0.0, high=100.0, stages=stages, execution=execution
+    )
+    object.__setattr__(study, "model", Use(find("model", "bad"), {"kind": kind}))
+    return study
+
+
+def _marked():
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and b"DESIGNOPT_RUN_" in (place / "environ").read_bytes():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return {pid for pid in found if (about := stat(pid)) and about[2] not in "ZX"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bad_model_costs_its_own_design_at_most(tmp_path, monkeypatch, capfd, kind):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before, elsewhere = dict(os.environ), _marked()
+    result = run_study(bad(kind), tmp_path / "s")
+    status = result.status[:, 0].tolist()
+    assert status[5] in KINDS[kind][1]
+    assert [s for i, s in enumerate(status) if i != 5] == ["ok"] * 10
+    values = result.outcomes.figures["value"][:, 0]
+    assert np.delete(values, 5).tolist() == [20.0 * i for i in range(11) if i != 5]
+    assert result.arrays(6)["curve"].tolist() == [60.0] * 3
+    said = "".join(capfd.readouterr())
+    assert "Traceback" not in said, said
+    assert len(said) < 1000
+    assert dict(os.environ) == before
+    assert not list(tmp_path.glob("designopt-*"))
+    end = time.monotonic() + 10.0
+    while _marked() - elsewhere:
+        assert time.monotonic() < end, _marked() - elsewhere
+        time.sleep(0.05)
+
+
+def test_there_are_sixty_of_them_at_least():
+    assert len(KINDS) >= 60
