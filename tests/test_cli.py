@@ -313,23 +313,33 @@ def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None
     assert "the beam file is missing" in done.stderr
 
 
+# The first design says that it is at work and goes on when "hold" is gone, however slow the machine is.
+HELD = """
+    while os.path.exists("hold"):
+        open("at_work", "w").close()
+        time.sleep(0.01)
+"""
+
+
 def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None:
+    (folder / "beam.py").write_text(MODEL.replace("    time.sleep(pause)\n", HELD))
+    (folder / "hold").touch()
     command = [sys.executable, "-m", "designopt", "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study"]
-    process = subprocess.Popen(
-        [*command, "--set", "model.pause=0.2"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    journal = folder / "s.study" / "journal.db"
-    deadline = time.monotonic() + 30
-    while not journal.exists() and time.monotonic() < deadline:
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (folder / "at_work").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no evaluation began"
         time.sleep(0.05)
-    time.sleep(0.7)
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    time.sleep(0.2)
+    (folder / "hold").unlink()
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert "designopt resume s.study" in errors
     shown = designopt(folder, "show", "s.study").stdout
     assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
-    told = r"^Unfinished: interrupted after 4 of 12 designs of stage look\. Continue with: designopt resume s\.study"
+    told = r"^Unfinished: interrupted after 1 of 12 designs of stage look\. Continue with: designopt resume s\.study"
     assert re.search(told, shown, re.MULTILINE)
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
