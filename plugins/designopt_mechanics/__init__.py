@@ -21,8 +21,8 @@ motions; nothing here knows muscles.
 `checks.check` tries a tree with numbers: joint functions that jump, directions without mass. `assembly.Assembly` is a
 second way to forward dynamics and joint forces, by joining free bodies.
 
-On the core stand `model_file` (mechanisms in YAML), `anatomy` (wires with virtual links, VRML), `rods` (of variable length),
-and the models of `andrews`, `shoulder`, `exoskeleton` and `cables`; `report` has the parts that draw them.
+On the core stand `model_file` (mechanisms in YAML), `anatomy` (wires with virtual links, VRML), `rods` (of variable
+length), and the models of `andrews`, `shoulder`, `exoskeleton` and `cables`; `report` has the parts that draw them.
 
 Units are SI with angles in rad. Forces, moments and places are in the axes of the ground unless said otherwise.
 """
