@@ -317,22 +317,22 @@ class Problem:
         X: Matrix,
         figures: Mapping[str, Matrix],
         failed: NDArray[np.bool_],
-        excess: Matrix | None = None,
+        relation_violation: Matrix | None = None,
         refused: NDArray[np.bool_] | None = None,
     ) -> Outcomes:
         """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
 
         `failed` (n, scenarios) marks evaluations without a result: more of them than `missing` allows, mostly one, make
         the design a failed one. `refused` (n, scenarios) marks evaluations whose design the model refused: one of them
-        makes the design invalid, with an infinite violation. `excess` (n,) is `Space.excess`, computed when not
-        given. An objective or constraint that is not a finite number although the evaluation succeeded (a
+        makes the design invalid, with an infinite violation. `relation_violation` (n,) is that of the space, computed
+        when not given. An objective or constraint that is not a finite number although the evaluation succeeded (a
         logarithm of a negative figure, say) makes the design failed too.
         """
         n = len(X)
-        excess = self.space.excess(X) if excess is None else excess
+        relation_violation = self.space.relation_violation(X) if relation_violation is None else relation_violation
         if refused is not None:
-            excess = np.where(refused.any(axis=1) & (excess <= 0.0), np.inf, excess)
-        invalid = excess > 0.0
+            relation_violation = np.where(refused.any(axis=1) & (relation_violation <= 0.0), np.inf, relation_violation)
+        invalid = relation_violation > 0.0
         lost = self._lacks_too_many(failed) | invalid
         if self.missing and failed.any():
             figures = {name: np.where(failed, np.nan, values) for name, values in figures.items()}
@@ -346,7 +346,7 @@ class Problem:
         lost |= ~np.isfinite(objectives).all(axis=1) | ~np.isfinite(violation)
         objectives[lost] = np.inf
         violation = np.where(lost, np.inf, violation)
-        violation = np.where(invalid, excess, violation)
+        violation = np.where(invalid, relation_violation, violation)
         return Outcomes(X, objectives, violation, lost, invalid, figures)
 
     def _lacks_too_many(self, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -147,7 +147,7 @@ class Space:
         values = self.values(x)
         return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters if p.name in values}
 
-    def excess(self, X: Matrix) -> Matrix:
+    def relation_violation(self, X: Matrix) -> Matrix:
         """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known.
 
         A relation that names an inactive parameter holds.
@@ -159,7 +159,7 @@ class Space:
             columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]
         for relation in self.relations:
             with np.errstate(all="ignore"):
-                broken = np.broadcast_to(relation.excess(columns), total.shape)
+                broken = np.broadcast_to(relation.relation_violation(columns), total.shape)
             broken = np.where(np.isfinite(broken), np.maximum(broken, 0.0), np.inf)
             for name in relation.names & activity.keys():
                 broken = np.where(activity[name], broken, 0.0)

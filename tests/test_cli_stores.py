@@ -237,8 +237,8 @@ def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_pat
     names = ("report-set.html", "report-set.designs.csv", "report-set.designs.csv-metadata.json")
     assert done.output.split() == [f"{STORE}/{name}" for name in names]
     page = Path(f"{STORE}/report-set.html").read_text()
-    assert "Judged anew, not as it was run: objectives.tone.over=mean." in page
-    assert "Judged anew" not in Path(f"{STORE}/report.html").read_text()
+    assert "Re-scored, not as it was run: objectives.tone.over=mean." in page
+    assert "Re-scored" not in Path(f"{STORE}/report.html").read_text()
     with open(f"{STORE}/report-set.designs.csv", newline="") as stream:
         row = list(csv.DictReader(stream))[-1]
     mean = (float(row["pitch@cold"]) + float(row["pitch@warm"])) / 2.0

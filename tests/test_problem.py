@@ -142,17 +142,19 @@ def test_the_model_receives_its_own_units():
 def test_excess_adds_up_what_breaks_the_relations():
     space = Space((real("x"), real("y")), (Expression.parse("x <= 0.5"), Expression.parse("y >= 2*x")))
     X = np.array([[0.25, 0.5], [0.75, 1.75], [0.5, 0.5], [1.0, 1.0]])
-    assert space.excess(X).tolist() == [0.0, 0.25, 0.5, 1.5]
+    assert space.relation_violation(X).tolist() == [0.0, 0.25, 0.5, 1.5]
 
 
 def test_relations_see_choices_by_value_and_fixed_parameters():
     parameters = (Parameter("n", "choice", values=(2, 8)), Parameter("most", "fixed", values=(5,)))
-    assert Space(parameters, (Expression.parse("n <= most"),)).excess(np.array([[0.0], [1.0]])).tolist() == [0.0, 3.0]
+    assert Space(parameters, (Expression.parse("n <= most"),)).relation_violation(
+        np.array([[0.0], [1.0]])
+    ).tolist() == [0.0, 3.0]
 
 
 def test_a_relation_that_cannot_be_computed_is_broken_without_bound():
     space = Space((real("x", -1.0, 1.0),), (Expression.parse("log(x) <= 1"),))
-    assert space.excess(np.array([[0.5], [-0.5], [0.0]])).tolist() == [0.0, np.inf, np.inf]
+    assert space.relation_violation(np.array([[0.5], [-0.5], [0.0]])).tolist() == [0.0, np.inf, np.inf]
 
 
 # --------------------------------------------------------------------------------------------------------------- keys

@@ -166,21 +166,21 @@ def test_a_relation_that_names_an_inactive_parameter_holds() -> None:
     relation = Expression.parse("scale <= 10*damping")
     space = Space(SPACE.parameters, (relation,))
     broken = row(criterion=2, terms=4, kind=1, damping=1.0, scale=50.0)
-    assert space.excess(designs(broken)).tolist() == [40.0]
+    assert space.relation_violation(designs(broken)).tolist() == [40.0]
     soft = broken.copy()
     soft[COLUMNS["kind"]] = 0  # no damping then
-    assert space.excess(designs(broken, soft, row(criterion=0))).tolist() == [40.0, 0.0, 0.0]
+    assert space.relation_violation(designs(broken, soft, row(criterion=0))).tolist() == [40.0, 0.0, 0.0]
 
 
 def test_a_relation_of_active_parameters_is_judged_where_others_are_inactive() -> None:
     space = Space((*SPACE.parameters, Parameter("x", "real", 0.0, 1.0)), (Expression.parse("x <= 0.25"),))
-    assert space.excess(np.array([[*row(criterion=0), 0.75]])).tolist() == [0.5]
+    assert space.relation_violation(np.array([[*row(criterion=0), 0.75]])).tolist() == [0.5]
 
 
 def test_a_relation_with_a_conditional_constant_holds_where_there_is_none() -> None:
     fixed = Parameter("most", "fixed", values=(0.25,), when={"criterion": ("entropy",)})
     space = Space((CRITERION, fixed, Parameter("x", "real", 0.0, 1.0)), (Expression.parse("x <= most"),))
-    assert space.excess(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist() == [0.0, 0.75]
+    assert space.relation_violation(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist() == [0.0, 0.75]
 
 
 # ------------------------------------------------------------------------------------------------ without conditions

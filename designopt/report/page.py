@@ -130,7 +130,7 @@ def render(result: Result, parts: list[Section], refresh: float | None = None) -
     banners = [unfinished(result)]
     if result.changes:
         banners.append(
-            f"Judged anew, not as it was run: {'; '.join(result.changes)}. The search looked for something else, so a"
+            f"Re-scored, not as it was run: {'; '.join(result.changes)}. The search looked for something else, so a"
             " study of this may find better designs."
         )
     if study.execution.order == "completion":

@@ -43,7 +43,7 @@ class Stage(Protocol):
     def out_of_time(self) -> bool:
         """Whether nothing new may be asked for."""
 
-    def fruitless(self, *, one_by_one: bool = False) -> bool:
+    def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
         """Whether the stage ends because too many designs in a row needed no evaluation."""
 
     def ended_before(self, asked: int) -> bool:
@@ -52,7 +52,7 @@ class Stage(Protocol):
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume budget ends the stage."""
 
-    def heard(self, outcomes: Outcomes, excess: Matrix) -> None:
+    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
         """Count what the solver is told."""
 
 
@@ -117,7 +117,7 @@ class Ahead:
         run, left = self._run, self._run.budget.designs_left
         if not self.ended:
             held_for_good = bool(self._held) and (run.out_of_time() if left > 0 else not self._out)
-            if held_for_good or run.fruitless(one_by_one=True) or run.ended_before(run.asked + 1):
+            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asked + 1):
                 self._over = self.ended = True
         return bool(self._held) and left > 0 and not self.ended
 
@@ -125,12 +125,12 @@ class Ahead:
         run = self._run
         index = run.asked
         X = self._held.popleft()
-        excess = run.problem.space.excess(X)
+        relation_violation = run.problem.space.relation_violation(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
-        work = run.points.register(X, excess, index, slots, self._old)
+        work = run.points.register(X, relation_violation, index, slots, self._old)
         run.asked += 1
-        run.budget.take(excess)
-        self._out[index] = (X, excess, slots)
+        run.budget.take(relation_violation)
+        self._out[index] = (X, relation_violation, slots)
         return _nothing(run) if index in run.points.missing else work
 
     # ----------------------------------------------------------------------------------------------------- tell
@@ -151,10 +151,10 @@ class Ahead:
 
     def _tell(self, index: int) -> None:
         run = self._run
-        X, excess, slots = self._out.pop(index)
-        outcomes = self._ledger.outcomes(X, slots, excess)
+        X, relation_violation, slots = self._out.pop(index)
+        outcomes = self._ledger.outcomes(X, slots, relation_violation)
         run.told += 1
-        run.heard(outcomes, excess)
+        run.heard(outcomes, relation_violation)
         self._generation.append(outcomes)
         if len(self._generation) == self._look_ahead:
             if not self._over and run.grows_too_little(self._generation):

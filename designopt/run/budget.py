@@ -17,14 +17,14 @@ from designopt.study.study import Budget, HypervolumeGain
 INVALID_LIMIT = 100
 #: One that chooses each design by itself is ended after so many invalid ones in a row, and so many for each one of its
 #: budget: choosing takes longer with every design that it knows.
-BARREN_LIMIT = (1000, 10)
+REFUSED_LIMIT = (1000, 10)
 
 
 class StageBudget:
     """The budget of a stage and what of it is spent. Designs that are invalid cost nothing.
 
-    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for, `barren` the
-    invalid ones that came last.
+    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for,
+    `refused_in_a_row` the invalid ones that came last.
     """
 
     def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
@@ -32,7 +32,7 @@ class StageBudget:
         self.growth = Growth(budget.hypervolume, problem) if budget.hypervolume else None
         self.valid = 0
         self.invalid = 0
-        self.barren = 0
+        self.refused_in_a_row = 0
         self._used = used
         self._began = time.monotonic()
 
@@ -52,17 +52,17 @@ class StageBudget:
         return np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid
 
     @property
-    def fruitless(self) -> bool:
+    def mostly_invalid(self) -> bool:
         """Whether a stage with a number of designs to spend proposes hardly any that is valid."""
         limit = self.limits.evaluations
         return limit is not None and self.invalid > INVALID_LIMIT * max(limit, 100)
 
     @property
-    def barren_for_long(self) -> bool:
+    def refused_for_long(self) -> bool:
         """The same of a solver that chooses each design by itself: nothing valid came of its last ones."""
-        least, each = BARREN_LIMIT
+        least, each = REFUSED_LIMIT
         limit = self.limits.evaluations
-        return limit is not None and self.barren > max(least, each * limit)
+        return limit is not None and self.refused_in_a_row > max(least, each * limit)
 
     @property
     def told(self) -> str:
@@ -71,9 +71,9 @@ class StageBudget:
             f"{self.invalid} of its {self.valid + self.invalid} designs break a relation or were refused by the model"
         )
 
-    def take(self, excess: Matrix) -> int:
-        """Count designs that break relations by `excess` (0: not at all); the first rows that the budget allows."""
-        used = np.cumsum(excess <= 0.0)
+    def take(self, relation_violation: Matrix) -> int:
+        """Count designs by their `relation_violation` (0: valid); how many of the first rows the budget allows."""
+        used = np.cumsum(relation_violation <= 0.0)
         rows = int(np.searchsorted(used, self.designs_left + 1))
         valid = int(used[rows - 1]) if rows else 0
         self.valid += valid

@@ -17,9 +17,9 @@ from designopt.study.study import Execution
 
 #: A failure of the same class at the same line of code so often is a bug, not a property of designs.
 SAME_ERROR_LIMIT = 3
-#: What to do about it: a journal holds what was, also of a model that is mended since.
-MEND = (
-    "\nevaluations on record are not computed again: once the model is mended, run the study into another folder"
+#: What to do about it: a journal holds what was, also of a model that is fixed since.
+FIX = (
+    "\nevaluations on record are not computed again: once the model is fixed, run the study into another folder"
     " (start_from: {store: ...} takes over what had a result)"
 )
 #: What holds where the study does not say: it may have been stored before there was anything to be said.
@@ -80,8 +80,8 @@ class FailurePolicy:
         count = self._same[status, reason, where]
         if action != "stop_repeated" or count < SAME_ERROR_LIMIT:
             return None
-        mend = MEND if status == "error" else ""
-        return f"stopped: the same {status} {count} times{f' at {where}' if where else ''}: {last}{mend}"
+        fix = FIX if status == "error" else ""
+        return f"stopped: the same {status} {count} times{f' at {where}' if where else ''}: {last}{fix}"
 
     def _too_many(self) -> str | None:
         if self._share is None or self._evaluations < self._after or self._failures <= self._share * self._evaluations:

@@ -81,7 +81,7 @@ class Ledger:
 
     @property
     def violation(self) -> Matrix:
-        """How far each design breaks the relations (`Space.excess`)."""
+        """How far each design breaks the relations (`Space.relation_violation`)."""
         return self._violation.rows[:, 0]
 
     def add_designs(self, X: Matrix, violation: Matrix) -> int:
@@ -115,12 +115,12 @@ class Ledger:
             columns = np.array([self.columns[name] for name in names])
             self.figures[slots[:, None], columns] = values
 
-    def outcomes(self, X: Matrix, slots: NDArray[np.int64], excess: Matrix) -> Outcomes:
+    def outcomes(self, X: Matrix, slots: NDArray[np.int64], relation_violation: Matrix) -> Outcomes:
         """What a solver is told of designs `X` whose evaluations are `slots` (n, scenarios); -1 where there is none."""
         n, s = slots.shape
         if not len(self.slot_of):
             figures = {name: np.full((n, s), np.nan) for name in self.columns}
-            return self.problem.judge(X, figures, np.ones((n, s), bool), excess)
+            return self.problem.judge(X, figures, np.ones((n, s), bool), relation_violation)
         known = slots >= 0
         status = self.status[slots]
         failed = ~known | (status != CODE["ok"])
@@ -129,4 +129,4 @@ class Ledger:
         if not known.all():
             taken[~known] = np.nan
         figures = {name: taken[:, :, j] for name, j in self.columns.items()}
-        return self.problem.judge(X, figures, failed, excess, refused if refused.any() else None)
+        return self.problem.judge(X, figures, failed, relation_violation, refused if refused.any() else None)

@@ -35,7 +35,7 @@ class Points:
         self._designs: list[NDArray[np.int64]] = []
         self._sent: set[int] = set()
 
-    def register(self, X: Matrix, excess: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
+    def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
         """Points, designs and slots for rows `X`, `first` being the ask index of the first of them.
 
         Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
@@ -48,15 +48,15 @@ class Points:
         new: list[int] = []
         for i, row in enumerate(keys):
             if ledger.lost:
-                self._restore(first + i, row[0], X[i], float(excess[i]))
+                self._restore(first + i, row[0], X[i], float(relation_violation[i]))
             number = ledger.design_of.setdefault(row[0], known + len(new))
             if number == known + len(new):
                 new.append(i)
             ids.append(number)
         self._compare(X, ids, first)
         if new:
-            ledger.add_designs(X[new], excess[new])
-            self._journal.add_designs(known, X[new].tolist(), excess[new].tolist())
+            ledger.add_designs(X[new], relation_violation[new])
+            self._journal.add_designs(known, X[new].tolist(), relation_violation[new].tolist())
         before = self.recorded[first : first + len(ids)]
         if (before < 0).any():
             for i in np.flatnonzero(before < 0).tolist():
@@ -65,24 +65,30 @@ class Points:
             self._journal.add_points(self.number, first + len(before), ids[len(before) :])
         self._designs.append(np.array(ids, np.int64))
         self.count += len(ids)
-        return self._slots_for(X, excess, keys, ids, slots, old)
+        return self._slots_for(X, relation_violation, keys, ids, slots, old)
 
-    def _restore(self, ask: int, key: bytes, x: Matrix, excess: float) -> None:
+    def _restore(self, ask: int, key: bytes, x: Matrix, relation_violation: float) -> None:
         """Record a design anew whose record is lost, when the stage asks for it again."""
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
-            self._ledger.restore(number, key, x, excess)
-            self._journal.add_designs(number, [x.tolist()], [excess])
+            self._ledger.restore(number, key, x, relation_violation)
+            self._journal.add_designs(number, [x.tolist()], [relation_violation])
 
     def _slots_for(
-        self, X: Matrix, excess: Matrix, keys: list[list[bytes]], ids: list[int], slots: NDArray[np.int64], old: int
+        self,
+        X: Matrix,
+        relation_violation: Matrix,
+        keys: list[list[bytes]],
+        ids: list[int],
+        slots: NDArray[np.int64],
+        old: int,
     ) -> Work:
         ledger = self._ledger
         begin = len(ledger.slot_of)
         new_keys: list[bytes] = []
         wanted: dict[int, tuple[int, int, bytes]] = {}
         status = ledger.status
-        for i in np.flatnonzero(excess <= 0.0).tolist():
+        for i in np.flatnonzero(relation_violation <= 0.0).tolist():
             for s, key in enumerate(keys[i]):
                 slot = ledger.slot_of.get(key)
                 if slot is None:

@@ -118,9 +118,9 @@ def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> ND
             new.append(i)
         numbers.append(number)
     if new:
-        excess = problem.space.excess(X[new])
-        ledger.add_designs(X[new], excess)
-        dispatcher.journal.add_designs(known, X[new].tolist(), excess.tolist())
+        relation_violation = problem.space.relation_violation(X[new])
+        ledger.add_designs(X[new], relation_violation)
+        dispatcher.journal.add_designs(known, X[new].tolist(), relation_violation.tolist())
     return np.array(numbers, np.int64)
 
 
@@ -128,9 +128,9 @@ def _restore(dispatcher: Dispatcher, program: bytes, key: bytes, x: Matrix) -> N
     """Record a design anew whose record is lost, when a known program begins at it."""
     found = dispatcher.journal.evaluation(program, "design")
     if found and found[0] in dispatcher.ledger.lost:
-        excess = dispatcher.ledger.problem.space.excess(x[None])
-        dispatcher.ledger.restore(found[0], key, x, float(excess[0]))
-        dispatcher.journal.add_designs(found[0], [x.tolist()], excess.tolist())
+        relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
+        dispatcher.ledger.restore(found[0], key, x, float(relation_violation[0]))
+        dispatcher.journal.add_designs(found[0], [x.tolist()], relation_violation.tolist())
 
 
 def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:

@@ -269,10 +269,10 @@ def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
 def _known(store: Store, problem: Problem) -> Ledger:
     """What the journal holds, in memory."""
     ledger = Ledger(problem)
-    X, excess = recorded.designs(store.journal, problem, gaps=True)
-    ledger.add_designs(X, excess)
-    ledger.lost.update(np.flatnonzero(np.isnan(excess)).tolist())
-    known = np.flatnonzero(~np.isnan(excess))
+    X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
+    ledger.add_designs(X, relation_violation)
+    ledger.lost.update(np.flatnonzero(np.isnan(relation_violation)).tolist())
+    known = np.flatnonzero(~np.isnan(relation_violation))
     for begin in range(0, len(known), recorded.BLOCK):
         rows = known[begin : begin + recorded.BLOCK]
         ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
@@ -366,8 +366,8 @@ def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, NDArray[np.int64]])
 def _outcomes(ledger: Ledger, designs: NDArray[np.int64]) -> Outcomes:
     """What is known of designs by number; those that were never evaluated count as failed."""
     X = ledger.designs[designs]
-    excess = ledger.violation[designs]
+    relation_violation = ledger.violation[designs]
     slots = np.array([[ledger.slot_of.get(key, -1) for key in row] for row in ledger.problem.keys(X)], np.int64)
     slots = slots.reshape(len(X), len(ledger.problem.scenarios))
-    slots[excess > 0.0] = -1
-    return ledger.outcomes(X, slots, excess)
+    slots[relation_violation > 0.0] = -1
+    return ledger.outcomes(X, slots, relation_violation)

@@ -64,21 +64,21 @@ class StageRun:
     def __call__(self, X: Matrix) -> Outcomes:
         """Outcomes of designs `X` (n, d), all durably recorded. Raises `StageEnded`."""
         X = self.admitted(X)
-        excess = self.problem.space.excess(X)
+        relation_violation = self.problem.space.relation_violation(X)
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
         parts = []
         begin = 0
         while True:  # what the model refuses makes room in the budget for rows that had none before
             self.dispatcher.check()
-            if self.budget.designs_left <= 0 or self.fruitless():
+            if self.budget.designs_left <= 0 or self.mostly_invalid():
                 raise StageEnded
-            rows = slice(begin, begin + self.budget.take(excess[begin:]))
-            parts.append(self._evaluate(X[rows], excess[rows], slots[rows]))
+            rows = slice(begin, begin + self.budget.take(relation_violation[begin:]))
+            parts.append(self._evaluate(X[rows], relation_violation[rows], slots[rows]))
             begin = rows.stop
             self.show(0, force=begin < len(X))
             if begin == len(X):
                 break
-        outcomes = parts[0] if len(parts) == 1 else self.ledger.outcomes(X, slots, excess)
+        outcomes = parts[0] if len(parts) == 1 else self.ledger.outcomes(X, slots, relation_violation)
         if self.grows_too_little([outcomes]):
             raise StageEnded
         return outcomes
@@ -123,7 +123,7 @@ class StageRun:
             raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
         return self.problem.space.impute(X)
 
-    def _evaluate(self, X: Matrix, excess: Matrix, slots: NDArray[np.int64]) -> Outcomes:
+    def _evaluate(self, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> Outcomes:
         """Outcomes of a batch within the budget; fills `slots`."""
         if self._ending is not None and self.asked + len(X) > self._ending.told:
             self.told = self._ending.told
@@ -134,12 +134,12 @@ class StageRun:
         if self.out_of_time():
             self._end(frozenset())
             raise StageEnded
-        batch = _Batch(self, X, excess, slots)
-        self._dispatch(batch.work(), int((excess <= 0.0).sum()), batch.tick, batch.missing)
+        batch = _Batch(self, X, relation_violation, slots)
+        self._dispatch(batch.work(), int((relation_violation <= 0.0).sum()), batch.tick, batch.missing)
         self.asked += len(X)
         self.told += len(X)
-        outcomes = self.ledger.outcomes(X, slots, excess)
-        self.heard(outcomes, excess)
+        outcomes = self.ledger.outcomes(X, slots, relation_violation)
+        self.heard(outcomes, relation_violation)
         return outcomes
 
     def _dispatch(
@@ -183,9 +183,9 @@ class StageRun:
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its {duration(wall)} are used up")
 
-    def fruitless(self, *, one_by_one: bool = False) -> bool:
-        """Whether hardly any design is valid (`StageBudget.fruitless`, `StageBudget.barren_for_long`)."""
-        ends = self.budget.fruitless or (one_by_one and self.budget.barren_for_long)
+    def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
+        """Whether hardly any design is valid (`StageBudget.mostly_invalid`, `StageBudget.refused_for_long`)."""
+        ends = self.budget.mostly_invalid or (one_by_one and self.budget.refused_for_long)
         if ends:
             self._event_once("stage_ended", f"stage {self.stage.name} ended: {self.budget.told}")
         return ends
@@ -211,12 +211,12 @@ class StageRun:
         """Numbers of the distinct designs that the stage asked for, in ask order."""
         return self.points.designs()
 
-    def heard(self, outcomes: Outcomes, excess: Matrix) -> None:
+    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
         """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
-        refused = int((outcomes.invalid & (excess <= 0.0)).sum())
+        refused = int((outcomes.invalid & (relation_violation <= 0.0)).sum())
         self.budget.give_back(refused)
-        self.budget.barren = self.budget.barren + len(outcomes) if outcomes.invalid.all() else 0
-        self._valid += int((excess <= 0.0).sum()) - refused
+        self.budget.refused_in_a_row = self.budget.refused_in_a_row + len(outcomes) if outcomes.invalid.all() else 0
+        self._valid += int((relation_violation <= 0.0).sum()) - refused
         self.note_best(outcomes)
 
     def note_best(self, outcomes: Outcomes) -> None:
@@ -260,9 +260,9 @@ class StageRun:
 class _Batch:
     """A batch on its way: registers its rows block by block, and follows how many of them are done."""
 
-    def __init__(self, run: StageRun, X: Matrix, excess: Matrix, slots: NDArray[np.int64]) -> None:
+    def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> None:
         self._run = run
-        self._X, self._excess, self._slots = X, excess, slots
+        self._X, self._excess, self._slots = X, relation_violation, slots
         self._registered = 0
         self._ready = 0
         self._judged = time.monotonic()

@@ -197,7 +197,7 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     for j, p in enumerate(ours.free):
         inside &= ~(needed[:, j] & inactive[p.name])
     found = ours.impute(translated[inside])
-    found = found[ours.excess(found) <= 0.0]
+    found = found[ours.relation_violation(found) <= 0.0]
     _, first = np.unique(found, axis=0, return_index=True)
     return found[np.sort(first)]
 

@@ -63,7 +63,7 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     _, kept = np.unique(X, axis=0, return_index=True)
     X = X[np.sort(kept)]
     decided = tuple(r for r in space.relations if not r.names & set(released))
-    X = X[type(space)(space.parameters, decided).excess(X) == 0.0]
+    X = X[type(space)(space.parameters, decided).relation_violation(X) == 0.0]
     if not len(X):
         raise InvalidSetting("use", "no combination of the fixed parameters fulfils the relations")
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])

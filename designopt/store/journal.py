@@ -150,7 +150,7 @@ class Journal(JournalReader):
             for j, p in special:
                 x[j] = json.dumps(p.values[int(x[j])]) if p.kind == "choice" else int(x[j])
         rows = enumerate(zip(X, violation, strict=True), first)
-        self._add(self._design, [_sealed((i, *x, excess + 0.0)) for i, (x, excess) in rows])
+        self._add(self._design, [_sealed((i, *x, relation_violation + 0.0)) for i, (x, relation_violation) in rows])
 
     def add_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Evaluations: rows (key, kind, design, number, status, reason, outputs JSON, message, wall, cpu, attempts,

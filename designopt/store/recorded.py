@@ -56,7 +56,10 @@ def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
 def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Matrix, Matrix]:
     """All designs (n, d) and by how much they break the relations (n,); with `gaps` NaN for those that are lost."""
     width = len(problem.space.free) + 1
-    parts = [np.array([[*x, excess] for _, x, excess in block], float) for block in blocks(journal.designs(gaps=gaps))]
+    parts = [
+        np.array([[*x, relation_violation] for _, x, relation_violation in block], float)
+        for block in blocks(journal.designs(gaps=gaps))
+    ]
     table = np.concatenate(parts) if parts else np.empty((0, width))
     return table[:, :-1].copy(), table[:, -1].copy()
 
@@ -71,7 +74,7 @@ def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[st
 
 def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Recorded:
     """What is recorded of `problem`, with its figures judged by `judged_by`."""
-    X, excess = designs(journal, problem)
+    X, relation_violation = designs(journal, problem)
     n, s = len(X), len(problem.scenarios)
     status = np.full((n, s), "", dtype="U12")
     reason = np.full((n, s), "", dtype=object)
@@ -100,8 +103,8 @@ def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Record
         status, reason = status[:, alike], reason[:, alike]
         figures = {name: values[:, alike] for name, values in figures.items()}
     refused = status == "invalid"
-    status[excess > 0.0] = "invalid"
-    reason[excess > 0.0] = "relation"
+    status[relation_violation > 0.0] = "invalid"
+    reason[relation_violation > 0.0] = "relation"
     points = {name: np.array(asked, np.int64) for name, asked in journal.all_points().items()}
     stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
     for name, asked in reversed(points.items()):
@@ -109,5 +112,5 @@ def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Record
     # Where a program begins is a design that no stage asked for.
     rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
     taken = {name: values[rows_] for name, values in figures.items()}
-    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", excess[rows_], refused[rows_])
+    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
     return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

@@ -51,7 +51,7 @@ def changed_study(
     if Problem.of(same).digest != Problem.of(study).digest:
         raise StoreError(
             f"{path}: study.yaml does not pose the problem that was run (it was changed, or plugins of other versions"
-            " are installed), so it cannot be judged anew here",
+            " are installed), so it cannot be re-scored here",
             path,
         )
     changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])

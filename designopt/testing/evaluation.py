@@ -106,7 +106,7 @@ class InProcess:
                 outcomes = self.outcomes(held.popleft())
                 self.batches.append(outcomes.X)
                 waiting.append(outcomes)
-                self._pay(self.problem.space.excess(outcomes.X) == 0.0)
+                self._pay(self.problem.space.relation_violation(outcomes.X) == 0.0)
             elif held and not waiting:
                 self.ended = True
                 raise StageEnded
@@ -116,7 +116,7 @@ class InProcess:
                 held.extend([X] if more else [])
             elif waiting:
                 outcomes = waiting.popleft()
-                self._pay(outcomes.invalid & (self.problem.space.excess(outcomes.X) == 0.0), back=True)
+                self._pay(outcomes.invalid & (self.problem.space.relation_violation(outcomes.X) == 0.0), back=True)
                 tell(outcomes)
             else:
                 return
@@ -154,13 +154,13 @@ class InProcess:
     def _paid(self, X: Matrix, free: bool = False) -> Outcomes:
         """Outcomes of the first rows of `X`, as many as the budget allows."""
         problem = self.problem
-        excess = problem.space.excess(X)
+        relation_violation = problem.space.relation_violation(X)
         shape = (len(X), len(problem.scenarios))
         figures: dict[str, Matrix] = {}
         failed, refused = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
         rows = len(X)
         for i in range(len(X)):
-            if excess[i] > 0.0:
+            if relation_violation[i] > 0.0:
                 continue
             if self.budget == 0 and not free:
                 rows, self.ended = i, True
@@ -176,7 +176,7 @@ class InProcess:
             if self.budget is not None and not free and not refused[i].any():
                 self.budget -= 1
         known = _Figures(np.full((rows, shape[1]), np.nan), {name: values[:rows] for name, values in figures.items()})
-        return problem.judge(X[:rows], known, failed[:rows], excess[:rows], refused[:rows])
+        return problem.judge(X[:rows], known, failed[:rows], relation_violation[:rows], refused[:rows])
 
     def _computed(self, x: Matrix, scenario: int) -> Mapping[str, float]:
         """The figures of one evaluation, with derivatives in a problem that records them."""

@@ -164,7 +164,7 @@ class _Backwards(InProcess):
     def _paid(self, X: Matrix, free: bool = False) -> Outcomes:
         self._ready: dict[tuple[bytes, int], Mapping[str, float]] = {}
         for x, s in itertools.product(
-            X[::-1][self.problem.space.excess(X[::-1]) == 0.0], range(len(self.problem.scenarios))
+            X[::-1][self.problem.space.relation_violation(X[::-1]) == 0.0], range(len(self.problem.scenarios))
         ):
             with contextlib.suppress(Diverged, InvalidDesign):
                 self._ready[x.tobytes(), s] = super()._computed(x, s)

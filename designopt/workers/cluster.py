@@ -36,7 +36,7 @@ ROUND, QUESTION = 1.0, 15.0
 #: Seconds after which the first worker of a running job must have come.
 ARRIVAL = 300.0
 #: So many jobs may end, one after the other, before a worker of theirs has come.
-BARREN_JOBS = 3
+FAILED_JOBS = 3
 #: Seconds between two messages about waiting for jobs, and before a refused job is submitted again.
 MESSAGE, AGAIN = 300.0, 60.0
 #: Seconds that a pool must have had little to do before it gives back a job.
@@ -103,7 +103,7 @@ class Jobs:
         self._slack_since = time.monotonic()
         self._notices: deque[tuple[str, str]] = deque()
         self._error: WorkersError | None = None
-        self._barren = 0
+        self._failed_starts = 0
         self._told = ("", -MESSAGE)
         self._answered = time.monotonic()
         self._refused = -AGAIN
@@ -231,7 +231,7 @@ class Jobs:
         for job in self._jobs:
             job.seen = job.seen or present[job.name] > 0
             job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
-        self._barren = 0 if present else self._barren
+        self._failed_starts = 0 if present else self._failed_starts
         missed = any(job.seen and not present[job.name] for job in self._jobs)
         if now - self._answered < (2.0 * ROUND if missed else QUESTION):
             return
@@ -256,9 +256,9 @@ class Jobs:
     def _ended(self, job: _Job) -> None:
         if job.seen:
             return
-        self._barren += 1
-        if self._barren >= BARREN_JOBS:
-            raise self._hopeless(f"{self._barren} jobs have ended before a worker came")
+        self._failed_starts += 1
+        if self._failed_starts >= FAILED_JOBS:
+            raise self._hopeless(f"{self._failed_starts} jobs have ended before a worker came")
 
     def _hopeless(self, text: str) -> WorkersError:
         said = self._last_words()

@@ -32,7 +32,7 @@ from designopt.workers.supervisor import SLACK, Supervisor
 REPORT_WAIT = 10.0
 #: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
 #: so many that were killed from outside.
-BARREN_LIMIT, KILLED_LIMIT = 3, 12
+FAILED_STARTS_LIMIT, KILLED_LIMIT = 3, 12
 #: Seconds within which a finished result must be fetched, and one with arrays.
 RESULT_WAIT, ARRAYS_WAIT = 15.0, 600.0
 #: Seconds after which a fetch looks whether its worker is still there; then twice as long.
@@ -42,7 +42,7 @@ RESTART_WAIT = 30
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
 PATIENCE = 60.0
 #: Seconds without any worker after which a run on local workers gives up.
-UNMANNED = 60.0
+WITHOUT_WORKERS = 60.0
 
 
 def _not_of_dask(record: logging.LogRecord) -> bool:
@@ -93,7 +93,7 @@ class Dask:
         self._preparation = delivery.preparation
         self._futures: dict[int, tuple[Any, Chunk]] = {}
         self._done: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._limbo: dict[int, tuple[Chunk, str, float]] = {}
+        self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
@@ -101,8 +101,8 @@ class Dask:
         self._counted = (-float("inf"), 0)
         self._most_in_flight = 0
         self._answered = False
-        self._manned = time.monotonic()
-        self._barren = self._killed = 0
+        self._worker_seen = time.monotonic()
+        self._failed_starts = self._killed = 0
         self._advancing: queue.SimpleQueue[tuple[str, Advance]] = queue.SimpleQueue()
         self._advances: dict[str, Advance] = {}
         self._sending = threading.Lock()
@@ -175,7 +175,7 @@ class Dask:
             fit = {str(w["name"]): str(w["status"]) for w in known if self._plugin.name in w["resources"]}
             self._counted = (now, sum(status != LEAVING for status in fit.values()))
             if fit:
-                self._manned = now
+                self._worker_seen = now
             for notice in self._connection.tend(fit, self._most_in_flight):
                 self._notices.put(notice)
             self._most_in_flight = len(self._futures)
@@ -208,7 +208,7 @@ class Dask:
         if completions:
             return completions
         with contextlib.suppress(queue.Empty):
-            completions += self._collect(self._done.get(timeout=min(timeout, 0.05) if self._limbo else timeout))
+            completions += self._collect(self._done.get(timeout=min(timeout, 0.05) if self._unaccounted else timeout))
             while True:
                 completions += self._collect(self._done.get_nowait())
         completions += self._settle()
@@ -222,12 +222,12 @@ class Dask:
 
     def _look_for_workers(self) -> None:
         """End a run whose local workers are gone for good; others may still come."""
-        if self._count_workers() or time.monotonic() - self._manned < UNMANNED:
+        if self._count_workers() or time.monotonic() - self._worker_seen < WITHOUT_WORKERS:
             return
         if self._connection.local:
             again = f"continue with: {resume_command(self._path)}"
-            raise WorkersError(f"no worker could be started for {UNMANNED:.0f} s; {again}", self._path)
-        self._manned = time.monotonic()
+            raise WorkersError(f"no worker could be started for {WITHOUT_WORKERS:.0f} s; {again}", self._path)
+        self._worker_seen = time.monotonic()
         if isinstance(self._connection, Existing):
             self._notices.put(("no_workers", "the scheduler has no workers; waiting for some"))
 
@@ -248,7 +248,7 @@ class Dask:
         """Forget what is in flight."""
         self._client.cancel([future for future, _ in self._futures.values()], force=True)
         self._futures.clear()
-        self._limbo.clear()
+        self._unaccounted.clear()
 
     def close(self) -> None:
         """End or leave the workers."""
@@ -268,7 +268,7 @@ class Dask:
             worker, result = self._fetch(future, ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
         except KilledWorker as error:
             del self._futures[number]
-            self._limbo[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
+            self._unaccounted[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
             return []
         except TimeoutError:  # its worker died, and Dask computes it again; or it holds the result and does not answer
             if self._limit is not None and future.status == "finished":
@@ -285,7 +285,7 @@ class Dask:
             del self._futures[number]
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         del self._futures[number]
-        self._barren = self._killed = 0
+        self._failed_starts = self._killed = 0
         self._answered = True
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
@@ -313,11 +313,11 @@ class Dask:
                 self._deaths[report.address] = report
                 self._count(report)
                 yield from self._unfinished(report)
-        for number, (chunk, address, deadline) in list(self._limbo.items()):
+        for number, (chunk, address, deadline) in list(self._unaccounted.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
                 continue
-            del self._limbo[number]
+            del self._unaccounted[number]
             loss = death.loss(number, self._limit) if death else Loss(LOST, "the worker vanished")
             yield Completion(chunk, address, loss)
 
@@ -325,9 +325,9 @@ class Dask:
         """End a run whose workers die one after the other before they have done anything."""
         if not death.barren:
             return
-        self._barren += death.cause != LOST
+        self._failed_starts += death.cause != LOST
         self._killed += death.cause == LOST
-        if self._barren > max(BARREN_LIMIT, 2 * self.workers):
+        if self._failed_starts > max(FAILED_STARTS_LIMIT, 2 * self.workers):
             raise PluginError(f"workers die while they prepare the model: the last one {death.how}")
         if self._killed > max(KILLED_LIMIT, 4 * self.workers):
             text = f"workers are killed before they can begin: the last one {death.how}"
@@ -346,7 +346,7 @@ class Dask:
 
     def _end_stuck_workers(self, limit: float) -> None:
         """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""
-        if not self._futures or self._limbo:
+        if not self._futures or self._unaccounted:
             return
         longest = max(len(chunk) for _, chunk in self._futures.values())
         patience = PATIENCE if self._answered else max(PATIENCE, self._preparation or 0.0)
@@ -362,7 +362,7 @@ class Dask:
             for number in held[worker]:
                 future, chunk = self._futures.pop(number)
                 future.cancel(force=True)
-                self._limbo[number] = (chunk, worker, deadline)
+                self._unaccounted[number] = (chunk, worker, deadline)
         self._restart(stuck)
 
     def _supervised(self, workers: list[str]) -> list[str]:

@@ -417,9 +417,11 @@ def trial(study: Study, count: int) -> tuple[list[str], int]:
     X = space.from_search(S)
     evaluator = Evaluator.of(problem)
     lines, statuses = [], ["invalid"]
-    for x, excess, keys in zip(X.tolist(), space.excess(X).tolist(), problem.keys(X), strict=True):
+    for x, relation_violation, keys in zip(
+        X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
+    ):
         at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
-        if excess > 0.0:
+        if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
         done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))

@@ -112,10 +112,10 @@ def test_worst_ms_of_the_regression_designs(kp, ti, td, tf, ms, refined):
 def test_the_gain_at_which_the_loop_becomes_unstable(scenario, limit):
     plant = course(scenario)
 
-    def excess(kp):
+    def relation_violation(kp):
         return spectral_radius(plant.A, plant.B, plant.C, 4, FeedbackPID(kp, 10.0, 0.2, 0.1), T)[0] - 1.0
 
-    assert brentq(excess, 0.8 * limit, 1.2 * limit, xtol=1e-10) == pytest.approx(limit, abs=1e-6)
+    assert brentq(relation_violation, 0.8 * limit, 1.2 * limit, xtol=1e-10) == pytest.approx(limit, abs=1e-6)
     below = measured(plant, FeedbackPID(0.5 * limit, 10.0, 0.2, 0.1))
     assert 0.5 * limit * below.gm[0] == pytest.approx(limit, abs=1e-6)
 

@@ -116,5 +116,5 @@ def _torn_run(tmp_path, who):
 
 @pytest.mark.parametrize("who", ["scheduler", "nanny"])
 def test_a_cluster_that_loses_its_scheduler_or_a_nanny_costs_no_evaluation(tmp_path, monkeypatch, who):
-    monkeypatch.setattr("designopt.workers.dask.UNMANNED", 2.0)
+    monkeypatch.setattr("designopt.workers.dask.WITHOUT_WORKERS", 2.0)
     _torn_run(tmp_path, who)

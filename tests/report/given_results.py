@@ -134,7 +134,7 @@ def result(
     given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}
     values = {k: np.broadcast_to(v, (n, s)) for k, v in given_values.items()}
     known = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)
-    outside = problem.space.excess(X) > 0.0
+    outside = problem.space.relation_violation(X) > 0.0
     known[outside] = "invalid"
     values = {k: np.where(known == "ok", v, np.nan) for k, v in values.items()}
     reason = np.where(known == "ok", "", "because").astype(object)

@@ -232,7 +232,7 @@ def test_what_a_solver_may_ask_for(tmp_path, ask, message):
 
 
 def test_a_solver_that_finds_nothing_valid_for_long_is_ended_and_the_store_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.run.budget.BARREN_LIMIT", (30, 1))
+    monkeypatch.setattr("designopt.run.budget.REFUSED_LIMIT", (30, 1))
     stage = Stage("walk", use("solver", "follower", count=10_000), Budget(evaluations=10))
     study = make_study(stages=(stage,), relations=(Expression.parse("a >= 10"),))
     result = run_study(study, tmp_path / "s")

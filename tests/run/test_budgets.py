@@ -296,7 +296,7 @@ def test_growth_is_judged_over_exactly_the_generations_that_the_budget_names(vol
 
 
 @pytest.mark.parametrize(
-    ("excess", "rows", "left"),
+    ("relation_violation", "rows", "left"),
     [
         ([0.0, 1.0, 0.0, 1.0, 0.0], 4, 0),  # a refused row behind the last valid one still comes
         ([0.0, 0.0, 0.0], 2, 0),
@@ -304,7 +304,7 @@ def test_growth_is_judged_over_exactly_the_generations_that_the_budget_names(vol
         ([0.0], 1, 1),
     ],
 )
-def test_a_budget_takes_the_rows_that_it_pays_for_and_no_more(excess, rows, left):
+def test_a_budget_takes_the_rows_that_it_pays_for_and_no_more(relation_violation, rows, left):
     budget = StageBudget(Budget(evaluations=2), Problem.of(make_study()), 0.0)
-    assert budget.take(np.array(excess)) == rows
+    assert budget.take(np.array(relation_violation)) == rows
     assert budget.designs_left == left

@@ -297,7 +297,7 @@ def test_a_large_batch_stays_bounded_in_flight(tmp_path):
 def test_a_run_whose_workers_are_gone_for_good_ends_with_a_message(tmp_path, monkeypatch):
     from designopt.workers import dask as executor
 
-    monkeypatch.setattr(executor, "UNMANNED", 1.0)
+    monkeypatch.setattr(executor, "WITHOUT_WORKERS", 1.0)
     monkeypatch.setattr(executor.Dask, "_count_workers", lambda self: 0)
     with pytest.raises(WorkersError, match="no worker could be started for 1 s; continue with: designopt resume"):
         run_study(trouble("slow", count=4, pause=3.0), tmp_path / "s")

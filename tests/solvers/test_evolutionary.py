@@ -155,7 +155,7 @@ def test_designs_that_break_a_relation_lead_back_to_where_it_holds():
         relations=["x + y <= 2"],  # holds in 0.02 % of the box
     )
     evaluate = run(NSGA2(population=30), problem, 300)
-    assert (problem.space.excess(evaluate.X) == 0.0).sum() == 300
+    assert (problem.space.relation_violation(evaluate.X) == 0.0).sum() == 300
 
 
 # ------------------------------------------------------------------------------------------------- integers, choices

@@ -232,7 +232,7 @@ def test_relations_are_constraints_of_the_search_and_are_never_broken_on_the_way
     evaluate, ended = run(SLSQP(), problem, [[0.3, 0.4]])
     assert ended == "the search converged"
     np.testing.assert_allclose(best(evaluate), [np.sqrt(0.5)] * 2, atol=1e-5)
-    assert (problem.space.excess(best(evaluate)[None]) == 0.0).all()
+    assert (problem.space.relation_violation(best(evaluate)[None]) == 0.0).all()
 
 
 def test_the_worst_scenario_is_followed():

@@ -52,13 +52,14 @@ def test_arrays_are_taken_elementwise_and_domain_errors_are_nan() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "excess"), [("a <= b", -1.0), ("a < b", -1.0), ("a >= b", 1.0), ("b > a", -1.0), ("a == b", 1.0)]
+    ("text", "relation_violation"),
+    [("a <= b", -1.0), ("a < b", -1.0), ("a >= b", 1.0), ("b > a", -1.0), ("a == b", 1.0)],
 )
-def test_how_far_a_relation_is_broken(text, excess) -> None:
+def test_how_far_a_relation_is_broken(text, relation_violation) -> None:
     relation = Expression.parse(text)
     assert relation.is_relation
-    assert relation.excess(VALUES) == excess
-    assert relation.evaluate(VALUES) == (excess <= 0.0)
+    assert relation.relation_violation(VALUES) == relation_violation
+    assert relation.evaluate(VALUES) == (relation_violation <= 0.0)
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
     rows: list[tuple[str, int, str]] = []
     told = np.zeros(len(some), dtype=bool)
     for relation in space.relations:
-        broken = some & (replace(space, relations=(relation,)).excess(X) > 0.0)
+        broken = some & (replace(space, relations=(relation,)).relation_violation(X) > 0.0)
         told |= broken
         if broken.any():
             rows.append((f"breaks {relation}", int(broken.sum()), ""))

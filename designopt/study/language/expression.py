@@ -92,7 +92,7 @@ class Expression:
                 return _evaluate_excess(self.root, values) <= 0.0
             return _evaluate(self.root, values)
 
-    def excess(self, values: Mapping[str, Any]) -> Any:
+    def relation_violation(self, values: Mapping[str, Any]) -> Any:
         """How far a relation is broken: ``left - right`` for ``<=`` and ``<``; at most 0 where it holds.
 
         Strict comparisons are treated as their closed forms: on floating-point numbers the difference has no meaning.

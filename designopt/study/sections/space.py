@@ -91,8 +91,8 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
     if section.get("unit"):
         found.insert(0, (*path, "unit"))
     if found:
-        mend = "annotate the model's design argument with a TypedDict, or write plain numbers"
-        ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {mend}")
+        fix = "annotate the model's design argument with a TypedDict, or write plain numbers"
+        ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
 
 
 def _has_unit(value: Any) -> bool:

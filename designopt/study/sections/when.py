@@ -32,8 +32,8 @@ def conditional(
         path: Path = ("space", name, "when")
         if name in inputs and inputs[name].required:
             assert model is not None
-            mend = "it cannot be conditional unless its annotation there is NotRequired[...]"
-            ctx.add(path, f"model '{model.name}' needs '{name}' in every design; {mend}", key="")
+            fix = "it cannot be conditional unless its annotation there is NotRequired[...]"
+            ctx.add(path, f"model '{model.name}' needs '{name}' in every design; {fix}", key="")
         if not section["when"] and ctx.sound(path):
             ctx.add(path, "names no parameter; leave it out or write {parameter: value}")
         found[name] = {
