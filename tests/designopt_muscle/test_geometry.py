@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ MODELS = {
 }
 
 
+@functools.cache
 def posed(opensim, name):
     """The model, its geometry, values and speeds at the reference poses, and the reference rows."""
     model = read_model((opensim / "models" / f"{MODELS[name]}.osim").read_bytes())

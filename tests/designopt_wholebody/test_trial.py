@@ -36,6 +36,16 @@ def analysed(noisy: Trial) -> Analysis:
     return analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
 
 
+@pytest.fixture(scope="module")
+def by_lengths(noisy: Trial) -> Analysis:
+    return analyse(noisy.subject, noisy.recording, Settings(weighting="lengths", cutoff=3.0))
+
+
+@pytest.fixture(scope="module")
+def equally(noisy: Trial) -> Analysis:
+    return analyse(noisy.subject, noisy.recording, Settings(weighting="equal", cutoff=3.0))
+
+
 def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: Trial) -> None:
     assert np.abs(clean.subject.constraints.values(clean.motion.q)).max() < 1e-9
     assert np.abs(clean.loads.residual_force).max() < 1e-9
@@ -71,9 +81,8 @@ def test_each_plate_carries_its_hand_or_foot(analysed: Analysis) -> None:
         assert {bearing.segments[k] for k in np.unique(bearing.which)} == {bearing.plate}
 
 
-def test_skin_motion_leaves_residual_loads_that_filters_reduce(noisy: Trial, analysed: Analysis) -> None:
-    filtered = analyse(noisy.subject, noisy.recording, Settings(cutoff=2.0))
-    sizes = [np.sqrt(np.mean(a.loads.residual_force[5:-5] ** 2)) for a in (analysed, filtered)]
+def test_skin_motion_leaves_residual_loads_that_filters_reduce(analysed: Analysis, by_lengths: Analysis) -> None:
+    sizes = [np.sqrt(np.mean(a.loads.residual_force[5:-5] ** 2)) for a in (analysed, by_lengths)]
     assert sizes[1] < 0.8 * sizes[0]
     assert 0.005 < analysed.landmark_distance.mean() < 0.02
     assert np.abs(analysed.violation).max() < 1e-9
@@ -160,20 +169,19 @@ def test_hidden_markers_come_back_within_skin_motion(noisy: Trial) -> None:
     assert (found.status[10:40] == FrameStatus.REBUILT).all()
 
 
-def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(noisy: Trial) -> None:
+def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(
+    noisy: Trial, by_lengths: Analysis, equally: Analysis
+) -> None:
     errors = []
-    for weighting in ("lengths", "equal"):
-        found = analyse(noisy.subject, noisy.recording, Settings(weighting=weighting, cutoff=3.0))  # type: ignore[arg-type]
+    for found in (by_lengths, equally):
         assert found.known.all()
         errors.append(np.sqrt(np.mean((found.loads.torque - noisy.loads.torque)[5:-5] ** 2)))
     assert errors[0] < 0.7 * errors[1]
 
 
-def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Trial) -> None:
-    free, held = (
-        analyse(noisy.subject, noisy.recording, Settings(hold_contacts=hold, weighting="equal", cutoff=4.0))
-        for hold in (False, True)
-    )
+def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Trial, equally: Analysis) -> None:
+    free = equally
+    held = analyse(noisy.subject, noisy.recording, Settings(hold_contacts=True, weighting="equal", cutoff=3.0))
     body = noisy.subject.bodies["hand_R"]
     first = [body.triples_of(a.motion.q)[:, 0] - body.triples_of(a.raw)[:, 0] for a in (free, held)]
     away = [np.linalg.norm(f[held.known & free.known], axis=1).mean() for f in first]
