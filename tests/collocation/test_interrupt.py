@@ -45,14 +45,12 @@ def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     before = signal.getsignal(signal.SIGINT)
     thread = interrupt_from(before)
     program = Program(unending(), Options(max_iterations=10**6))
-    begin = time.perf_counter()
     found = program.solve()
     thread.join()
 
     assert found.status is Status.CANCELLED
     assert not found.success
-    assert time.perf_counter() - begin < 5.0
-    assert found.iterations > 0
+    assert 0 < found.iterations < 10**6
     assert np.abs(found.phase.values["x"] - found.phase.times / 2.0).max() > 1e-6  # it is not the guess
     assert "Guess.of" in found.message
     assert signal.getsignal(signal.SIGINT) is before
@@ -138,20 +136,25 @@ def test_ctrl_c_in_a_terminal_leaves_the_program_in_charge():
     script = """
 import signal
 import sys
+import threading
+import time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import small_motions
 from designopt.collocation import Options, Program
 program = Program(small_motions.unending(), Options(max_iterations=10**6))
-print("ready", flush=True)
+def say_when_the_solver_has_taken_over():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.005)
+    print("solving", flush=True)
+threading.Thread(target=say_when_the_solver_has_taken_over, daemon=True).start()
 print(program.solve().status.name, flush=True)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(Path(__file__).parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(0.5)
+    assert process.stdout.readline() == b"solving\n"
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
 
     assert (out, err, process.returncode) == (b"CANCELLED\n", b"", 0)

@@ -56,7 +56,7 @@ def children(pid):
         return []
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -164,27 +164,25 @@ def test_an_interrupted_run_records_what_had_finished_and_says_how_to_continue(t
 
 
 def test_a_second_interrupt_ends_an_evaluation_that_would_go_on(tmp_path):
-    process = start(tmp_path / "s", "serial", 60.0)
+    process = start(tmp_path / "s", "serial", 600.0)
     wait_until((tmp_path / "s" / "provenance.jsonl").exists)
     time.sleep(0.5)
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    code, errors = finish(process)
+    code, errors = finish(process, timeout=120)  # the evaluation would take ten minutes
     assert code == 99
     assert "interrupted" in errors
-    assert time.monotonic() - began < 40.0  # the evaluation would take a minute
 
 
 def test_a_third_interrupt_leaves_at_once(tmp_path):
-    process = start(tmp_path / "s", "dask", 60.0)
+    process = start(tmp_path / "s", "dask", 600.0)
     wait_until(lambda: len(children(process.pid)) >= 2)
     time.sleep(1.5)
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
-    code, _ = finish(process, timeout=40)
+    code, _ = finish(process, timeout=120)
     assert code in (99, 130)
 
 
