@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ FRAMES, BYTES = 200, 900_000
 COLOURS = 8
 #: The longest arrow, as a share of the drawing's size.
 LONGEST = 0.25
+#: A motion is planar where its extent along one axis is at most this share of the largest.
+FLAT = 1e-6
 #: Viridis at the middle of each of the `COLOURS` steps.
 _SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90d743", "#dde318")
 
@@ -45,9 +47,13 @@ class Motion:
 
 def draw(motion: Motion) -> dict[str, Any]:
     """The Plotly figure with its animation. ``layout.meta.times`` has the time of each frame."""
-    parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
-    spatial = parts[0].shape[-1] == 3
-    low, high = _box(parts)
+    low, high = _box(motion)
+    names = "xyz"[: len(low)]
+    if len(flat := np.flatnonzero(high - low <= FLAT * (high - low).max())) == 1 and len(low) == 3:
+        kept = [k for k in range(3) if k != flat[0]]  # seen from the side a plane would be a line
+        motion, low, high = _projected(motion, kept), low[kept], high[kept]
+        names = "".join(names[k] for k in kept)
+    spatial = len(low) == 3
     arrow = _arrow_scale(motion, float((high - low).max()))
     size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
     shown = shown_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
@@ -62,7 +68,7 @@ def draw(motion: Motion) -> dict[str, Any]:
         "data": data,
         "frames": [{"name": str(k), "data": places, "traces": [*range(len(data))]} for k, places in enumerate(frames)],
         "layout": layout(
-            **_axes(ranges, spatial),
+            **_axes(ranges, names),
             updatemenus=[play_buttons()],
             sliders=[time_slider(time_labels(times))],
             showlegend=len(motion.lines) + len(motion.forces) > 1,
@@ -72,8 +78,19 @@ def draw(motion: Motion) -> dict[str, Any]:
     }
 
 
-def _box(parts: list[Array]) -> tuple[Array, Array]:
+def _projected(motion: Motion, kept: list[int]) -> Motion:
+    """The motion in the plane of two of its axes."""
+    return replace(
+        motion,
+        lines={name: places[..., kept] for name, places in motion.lines.items()},
+        wires=None if motion.wires is None else motion.wires[..., kept],
+        forces={name: force[..., kept] for name, force in motion.forces.items()},
+    )
+
+
+def _box(motion: Motion) -> tuple[Array, Array]:
     """The corners of the box around all places that are known; a unit box where none is."""
+    parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
     flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     flat = flat[np.isfinite(flat).all(axis=1)]
     if not len(flat):
@@ -164,11 +181,11 @@ def _colour_bar(motion: Motion) -> dict[str, Any]:
             "showscale": True}  # fmt: skip
 
 
-def _axes(ranges: list[list[float]], spatial: bool) -> dict[str, Any]:
-    if spatial:
-        sides = {f"{n}axis": axis(f"{n} [m]", range=r) for n, r in zip("xyz", ranges, strict=True)}
+def _axes(ranges: list[list[float]], names: str) -> dict[str, Any]:
+    if len(names) == 3:
+        sides = {f"{n}axis": axis(f"{n} [m]", range=r) for n, r in zip(names, ranges, strict=True)}
         return {"scene": {"aspectmode": "data", **sides}}
     return {
-        "xaxis": axis("x [m]", range=ranges[0], zeroline=False),
-        "yaxis": axis("y [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
+        "xaxis": axis(f"{names[0]} [m]", range=ranges[0], zeroline=False),
+        "yaxis": axis(f"{names[1]} [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
     }

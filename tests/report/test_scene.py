@@ -112,6 +112,15 @@ def test_two_hundred_frames_of_a_hundred_segments_are_at_most_a_megabyte(axes: i
     assert plot["data"][0]["type"] == ("scatter3d" if axes == 3 else "scatter")
 
 
+def test_a_planar_motion_in_space_is_drawn_in_its_plane() -> None:
+    places = np.random.default_rng(1).uniform(-1.0, 1.0, (5, 4, 3))
+    places[..., 1] = 0.25
+    plot = draw(Motion(np.arange(5.0), {"bodies": places}))
+    assert plot["data"][0]["type"] == "scatter"
+    assert plot["layout"]["yaxis"]["title"]["text"] == "z [m]"
+    assert plot["data"][0]["y"] == pytest.approx(places[0, :, 2], abs=1e-4)
+
+
 def test_unknown_places_are_gaps_and_never_spread() -> None:
     places = np.zeros((4, 2, 2))
     places[:, 1] = np.arange(8).reshape(4, 2)

@@ -49,7 +49,7 @@ def test_the_example_of_the_specification(three_solvers, load) -> None:
     with pytest.raises(StudyError) as caught:
         load(FILE)
     assert render_text(caught.value.issues) == (
-        "damper.yaml:8:14: error: space.stiffness: low (20000.0) must be below high (10000.0)\n"
+        "damper.yaml:8:14: error: space.stiffness: low (20000.0 N/m) must be below high (10000.0 N/m)\n"
         "    stiffness: {low: 2.0e4, high: 1.0e4, unit: N/m}\n"
         "               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "damper.yaml:14:5: error: objectives.1: unknown key 'minimise'; did you mean 'minimize'?\n"
@@ -73,7 +73,7 @@ def test_the_same_as_objects_for_programs(load) -> None:
         "column": 14,
         "end_column": 50,
         "path": "space.stiffness",
-        "message": "low (20000.0) must be below high (10000.0)",
+        "message": "low (20000.0 N/m) must be below high (10000.0 N/m)",
         "source_line": "  stiffness: {low: 2.0e4, high: 1.0e4, unit: N/m}",
     }
 

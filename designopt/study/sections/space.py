@@ -177,8 +177,9 @@ def _ranged(
         return None
     if declared is int and (made.kind == "real" or made.factor != 1.0):
         ctx.add(path, "the model takes a whole number here; use type: int")
+    in_unit = f" {made.unit}" if made.unit else ""
     if not low < high:
-        ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+        ctx.add(path, f"low ({low!r}{in_unit}) must be below high ({high!r}{in_unit})")
     elif not math.isfinite(high - low):
         ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is no finite number")
     return replace(made, low=low, high=high)
