@@ -55,6 +55,8 @@ class Store:
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
+                if (path / "journal.db").exists():  # another start has made it in the meantime
+                    raise _exists(path)
                 raise StoreError(f"{path}: is a folder of something else; give another one", path)
             new = not path.exists()
             make_folder_durably(path)
