@@ -81,7 +81,7 @@ def test_one_design_alone_is_refused_where_the_study_does_not_look(kind, value, 
 
 def test_trying_a_model_out_gives_the_same_lines_twice():
     # Times differ from one call to the next.
-    first, again = ([line.split(" in ")[0] + line.split("s:")[1] for line in trial(dice(), 3)] for _ in range(2))
+    first, again = ([line.split(" in ")[0] + line.split("s:")[1] for line in trial(dice(), 3)[0]] for _ in range(2))
     assert first == again
     assert len(set(first)) == 3
 
