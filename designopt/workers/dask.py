@@ -323,7 +323,7 @@ class Dask:
 
     def _count(self, death: Death) -> None:
         """End a run whose workers die one after the other before they have done anything."""
-        if not death.barren:
+        if not death.before_work:
             return
         self._failed_starts += death.cause != LOST
         self._killed += death.cause == LOST

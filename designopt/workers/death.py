@@ -72,7 +72,7 @@ class Death:
         return tuple(number for number in (*ended, self.before) if number != IDLE)
 
     @property
-    def barren(self) -> bool:
+    def before_work(self) -> bool:
         """Whether the worker died before its first evaluation: idle, or while it prepared the model."""
         return self.before == IDLE and (self.chunk == IDLE or self.position == PREPARING)
 

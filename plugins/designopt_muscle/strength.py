@@ -133,7 +133,7 @@ def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> Vector:
     own = muscle.shape.get("tendon_strain_at_one_norm_force", muscle.shape.get("FmaxTendonStrain"))
     height = np.sin(muscle.pennation)
 
-    def excess(strain: Vector) -> Vector:
+    def deficit(strain: Vector) -> Vector:
         along = (lengths - muscle.slack * (1.0 + strain)) / muscle.fibre
         length = np.sqrt(height**2 + along**2)
         force, resting = _degroote(muscle, length, np.zeros(len(lengths)), curves)
@@ -144,6 +144,6 @@ def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> Vector:
     low, high = np.full(len(lengths), -0.05), np.full(len(lengths), longest)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        slack = excess(middle) < 0.0
+        slack = deficit(middle) < 0.0
         low, high = np.where(slack, middle, low), np.where(slack, high, middle)
     return np.asarray(np.maximum(0.5 * (low + high), 0.0))

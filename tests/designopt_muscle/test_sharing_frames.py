@@ -48,9 +48,9 @@ def test_the_weakened_arm_has_fifty_infeasible_frames_each_with_a_proof(opensim)
     assert np.linalg.norm(y, axis=1) == pytest.approx(np.ones(50))
     s = np.einsum("nmk,nm->nk", given.balance.arms[short], y) * muscles.strength[short]
     most = np.maximum(muscles.lower[short] * s, muscles.upper[short] * s).sum(axis=1)
-    excess = (given.balance.moments[short] * y).sum(axis=1) - most
-    assert (excess > 1e-3).all()
-    assert sharing.excess[short] == pytest.approx(excess)
+    deficit = (given.balance.moments[short] * y).sum(axis=1) - most
+    assert (deficit > 1e-3).all()
+    assert sharing.deficit[short] == pytest.approx(deficit)
     # what is said of the whole
     text = sharing.summary()
     assert "50 of 121 frames infeasible, 0.5917 s to 1 s" in text

@@ -83,7 +83,7 @@ class AndrewsSqueezer:
     """
 
     turn: Annotated[float, Q("rad", "of the crank in the trajectory problem")] = 2.0 * math.pi
-    greatest_torque: Annotated[float, Q("N m", "to both sides in the trajectory problem", gt=0)] = 0.5
+    max_torque: Annotated[float, Q("N m", "to both sides in the trajectory problem", gt=0)] = 0.5
     method: Annotated[Literal["auto", "rosenbrock4", "rosenbrock3", "lsoda"], Q("", "integrator")] = "auto"
 
     def prepare(self) -> None:
@@ -137,7 +137,7 @@ class AndrewsSqueezer:
             name="turn",
             initial={"beta": start, "beta_speed": 0.0},
             final={"beta": start + self.turn, "beta_speed": 0.0},
-            bounds={"torque": (-self.greatest_torque, self.greatest_torque)},
+            bounds={"torque": (-self.max_torque, self.max_torque)},
             integrals={"effort": Integral(lambda v: v["torque"] ** 2, unit="N^2 m^2 s")},
             guess={"beta": (start, start + self.turn)},
         )

@@ -76,7 +76,7 @@ class CableRobot:
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
     least_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
-    greatest_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0
+    max_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0
     grid: Annotated[int, Q("", "poses along each axis", ge=2, le=41)] = 13
 
     def evaluate(
@@ -93,7 +93,7 @@ class CableRobot:
         box = np.array([force] * moves + [moment] * turns)
         weight = np.zeros(moves + turns)
         weight[moves - 1] = -9.81 * (MASS + scenario.get("payload", 0.0))
-        margin = margins(arms, self.least_tension, self.greatest_tension, weight, box)
+        margin = margins(arms, self.least_tension, self.max_tension, weight, box)
         feasible = margin >= 0.0
         middle = np.zeros((1, moves + turns))
         middle[0, moves - 1] = 0.5 * HEIGHT
@@ -130,7 +130,7 @@ class CableRobot:
             name="move",
             initial=start,
             final=end,
-            bounds=dict.fromkeys(tensions, (self.least_tension, self.greatest_tension)),
+            bounds=dict.fromkeys(tensions, (self.least_tension, self.max_tension)),
             integrals={"effort": Integral(lambda v: sum(v[t] ** 2 for t in tensions), unit="N^2 s")},
             data={"payload": float(scenario.get("payload", 0.0))},
         )

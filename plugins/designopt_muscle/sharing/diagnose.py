@@ -18,13 +18,13 @@ Vector = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     """Of n frames: `status` (n,); the answer `x` (n, v); what it leaves, `missing` (n, m); the proof that nothing else
-    would do, `combination` (n, m) of rows and `excess` (n,); the `factor` (n,) on the strength that would."""
+    would do, `combination` (n, m) of rows and `deficit` (n,); the `factor` (n,) on the strength that would."""
 
     status: NDArray[np.int64]
     x: Vector
     missing: Vector
     combination: Vector
-    excess: Vector
+    deficit: Vector
     factor: Vector
 
 
@@ -50,6 +50,6 @@ def diagnose(formulation: Formulation, found: Solved, passive_moments: Vector) -
         diagnosis.x[short] = closest(part, lack)
         diagnosis.missing[short] = lack.missing
         diagnosis.combination[short] = lack.combination
-        diagnosis.excess[short] = lack.excess
+        diagnosis.deficit[short] = lack.deficit
         diagnosis.factor[short] = strength_factors(part, passive_moments[short])
     return diagnosis

@@ -103,7 +103,7 @@ def _assembled(
         cost=_spread(balance, frames, formulation.value(x)),
         shortfall=missing,
         proof=_spread(balance, frames, diagnosis.combination),
-        excess=_spread(balance, frames, diagnosis.excess),
+        deficit=_spread(balance, frames, diagnosis.deficit),
         strength_factor=_spread(balance, frames, diagnosis.factor),
         residual=np.abs(left / formulation.rows).max(axis=1) / size,
         stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers)),

@@ -26,7 +26,7 @@ class Sharing:
     rows: the change of the cost for a unit more of the needed moment. `cost` (n,).
 
     In an infeasible frame activations leave the least-squares `shortfall` (n, m), 0 in others; `proof` (n, m) is the
-    combination of rows that is short, by `excess` (n,); `strength_factor` (n,) is the least factor on all muscle
+    combination of rows that is short, by `deficit` (n,); `strength_factor` (n,) is the least factor on all muscle
     forces that makes the frame feasible, 1 in feasible frames, infinite where none is enough.
 
     `residual` (n,) is the largest error of a balance, `stationarity` (n,) of the optimality conditions, both relative;
@@ -45,7 +45,7 @@ class Sharing:
     cost: Vector
     shortfall: Vector
     proof: Vector
-    excess: Vector
+    deficit: Vector
     strength_factor: Vector
     residual: Vector
     stationarity: Vector

@@ -29,14 +29,14 @@ class Shortfall:
     """Of n frames, in the units of the rows.
 
     `missing` (n, m) is the least-squares shortfall, `x` (n, v) the variables that leave it. `combination` (n, m) is the
-    unit vector y of the proof, `excess` (n,) by how much ``needed . y`` is above what the variables can give.
+    unit vector y of the proof, `deficit` (n,) by how much ``needed . y`` is above what the variables can give.
     `proved` (n,) tells where the proof holds.
     """
 
     missing: Vector
     x: Vector
     combination: Vector
-    excess: Vector
+    deficit: Vector
     proved: NDArray[np.bool_]
 
     def take(self, frames: NDArray[np.bool_]) -> Shortfall:
@@ -65,8 +65,8 @@ def shortfall(formulation: Formulation) -> Shortfall:
     length = np.sqrt((missing**2).sum(axis=1))
     combination = _without_dust(formulation, missing / np.where(length > 0, length, 1.0)[:, None])
     multipliers = found.limit_multipliers * (formulation.rows.max() ** 2 / np.where(length > 0, length, 1.0))[:, None]
-    excess, size = _excess(formulation, combination, multipliers, x)
-    return Shortfall(missing, x, combination, excess, excess > _MARGIN * size)
+    deficit, size = _deficit(formulation, combination, multipliers, x)
+    return Shortfall(missing, x, combination, deficit, deficit > _MARGIN * size)
 
 
 def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
@@ -76,7 +76,7 @@ def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
     return np.asarray(np.where(reserved, 0.0, combination))
 
 
-def _excess(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
+def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
     """By how much ``needed . y`` is above what the variables can give, and the size of what is compared.
 
     Limits g(x) <= 0 count with their linear parts at `x` and multipliers z >= 0: whatever x is allowed gives at most
