@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.dynamic.muscles import DynamicMuscles
-from designopt_muscle.dynamic.share import DynamicReserves
+from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
+from designopt_muscle.sharing.dynamic.share import DynamicReserves
 from opensim_cases import table
 
 #: Names of the columns of parameters.

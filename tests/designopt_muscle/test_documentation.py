@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from designopt_muscle.static_sharing import SharingDesign
+from designopt_muscle.models.static_sharing import SharingDesign
 
 PAGE = Path(__file__).parents[2] / "docs" / "muscle_sharing.md"
 STUDIES = Path(__file__).parents[2] / "studies"

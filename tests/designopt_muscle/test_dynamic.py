@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_muscle.dynamic.share import share_dynamic
-from designopt_muscle.dynamic_sharing import DynamicSharingModel
-from designopt_muscle.report_sharing import muscle_excitations
+from designopt_muscle.models.dynamic_sharing import DynamicSharingModel
+from designopt_muscle.report.excitations import muscle_excitations
+from designopt_muscle.sharing.dynamic.share import share_dynamic
 from designopt_recordings.files.storage import read_storage
 from dynamic_case import walk_armless
 from opensim_cases import table

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.criteria import (
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.criteria import (
     JointReaction,
     MinMax,
     Power,
@@ -16,9 +17,8 @@ from designopt_muscle.sharing.criteria import (
     SoftSaturation,
     Tracking,
 )
-from designopt_muscle.sharing.formulation import Terms
-from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.share import share
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
 from opensim_cases import case
 from scipy.optimize import minimize
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_muscle.sharing.criteria import MinMax, Power, Reserves, Tracking
-from designopt_muscle.sharing.formulation import Terms
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.share import share
+from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves, Tracking
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.status import SharingStatus
 from opensim_cases import case
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_muscle.sharing.criteria import MinMax, Power, Reserves
-from designopt_muscle.sharing.formulation import Terms
-from designopt_muscle.sharing.share import share
+from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.status import SharingStatus
 from opensim_cases import case, table
 

@@ -1,1 +1,1 @@
-"""Static sharing: activations that balance the moments of every frame at the least cost."""
+"""Sharing of moments among muscles: its statement, its solvers, frame by frame and over time."""

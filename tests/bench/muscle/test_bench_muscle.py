@@ -20,13 +20,13 @@ import pytest
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.osim.read import read_model
-from designopt_muscle.sharing.blocks import blocks
-from designopt_muscle.sharing.criteria import Power
-from designopt_muscle.sharing.formulate import formulate
-from designopt_muscle.sharing.formulation import Terms
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.prepare import prepare
-from designopt_muscle.sharing.solve import solve
+from designopt_muscle.sharing.solvers.blocks import blocks
+from designopt_muscle.sharing.solvers.solve import solve
+from designopt_muscle.sharing.statement.criteria import Power
+from designopt_muscle.sharing.statement.formulate import formulate
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.statement.prepare import prepare
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
 from opensim_cases import case

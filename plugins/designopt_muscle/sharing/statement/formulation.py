@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.cost import Cost
-from designopt_muscle.sharing.criteria import Criterion, JointReaction, Power, Tracking
-from designopt_muscle.sharing.interior import Problem
-from designopt_muscle.sharing.limits import AllLimits
+from designopt_muscle.sharing.solvers.interior import Problem
+from designopt_muscle.sharing.statement.cost import Cost
+from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
+from designopt_muscle.sharing.statement.limits import AllLimits
 
 Vector = NDArray[np.float64]
 

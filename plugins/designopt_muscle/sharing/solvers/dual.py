@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.cholesky import solve_definite
-from designopt_muscle.sharing.cost import Cost
+from designopt_muscle.sharing.solvers.cholesky import solve_definite
+from designopt_muscle.sharing.statement.cost import Cost
 
 Vector = NDArray[np.float64]
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Array, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
+from designopt_muscle.models.trial import Trial, TrialError, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
-from designopt_muscle.sharing.criteria import (
+from designopt_muscle.sharing.statement.criteria import (
     Criterion,
     MinMax,
     Power,
@@ -22,12 +23,11 @@ from designopt_muscle.sharing.criteria import (
     Reserves,
     SoftSaturation,
 )
-from designopt_muscle.sharing.derivatives import Slopes, activation_slopes, cost_slopes
-from designopt_muscle.sharing.formulation import Terms
-from designopt_muscle.sharing.share import share
-from designopt_muscle.sharing.sharing import Sharing
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.derivatives import Slopes, activation_slopes, cost_slopes
+from designopt_muscle.sharing.static.share import share
+from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
-from designopt_muscle.trial import Trial, TrialError, bundled, read_trial
 
 Vector = NDArray[np.float64]
 

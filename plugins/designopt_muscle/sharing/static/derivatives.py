@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.cholesky import solve_definite
-from designopt_muscle.sharing.newton import times, transposed_times
-from designopt_muscle.sharing.sharing import Sharing
+from designopt_muscle.sharing.solvers.cholesky import solve_definite
+from designopt_muscle.sharing.solvers.newton import times, transposed_times
+from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
 
 Vector = NDArray[np.float64]

@@ -10,16 +10,16 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.criteria import MinMax, Reserves
-from designopt_muscle.sharing.diagnose import Diagnosis, diagnose
-from designopt_muscle.sharing.formulate import Balance, formulate
-from designopt_muscle.sharing.formulation import Formulation, Terms
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.prepare import Prepared, prepare
-from designopt_muscle.sharing.sharing import Sharing
-from designopt_muscle.sharing.solve import Solved, solve
+from designopt_muscle.sharing.solvers.solve import Solved, solve
+from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
+from designopt_muscle.sharing.statement.formulate import Balance, formulate
+from designopt_muscle.sharing.statement.formulation import Formulation, Terms
+from designopt_muscle.sharing.statement.prepare import Prepared, prepare
+from designopt_muscle.sharing.static.diagnose import Diagnosis, diagnose
+from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_muscle.sharing.static.tracking import fitted_scales
 from designopt_muscle.sharing.status import SharingStatus
-from designopt_muscle.sharing.tracking import fitted_scales
 
 Vector = NDArray[np.float64]
 

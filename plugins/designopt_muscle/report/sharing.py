@@ -1,4 +1,4 @@
-"""Report parts of muscle-force sharing: activations, moments by muscle, frames beyond the muscles, excitations."""
+"""Report part of muscle-force sharing: activations, moments by muscle, frames beyond the muscles."""
 
 from __future__ import annotations
 
@@ -96,39 +96,3 @@ def _infeasible(arrays: Arrays) -> Plot:
     data.append(line(time, factor, "strength that is enough", line={"color": "@ink", "dash": "dot"}, yaxis="y2"))
     right = axis("factor", overlaying="y", side="right", showgrid=False)
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("moment [N m]"), yaxis2=right)}
-
-
-@report("muscle_excitations", version=1)
-def muscle_excitations(result: Result) -> Section | None:
-    """Excitations, activations and tendon forces of the muscles over a motion."""
-    title = "Excitations and activations"
-    names = ("time", "muscles", "excitations", "activations", "forces")
-    found = kept(result, *names)
-    if not found:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
-        figures=(
-            selectable("Excitation and activation", found, _excitations, height=440,
-                       note="Excitations are lines, activations dashed."),
-            selectable("Forces along the tendons", found, _forces, height=380),
-        ),
-    )  # fmt: skip
-
-
-def _excitations(arrays: Arrays) -> Plot:
-    time, data = arrays["time"], []
-    for j, name in enumerate(arrays["muscles"]):
-        group = {"legendgroup": str(name)}
-        solid, dashed = ({"color": category(j), "width": 1.5, "dash": dash} for dash in ("solid", "dash"))
-        data.append(line(time, arrays["excitations"][:, j], str(name), line=solid, **group))
-        data.append(line(time, arrays["activations"][:, j], line=dashed, showlegend=False, **group))
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("", range=[0.0, 1.05]))}
-
-
-def _forces(arrays: Arrays) -> Plot:
-    data = [
-        line(arrays["time"], arrays["forces"][:, j], str(name), line={"color": category(j), "width": 1.5})
-        for j, name in enumerate(arrays["muscles"])
-    ]
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}

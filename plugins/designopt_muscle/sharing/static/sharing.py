@@ -9,8 +9,8 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import counted
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.formulation import Formulation
 from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.status import SharingStatus
 
 Vector = NDArray[np.float64]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.formulation import Formulation
-from designopt_muscle.sharing.shortfall import closest, shortfall, strength_factors
-from designopt_muscle.sharing.solve import Solved
+from designopt_muscle.sharing.solvers.solve import Solved
+from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_muscle.sharing.static.shortfall import closest, shortfall, strength_factors
 from designopt_muscle.sharing.status import SharingStatus
 
 Vector = NDArray[np.float64]

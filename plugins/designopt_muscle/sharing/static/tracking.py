@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.criteria import Reserves
-from designopt_muscle.sharing.formulate import Balance, formulate
-from designopt_muscle.sharing.formulation import Terms
-from designopt_muscle.sharing.solve import solve
+from designopt_muscle.sharing.solvers.solve import solve
+from designopt_muscle.sharing.statement.criteria import Reserves
+from designopt_muscle.sharing.statement.formulate import Balance, formulate
+from designopt_muscle.sharing.statement.formulation import Terms
 
 Vector = NDArray[np.float64]
 

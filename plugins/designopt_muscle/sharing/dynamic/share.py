@@ -16,7 +16,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
 from designopt_muscle.curves import OPENSIM, TENDON_FORCES, activation_rate
-from designopt_muscle.dynamic.muscles import DynamicMuscles
+from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 
 Vector = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.formulation import Formulation
-from designopt_muscle.sharing.interior import Problem, solve_interior
-from designopt_muscle.sharing.limits import AllLimits
+from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
+from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_muscle.sharing.statement.limits import AllLimits
 
 Vector = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.cost import Cost
-from designopt_muscle.sharing.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
-from designopt_muscle.sharing.formulation import Formulation, Terms
-from designopt_muscle.sharing.limits import AllLimits, LinearLimits, NormLimit
+from designopt_muscle.sharing.statement.cost import Cost
+from designopt_muscle.sharing.statement.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
+from designopt_muscle.sharing.statement.formulation import Formulation, Terms
+from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits, NormLimit
 
 Vector = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.cholesky import solve_definite
-from designopt_muscle.sharing.newton import Arrow, Dense, dense, times, transposed_times
+from designopt_muscle.sharing.solvers.cholesky import solve_definite
+from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
 
 Vector = NDArray[np.float64]
 

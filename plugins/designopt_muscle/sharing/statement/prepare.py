@@ -8,10 +8,10 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.criteria import MinMax, Reserves
-from designopt_muscle.sharing.formulate import Balance
-from designopt_muscle.sharing.formulation import Terms
 from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
+from designopt_muscle.sharing.statement.formulate import Balance
+from designopt_muscle.sharing.statement.formulation import Terms
 
 Vector = NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.blocks import blocks
-from designopt_muscle.sharing.dual import Batch, solve_dual
-from designopt_muscle.sharing.formulation import Formulation
-from designopt_muscle.sharing.interior import Problem, solve_interior
-from designopt_muscle.sharing.limits import AllLimits, LinearLimits
+from designopt_muscle.sharing.solvers.blocks import blocks
+from designopt_muscle.sharing.solvers.dual import Batch, solve_dual
+from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
+from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits
 
 Vector = NDArray[np.float64]
 

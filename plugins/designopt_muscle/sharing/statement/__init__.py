@@ -1,0 +1,1 @@
+"""What is shared: criteria, costs, limits, and the numbers that solvers take."""

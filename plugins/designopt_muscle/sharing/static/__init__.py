@@ -1,0 +1,1 @@
+"""Static sharing: activations that balance the moments of every frame at the least cost."""
