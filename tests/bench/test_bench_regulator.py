@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier import TrackedCarrier
-from designopt_regulator.declarations import Disturbance
+from designopt_regulator.carrier.declarations import Disturbance
+from designopt_regulator.carrier.model import TrackedCarrier
 
 from designopt.store.result import Result
 

@@ -1,9 +1,9 @@
 """Vehicles, regulators and manoeuvres of the specification, sections 6.1 and 9.6, for the tests of the carrier."""
 
 import numpy as np
-from designopt_regulator.regulator import pid
-from designopt_regulator.simulation import Manoeuvre, simulate
-from designopt_regulator.vehicle import TERRAINS, Vehicle, plant
+from designopt_regulator.carrier.simulation import Manoeuvre, simulate
+from designopt_regulator.carrier.vehicle import TERRAINS, Vehicle, plant
+from designopt_regulator.controllers.pid import pid
 
 T = 0.05
 

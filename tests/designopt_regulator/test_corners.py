@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from designopt_regulator.carrier import TrackedCarrier
-from designopt_regulator.continuous import Loop
-from designopt_regulator.linear_loop import LinearLoop
-from designopt_regulator.loop import FeedbackPID, frequency_response, measures
-from designopt_regulator.loop_plant import LinearPlant
-from designopt_regulator.plants import Plant, ipdt, transfer_function
-from designopt_regulator.simulation import Schedule
-from designopt_regulator.vehicle import Vehicle
+from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.carrier.simulation import Schedule
+from designopt_regulator.carrier.vehicle import Vehicle
+from designopt_regulator.frequency.sampled_loop import FeedbackPID, frequency_response, measures
+from designopt_regulator.linear_loop.continuous import Loop
+from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.linear_loop.plant_setting import LinearPlant
+from designopt_regulator.plants.linear import Plant, ipdt, transfer_function
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 

@@ -9,9 +9,9 @@ import typing
 from pathlib import Path
 
 import pytest
-from designopt_regulator.loop_plant import NUMBERS, LinearPlant
-from designopt_regulator.plants import transfer_function
-from designopt_regulator.regulator import KINDS, PARAMETERS
+from designopt_regulator.controllers.pid import KINDS, PARAMETERS
+from designopt_regulator.linear_loop.plant_setting import NUMBERS, LinearPlant
+from designopt_regulator.plants.linear import transfer_function
 
 import designopt
 from designopt.cli import main

@@ -1,0 +1,110 @@
+"""Robustness of the course loop with an inner loop of the yaw rate, broken at the difference command.
+
+There the open loop is L = F P_psi + k P_r: the course regulator F with what its output is multiplied by, the gain k of
+the yaw rate, and the sampled plants from the command to course and yaw rate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_regulator.controllers.pid import PID
+from designopt_regulator.frequency.grid import grid
+from designopt_regulator.frequency.margins import margins
+from designopt_regulator.frequency.sampled_loop import LoopMeasures
+from designopt_regulator.plants.linear import sampled
+
+Vector = NDArray[np.float64]
+
+_LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
+_DOUBLINGS = 60
+
+
+def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, gain: Vector) -> LoopMeasures:
+    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the course.
+
+    `delay` (n,) in samples; `pid` are the course regulators, kp times what their output is multiplied by; `gain` (n,)
+    is that of the yaw rate (s). A loop whose gain is 0 has no inner loop.
+    """
+    T = pid.sample_time
+    rate = (C[:, None, :] @ A)[:, 0]  # of the course: C x' = C A x, as the command does not act on the course at once
+    R, B0, B1, whole = sampled(A, B, delay, T)
+    n, s = B0.shape
+    found = np.full((9, n), -np.inf)
+    found[[2, 3, 8]] = np.inf
+    radius = np.empty(n)
+    for d in np.unique(whole):
+        rows = np.flatnonzero(whole == d)
+        M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
+        radius[rows] = np.abs(np.linalg.eigvals(M)).max(axis=1)
+        variance = direct**2 + _variance(M, noise, command)
+        found[8, rows] = np.where(radius[rows] < 1.0, np.sqrt(variance), np.inf)
+    found[0], found[1] = radius, -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
+    stable = np.flatnonzero(radius < 1.0)
+
+    def response(each: NDArray[np.intp], w: Vector) -> tuple[Vector, Vector]:
+        i = stable[each]
+        z = np.exp(1j * w * T)
+        held = (B0[i] * z[:, None] + B1[i]) * (z ** -(whole[i] + 1.0))[:, None]
+        x = np.linalg.solve((z - 1.0)[:, None, None] * np.eye(s) - R[i], held[:, :, None])[..., 0]
+        slow, fast = T / pid.ti[i] / (z - 1.0), pid.td[i] * (z - 1.0) / ((pid.tf[i] + T) * z - pid.tf[i])
+        L = pid.kp[i] * (1.0 + slow + fast) * (C[i] * x).sum(axis=1) + gain[i] * (rate[i] * x).sum(axis=1)
+        return L.real, L.imag
+
+    for late in np.unique(delay[stable]):
+        rows = np.flatnonzero(delay[stable] == late)
+        w = grid(T, float(late), _LOWEST)
+        re, im = (part.reshape(len(rows), len(w)) for part in response(np.repeat(rows, len(w)), np.tile(w, len(rows))))
+        seen = margins(lambda each, w, rows=rows: response(rows[each], w), w, re, im, real_at_end=True)  # type: ignore[misc]
+        for place, name in enumerate(("ms", "mt", "gm", "pm", "delay_margin", "crossover"), start=2):
+            found[place, stable[rows]] = getattr(seen, name)
+    return LoopMeasures(*found)
+
+
+def _closed(
+    R: Vector, B0: Vector, B1: Vector, C: Vector, rate: Vector, d: int, pid: PID, gain: Vector, rows: NDArray[np.intp]
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """Closed loops of equal delay: transition, effect of noise of the course, and the command, of states and of noise.
+
+    States: those of the plant, d + 1 past commands, the integral part, the derivative part, the last course.
+    """
+    n, s = B0.shape
+    T, kp, ti, td, tf = pid.sample_time, *(v[rows] for v in (pid.kp, pid.ti, pid.td, pid.tf))
+    forget, kd = tf / (tf + T), kp * td / (tf + T)
+    chain, integral, derivative, last = s, s + d + 1, s + d + 2, s + d + 3
+    command = np.zeros((n, s + d + 4))
+    command[:, :s] = -(kp + kd)[:, None] * C - gain[rows][:, None] * rate
+    command[:, integral], command[:, derivative], command[:, last] = 1.0, forget, kd
+    direct = -(kp + kd)
+
+    M = np.zeros((n, s + d + 4, s + d + 4))
+    noise = np.zeros((n, s + d + 4))
+    M[:, :s, :s] = R + np.eye(s)
+    if d == 0:
+        M[:, :s] += B0[:, :, None] * command[:, None, :]
+        noise[:, :s] = B0 * direct[:, None]
+    else:
+        M[:, :s, chain + d - 1] += B0
+    M[:, :s, chain + d] += B1
+    M[:, chain], noise[:, chain] = command, direct
+    for k in range(1, d + 1):
+        M[:, chain + k, chain + k - 1] = 1.0
+    M[:, integral, integral] = np.isfinite(ti)
+    M[:, integral, :s], noise[:, integral] = -(T * kp / ti)[:, None] * C, -T * kp / ti
+    M[:, derivative, derivative], M[:, derivative, last] = forget, kd
+    M[:, derivative, :s], noise[:, derivative] = -kd[:, None] * C, -kd
+    M[:, last, :s], noise[:, last] = C, 1.0
+    return M, noise, command, direct
+
+
+def _variance(M: Vector, noise: Vector, command: Vector) -> Vector:
+    """Variance of ``command x`` for x' = M x + noise e with white e of variance 1 (discrete Lyapunov equation)."""
+    X = noise[:, :, None] * noise[:, None, :]
+    with np.errstate(over="ignore", invalid="ignore"):  # of loops that are not stable, whose variance is not used
+        for _ in range(_DOUBLINGS):
+            X = X + M @ X @ M.transpose(0, 2, 1)
+            M = M @ M
+            if not (np.abs(M).max(axis=(1, 2)) > 1e-200).any():
+                break
+        return np.asarray((command * (X @ command[:, :, None])[..., 0]).sum(axis=1))

@@ -1,0 +1,120 @@
+"""The closed loops as machine code: C generated from `step` and the equations of motion, and its driver ``step.c``."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics.compile import CompilerError, load_library
+from designopt_regulator.carrier.step import Loops, Measured, References, leaves, like, runge_kutta, sample
+from designopt_regulator.controllers.pid import Memory
+
+logger = logging.getLogger(__name__)
+
+Vector = NDArray[np.float64]
+
+#: Generated functions are of this text alone, so that the compiler may put them where they are called; fmin, fmax and
+#: the ends of tanh, where it is 1 to the last digit, are written out because the library's are calls. Neither changes
+#: a result.
+_BEFORE = """\
+#include <math.h>
+#define CASADI_SYMBOL_EXPORT static
+#define fmin(x, y) ((x) < (y) ? (x) : (y))
+#define fmax(x, y) ((x) > (y) ? (x) : (y))
+#define tanh(x) (fabs(x) > 22.0 ? copysign(1.0, x) : tanh(x))
+#if defined(__GNUC__)
+#pragma GCC visibility push(hidden)
+#endif
+"""
+_BETWEEN = """\
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+"""
+
+
+class _Plan(ctypes.Structure):
+    """As ``designopt_plan`` in ``step.c``."""
+
+    _fields_ = [
+        *((name, ctypes.c_long) for name in ("rows", "samples", "substeps", "step_at", "load_at")),
+        *((name, ctypes.c_double) for name in ("h", "bound")),
+    ]
+
+
+@dataclass(frozen=True)
+class CompiledLoops:
+    """The driver for loops of one structure."""
+
+    call: Callable[..., None]
+
+    def run(self, plan: dict[str, float], arrays_in: list[NDArray[Any] | None], arrays_out: list[NDArray[Any]]) -> None:
+        """Fill `arrays_out`; all arrays are C-contiguous, in the order and of the shapes that ``step.c`` names."""
+        self.call(ctypes.byref(_Plan(**plan)), *(_address(a) for a in (*arrays_in, *arrays_out)))
+
+
+def compiled(loops: Loops, states: int) -> CompiledLoops | None:
+    """Machine code for loops with the structure of these and so many states of the vehicle.
+
+    None where it cannot be made, which is logged once.
+    """
+    return _compiled(like(loops, iter([0.0] * len(list(leaves(loops))))), states)
+
+
+@lru_cache(maxsize=8)
+def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
+    try:
+        library = load_library(c_source(pattern, states), "the closed loops")
+    except CompilerError as error:
+        logger.warning("the closed loops are computed with numpy, which is slower: %s", error)
+        return None
+    library.designopt_carrier.restype = None
+    return CompiledLoops(library.designopt_carrier)
+
+
+def c_source(pattern: Loops, states: int) -> str:
+    """One self-contained C text with `designopt_carrier` for loops of the structure of `pattern`."""
+    import casadi as ca
+
+    numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
+    loops = like(pattern, iter(ca.vertsplit(numbers)))
+    x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
+    memory, seen, wanted, h = (
+        ca.SX.sym(name, size) for name, size in (("memory", 6), ("seen", 3), ("wanted", 3), ("h", 1))
+    )
+
+    state = tuple(ca.vertsplit(x))
+    held = tuple(ca.vertsplit(command)), tuple(ca.vertsplit(load))
+    after = runge_kutta(lambda x: loops.motion.rates(ca, x, *held), state, h)
+    kept = ca.vertsplit(memory)
+    commands, remembered = sample(
+        ca,
+        loops,
+        (Memory(*kept[:3]), Memory(*kept[3:])),
+        Measured(*ca.vertsplit(seen)),
+        References(*ca.vertsplit(wanted)),
+    )
+    functions = {
+        "carrier_sample": ([numbers, memory, seen, wanted], [commands, tuple(leaves(remembered))]),
+        "carrier_step": ([numbers, x, command, load, h], [after]),
+        "carrier_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
+    }
+    generator = ca.CodeGenerator("carrier", {"with_header": False})
+    for name, (arguments, results) in functions.items():
+        generator.add(ca.Function(name, arguments, [ca.vertcat(*result) for result in results], {"cse": True}))
+    sizes = {"NX": states, "NM": 6, "NP": numbers.numel()}
+    defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
+    driver = files("designopt_regulator.carrier").joinpath("step.c").read_text(encoding="utf-8")
+    return f"{_BEFORE}{generator.dump()}{_BETWEEN}{defines}{driver}"
+
+
+def _address(array: NDArray[Any] | None) -> ctypes.c_void_p | None:
+    return None if array is None else array.ctypes.data_as(ctypes.c_void_p)

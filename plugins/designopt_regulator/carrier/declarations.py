@@ -1,0 +1,136 @@
+"""What goes into and comes out of the carrier's model: names, units, meanings and ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NotRequired, Required, TypedDict
+
+from designopt.plugin import Array, Quantity
+from designopt_regulator.carrier.vehicle import TerrainName
+
+Q = Quantity
+
+
+class CarrierDesign(TypedDict, total=False):
+    """Settings of the regulator that is tuned; of both: the course's, and the speed's under names that end in _v."""
+
+    kp: Annotated[float, Q("", "proportional gain", gt=0)]
+    ti: Annotated[float, Q("s", "integral time", gt=0)]
+    td: Annotated[float, Q("s", "derivative time", ge=0)]
+    tf: Annotated[float, Q("s", "time constant of the derivative's filter; 0.1 s if left out", gt=0)]
+    b: Annotated[float, Q("", "set-point weight; 1 if left out", ge=0, le=1.5)]
+    tt: Annotated[float, Q("s", "tracking time of the anti-windup; sqrt(ti td), without D ti, if left out", gt=0)]
+    kp_v: Annotated[float, Q("", "proportional gain of the speed regulator", gt=0)]
+    ti_v: Annotated[float, Q("s", "integral time of the speed regulator", gt=0)]
+    td_v: Annotated[float, Q("s", "derivative time of the speed regulator", ge=0)]
+    tf_v: Annotated[float, Q("s", "filter of the speed regulator's derivative; 0.1 s if left out", gt=0)]
+    b_v: Annotated[float, Q("", "set-point weight of the speed regulator; 1 if left out", ge=0, le=1.5)]
+    tt_v: Annotated[float, Q("s", "tracking time of the speed regulator; as tt if left out", gt=0)]
+
+
+class Conditions(TypedDict, total=False):
+    """A scenario: ground, speed, slope, and how this vehicle differs from the nominal one."""
+
+    terrain: Required[Annotated[TerrainName, Q("", "class of the ground")]]
+    speed: Required[Annotated[float, Q("m/s", "speed before the references step", gt=0)]]
+    grade: Annotated[float, Q("", "sine of the slope from the disturbance on, uphill positive", ge=-0.15, le=0.15)]
+    mass_factor: Annotated[float, Q("", "on mass and yaw inertia", gt=0, sampled=(0.9, 1.2))]
+    yaw_inertia_factor: Annotated[float, Q("", "on the yaw inertia besides", gt=0, sampled=(0.85, 1.25))]
+    rotating_mass_factor: Annotated[float, Q("", "of the drive's rotating masses", ge=1, sampled=(1.05, 1.35))]
+    force_factor: Annotated[float, Q("", "on the greatest force", gt=0, sampled=(0.9, 1.1))]
+    power_factor: Annotated[float, Q("", "on the greatest power", gt=0, sampled=(0.9, 1.1))]
+    lag: Annotated[float, Q("s", "time constant of the drive's force", gt=0, sampled=(0.2, 0.6))]
+    delay: Annotated[float, Q("s", "of the commands, a whole number of integration steps", ge=0)]
+    delay_samples: Annotated[int, Q("", "delay of the commands in samples, instead of 'delay'", ge=0, sampled=(1, 8))]
+    rolling: Annotated[float, Q("", "coefficient of rolling resistance instead of the terrain's", ge=0)]
+    turning: Annotated[float, Q("", "greatest coefficient of turning resistance instead of the terrain's", gt=0)]
+    adhesion: Annotated[float, Q("", "coefficient of adhesion instead of the terrain's", gt=0)]
+    rolling_at: Annotated[
+        float, Q("", "place in the terrain's range of rolling resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
+    ]
+    turning_at: Annotated[
+        float, Q("", "place in the terrain's range of turning resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))
+    ]
+    adhesion_at: Annotated[float, Q("", "place in the terrain's range of adhesion, 0 to 1", ge=0, le=1, sampled=(0, 1))]
+
+
+class LoopOutputs(TypedDict, total=False):
+    """Figures of the speed loop where both loops are tuned."""
+
+    speed_iae: Annotated[float, Q("s", "iae of the speed")]
+    speed_itae: Annotated[float, Q("s^2", "itae of the speed")]
+    speed_overshoot: Annotated[float, Q("", "overshoot of the speed")]
+    speed_settling: Annotated[float, Q("s", "settling of the speed")]
+    speed_load_peak: Annotated[float, Q("", "load_peak of the speed")]
+    speed_tv: Annotated[float, Q("", "tv of the speed's command")]
+    speed_effort: Annotated[float, Q("s", "effort of the speed's command")]
+    speed_sat_fraction: Annotated[float, Q("", "sat_fraction of the speed's command")]
+    speed_ms: Annotated[float, Q("", "ms of the speed loop")]
+    speed_mt: Annotated[float, Q("", "mt of the speed loop")]
+    speed_stab_degree: Annotated[float, Q("1/s", "stab_degree of the speed loop")]
+    speed_noise_gain: Annotated[float, Q("", "noise_gain of the speed loop")]
+
+
+class CarrierOutputs(LoopOutputs):
+    """Figures of one run. Errors are in shares of the reference's step, which comes at t1, the disturbance at t2."""
+
+    iae: Annotated[float, Q("s", "integral of the error's size")]
+    ise: Annotated[float, Q("s", "integral of the squared error")]
+    itae: Annotated[float, Q("s^2", "integral of the error's size times the time since t1, from t2 on since t2")]
+    iae_step: Annotated[float, Q("s", "iae before t2")]
+    iae_load: Annotated[float, Q("s", "iae from t2 on")]
+    overshoot: Annotated[float, Q("", "farthest beyond the reference, between t1 and t2")]
+    settling: Annotated[float, Q("s", "from t1 to the last time before t2 outside of 2 %")]
+    not_settled: Annotated[float, Q("", "1 where it is outside of 2 % still shortly before t2")]
+    rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 %; none where 90 % is not reached before t2")]]
+    not_risen: Annotated[float, Q("", "1 where 90 % is not reached before t2")]
+    load_peak: Annotated[float, Q("", "largest error from t2 on")]
+    tv: Annotated[float, Q("", "total variation of the command")]
+    effort: Annotated[float, Q("s", "integral of the squared command less trim")]
+    sat_fraction: Annotated[float, Q("", "share of samples at which the command is clipped")]
+    energy: Annotated[float, Q("J", "given by the tracks; what they take back does not count")]
+    sharp_turn: Annotated[
+        float, Q("", "share of samples turning about a point between the tracks, where the turning law is extrapolated")
+    ]
+    spectral_radius: Annotated[float, Q("", "of the sampled linear loop with its delay; stable below 1")]
+    stab_degree: Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time; stable above 0")]
+    ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity of the sampled loop; inf if unstable")]]
+    mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
+    gm: NotRequired[Annotated[float, Q("", "gain margin, a factor; -inf if unstable")]]
+    pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
+    delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
+    noise_gain: NotRequired[
+        Annotated[float, Q("", "deviation of the command over that of white measurement noise; inf if unstable")]
+    ]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the samples"),
+    "course": Array(("time",), "rad"),
+    "speed": Array(("time",), "m/s"),
+    "yaw_rate": Array(("time",), "rad/s"),
+    "course_command": Array(("time",), "", "of the course regulator, from this sample to the next"),
+    "speed_command": Array(("time",), "", "of the speed regulator, from this sample to the next"),
+    "course_reference": Array(("time",), "rad"),
+    "speed_reference": Array(("time",), "m/s"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedRegulator:
+    """A PID that is not tuned."""
+
+    kp: Annotated[float, Q("", "proportional gain", gt=0)]
+    ti: Annotated[float | None, Q("s", "integral time; none: no I", gt=0)] = None
+    td: Annotated[float, Q("s", "derivative time", ge=0)] = 0.0
+    tf: Annotated[float, Q("s", "time constant of the derivative's filter", gt=0)] = 0.1
+    b: Annotated[float, Q("", "set-point weight", ge=0, le=1.5)] = 1.0
+    tt: Annotated[float | None, Q("s", "tracking time; sqrt(ti td), without D ti, if none", gt=0)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disturbance:
+    """What acts on the vehicle from a time on, besides the scenario's grade."""
+
+    moment: Annotated[float, Q("N m", "about the vertical axis")] = 0.0
+    at: Annotated[float, Q("s", "when it and the grade begin, and stay", gt=0)] = 15.0

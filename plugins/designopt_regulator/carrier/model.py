@@ -1,0 +1,399 @@
+"""The model ``tracked_carrier_10t``: settings of its regulators in, quality and robustness of its loops out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
+from designopt_regulator.carrier import soil
+from designopt_regulator.carrier.cascade import cascade_measures
+from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedRegulator
+from designopt_regulator.carrier.refinements import (
+    RefinedConditions,
+    RefinedDesign,
+    RefinedOutputs,
+    check_steps,
+    feed_forward,
+    noise,
+    noise_command,
+    noises,
+    rate_loop,
+)
+from designopt_regulator.carrier.scene import check_speeds, numbers_in, on_tracks
+from designopt_regulator.carrier.simulation import Loop, Manoeuvre, RateLoop, Runs, Schedule, simulate, whole_number
+from designopt_regulator.carrier.soil import SoftGround
+from designopt_regulator.carrier.vehicle import GRAVITY, Plant, Vehicle, course_loop, plant, speed_loop
+from designopt_regulator.controllers.pid import (
+    PARAMETERS,
+    PID,
+    UNUSUAL,
+    Kind,
+    absent_parameters,
+    pid,
+    unusual,
+    unusual_ends,
+)
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
+
+Q = Quantity
+Vector = NDArray[np.float64]
+Answer = tuple[RefinedOutputs, dict[str, Vector]]
+
+#: Regulators of the loop that is not tuned, from the course and the speed study.
+FIXED_SPEED_REGULATOR = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
+FIXED_COURSE_REGULATOR = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
+
+_DEFAULT_TURN = float(np.radians(20.0))
+_DEFAULT_SPEED_STEP = 2.0
+_RATE_LOOP = ("rate_gain", "greatest_rate")
+_LOOPS: tuple[Loop, ...] = ("course", "speed")
+_NAMES = ("kp", "ti", "td", "tf", "b", "tt")
+_OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
+_SMALLEST = float(np.nextafter(0.0, 1.0))
+_MOST_STEPS = 1_000_000  # of a run, and
+_MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
+_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
+            "effort", "sat_fraction")  # fmt: skip
+_MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "pm", "delay_margin", "noise_gain")
+_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "load_peak", "tv", "effort", "sat_fraction")
+_SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """A scenario in numbers; `plant` by the names of `vehicle.plant`."""
+
+    plant: Mapping[str, float]
+    speed: float
+    target_speed: float
+    grade: float
+    delay_steps: int
+    noise: Vector | None
+
+
+_Settings = dict[Loop, dict[str, float]]
+
+
+@model("tracked_carrier_10t", version=1, arrays=ARRAYS)
+class TrackedCarrier:
+    """Heavy tracked vehicle whose speed and course are kept by sampled PID regulators, on a class of terrain.
+
+    From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
+    linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains
+    are from published terramechanics; lag, delay, rotating masses, greatest force and power are assumptions.
+    """
+
+    batch_size: ClassVar[int] = 400
+
+    loop: Annotated[Literal["course", "speed", "both"], Q("", "which regulator the design is of")] = "course"
+    course_kind: Annotated[Kind | None, Q("", "kind of the tuned course regulator; PID if none")] = None
+    speed_kind: Annotated[Kind | None, Q("", "kind of the tuned speed regulator; PI if none")] = None
+    course_regulator: Annotated[
+        FixedRegulator | None,
+        Q("", "where the speed is tuned; kp 1.5, ti 8 s, td 0.6 s, tf 0.1 s, b 1, tt 3 s if none"),
+    ] = None
+    speed_regulator: Annotated[
+        FixedRegulator | None, Q("", "where the course is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
+    ] = None
+    horizon: Annotated[float, Q("s", "time simulated", gt=0)] = 30.0
+    step: Annotated[float | None, Q("rad", "of the course's reference; 20 deg if none")] = None
+    speed_step: Annotated[float | None, Q("m/s", "of the speed's reference; 2 m/s if none")] = None
+    step_at: Annotated[float, Q("s", "when the references step", ge=0)] = 1.0
+    disturbance: Disturbance = field(default_factory=Disturbance)
+    sample_time: Annotated[float, Q("s", "of the regulators", gt=0)] = 0.05
+    substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
+    gain_schedule: Annotated[Schedule | None, Q("", "course gain that falls with speed; constant if none")] = None
+    vehicle: Vehicle = field(default_factory=Vehicle)
+    soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
+
+    def check(self) -> None:
+        """Raise `InvalidSetting` for settings that do not fit together."""
+        for name, loop, value in (
+            ("course_kind", "course", self.course_kind), ("step", "course", self.step),
+            ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
+        ):  # fmt: skip
+            if value is not None and loop not in self.tuned:
+                raise InvalidSetting(name, f"is of no use with loop: {self.loop}; leave it out")
+        for name, loop, fixed in (
+            ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
+        ):  # fmt: skip
+            if fixed is not None and loop in self.tuned:
+                raise InvalidSetting(name, f"the design is of this regulator with loop: {self.loop}; leave it out")
+        for name, step in (("step", self.step), ("speed_step", self.speed_step)):
+            if step == 0.0:
+                raise InvalidSetting(name, "a step of 0 says nothing about a regulator")
+        if self.step is not None and not abs(self.step) < np.pi:
+            raise InvalidSetting("step", f"{np.degrees(self.step):g} deg has to be less than 180 deg to either side")
+        at, T = self.disturbance.at, self.sample_time
+        if not self.horizon / T * self.substeps <= _MOST_STEPS:
+            count = self.horizon / T * self.substeps
+            raise InvalidSetting(
+                "sample_time", f"{T:g} s makes {count:.3g} integration steps of the horizon; at most {_MOST_STEPS:g}"
+            )
+        if not self.step_at < at:
+            raise InvalidSetting("disturbance", f"at: {at:g} s has to be after the step at {self.step_at:g} s")
+        if not at < self.horizon:
+            raise InvalidSetting("horizon", f"{self.horizon:g} s has to be after the disturbance at {at:g} s")
+        for name, time in (("horizon", self.horizon), ("step_at", self.step_at), ("disturbance", at)):
+            if whole_number(time, T) is None:
+                nearest = max(1, round(time / T)) * T
+                raise InvalidSetting(
+                    name, f"{time:g} s is no whole number of samples of {T:g} s; the nearest is {nearest:g} s"
+                )
+        try:
+            self._delay_steps(self.vehicle.delay)
+        except InvalidDesign as error:
+            raise InvalidSetting("vehicle", str(error)) from None
+        if self.soft_ground is not None:
+            name, clearance = self.soft_ground.soil, self.soft_ground.clearance
+            depth = soil.sinkage(soil.SOILS[name], *on_tracks(self.vehicle, self.vehicle.mass))
+            if depth > clearance:
+                what = f"the tracks sink {depth:.3g} m into {name}, deeper than the clearance of {clearance:g} m"
+                warnings.warn(f"soft_ground: {what}", stacklevel=2)
+
+    def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:
+        """What the regulators that are tuned have against the names in a study's space; any values will do for that."""
+        try:
+            self.settings_of(dict.fromkeys(parameters, 1.0))
+        except InvalidDesign as error:
+            yield _mistake(error)
+        if isinstance(parameters, Mapping):
+            yield from unusual_ends(parameters)
+
+    def check_scenario(self, scenario: RefinedConditions) -> Iterator[InvalidSetting]:
+        """Why the model refuses a scenario: a speed that the vehicle cannot hold, a delay between steps."""
+        if isinstance(scene := self.scene_in(scenario), InvalidDesign):
+            yield _mistake(scene)
+
+    def evaluate(self, design: RefinedDesign, scenario: RefinedConditions, arrays: Set[str]) -> Answer:
+        """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
+        (answer,) = self.batch([design], [scenario], arrays)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def batch(
+        self, designs: Sequence[RefinedDesign], scenarios: Sequence[RefinedConditions], arrays: Set[str]
+    ) -> list[Answer | Exception]:
+        """Figures of design i in scenario i, or why there are none."""
+        answers: list[Answer | Exception | None] = []
+        scenes: dict[int, _Scene | InvalidDesign] = {}
+        rows: list[tuple[_Scene, _Settings]] = []
+        for design, scenario in zip(designs, scenarios, strict=True):
+            if id(scenario) not in scenes:  # many designs share few scenarios
+                scenes[id(scenario)] = self.scene_in(cast(Mapping[str, Any], scenario))
+            scene = scenes[id(scenario)]
+            try:
+                settings = self.settings_of(cast(Mapping[str, float], design))
+            except InvalidDesign as error:
+                answers.append(error)
+                continue
+            if isinstance(scene, InvalidDesign):
+                answers.append(scene)
+            else:
+                answers.append(None)
+                rows.append((scene, settings))
+        found = iter(self._answers(rows, arrays) if rows else [])
+        return [next(found) if answer is None else answer for answer in answers]
+
+    # ------------------------------------------------------------------------------------------------- one row
+
+    @property
+    def tuned(self) -> tuple[Loop, ...]:
+        """The loops whose regulators the design is of."""
+        return ("course", "speed") if self.loop == "both" else (self.loop,)
+
+    def scene_in(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
+        """A scenario in numbers, or why the model refuses it."""
+        try:
+            numbers, delay_steps = self._vehicle(scenario)
+            speed = scenario["speed"]
+            step = _DEFAULT_SPEED_STEP if self.speed_step is None else self.speed_step
+            target = speed + (step if "speed" in self.tuned else 0.0)
+            samples = round(self.horizon / self.sample_time)
+            scene = _Scene(numbers, speed, target, scenario.get("grade", 0.0), delay_steps, noise(scenario, samples))
+            check_speeds(plant(**numbers), (speed, 0.0), (target, scene.grade), scenario["terrain"])
+            check_steps(plant(**numbers), np.array([speed, target]), self.sample_time, self.substeps)
+        except InvalidDesign as error:
+            return error
+        return scene
+
+    def settings_of(self, design: Mapping[str, float]) -> _Settings:
+        """The settings of both regulators for a design."""
+        endings = ("", "_v") if self.loop == "both" else ("",)
+        known = {name + ending for name in _NAMES for ending in endings}
+        if "course" in self.tuned:
+            known |= {"rate_gain", "greatest_rate"}
+        if "speed" in self.tuned:
+            known |= {"grade_share"}
+        if foreign := [name for name in design if name not in known]:
+            raise InvalidDesign(f"{foreign[0]}: is of no regulator that is tuned with loop: {self.loop}")
+        course, speed = (self._regulator(loop, design) for loop in _LOOPS)
+        return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
+
+    def _vehicle(self, scenario: Mapping[str, Any]) -> tuple[dict[str, float], int]:
+        """The numbers of `vehicle.plant`, and the delay in steps, of this scenario."""
+        numbers = numbers_in(scenario, self.vehicle, self.soft_ground)
+        if "delay" in scenario and "delay_samples" in scenario:
+            raise InvalidDesign("delay: give it or delay_samples, not both")
+        if "delay_samples" in scenario:
+            return numbers, self._delay_steps(scenario["delay_samples"] * self.sample_time)
+        return numbers, self._delay_steps(scenario.get("delay", self.vehicle.delay))
+
+    def _delay_steps(self, delay: float) -> int:
+        h = self.sample_time / self.substeps
+        if not delay <= _MOST_DELAY * self.sample_time:
+            raise InvalidDesign(f"delay: {delay:g} s is more than {_MOST_DELAY} samples; take a longer sample_time")
+        steps = whole_number(delay, h)
+        if steps is None or steps < 0:
+            nearest = max(0, round(delay / h)) * h
+            raise InvalidDesign(
+                f"delay: {delay:g} s is no whole number of integration steps of {h:g} s; the nearest is {nearest:g} s"
+            )
+        return steps
+
+    def _regulator(self, loop: Loop, design: Mapping[str, float]) -> dict[str, float]:
+        if loop not in self.tuned:
+            fixed = (
+                self.course_regulator or FIXED_COURSE_REGULATOR
+                if loop == "course"
+                else self.speed_regulator or FIXED_SPEED_REGULATOR
+            )
+            given = {name: getattr(fixed, name) for name in _NAMES}
+            return {**_OFF, **{name: value for name, value in given.items() if value is not None}}
+        kind: Kind = self.course_kind or "PID" if loop == "course" else self.speed_kind or "PI"
+        ending = "_v" if self.loop == "both" and loop == "speed" else ""
+        given = {name: design[name + ending] for name in _NAMES if name + ending in design}
+        if absent := absent_parameters(kind, given):
+            raise InvalidDesign(
+                f"{absent[0]}{ending}: a {kind} regulator has none (it has {', '.join(PARAMETERS[kind])})"
+            )
+        for name in ("kp", "ti", "td"):
+            if name in PARAMETERS[kind] and name not in given:
+                raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
+        for name, value in given.items():
+            least = 0.0 if name in ("td", "b") else _SMALLEST
+            if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
+                allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
+                raise InvalidDesign(f"{name}{ending}: {value:g} has to be {allowed}")
+            if unusual(value):
+                raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
+        fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
+        return {**_OFF, **given, **fixed_by_kind}
+
+    # ------------------------------------------------------------------------------------------------ all rows
+
+    def _answers(self, rows: Sequence[tuple[_Scene, _Settings]], arrays: Set[str]) -> list[Answer | Exception]:
+        n, scenes = len(rows), [scene for scene, _ in rows]
+        p = plant(**{name: [scene.plant[name] for scene in scenes] for name in scenes[0].plant})
+        regulators = {loop: self.pid_of([settings[loop] for _, settings in rows]) for loop in rows[0][1]}
+        speed = np.array([scene.speed for scene in scenes])
+        target = np.array([scene.target_speed for scene in scenes])
+        turn = (_DEFAULT_TURN if self.step is None else self.step) if "course" in self.tuned else 0.0
+        grade = np.array([scene.grade for scene in scenes])
+        share = np.array([settings["speed"]["grade_share"] for _, settings in rows])
+        inner = RateLoop(*(np.array([settings["course"][name] for _, settings in rows]) for name in _RATE_LOOP))
+        manoeuvre = Manoeuvre(
+            speed=speed,
+            target_speed=target,
+            turn=np.full(n, turn),
+            moment=np.full(n, self.disturbance.moment),
+            grade=grade,
+            feed=share * self.vehicle.mass * GRAVITY * grade / (2.0 * self.vehicle.greatest_force),
+            noise=noises([scene.noise for scene in scenes]),
+            step_at=self.step_at,
+            load_at=self.disturbance.at,
+            horizon=self.horizon,
+        )
+        delay_steps = np.array([scene.delay_steps for scene in scenes])
+        simulated = partial(
+            simulate, p, regulators["speed"], regulators["course"], delay_steps=delay_steps, substeps=self.substeps,
+            schedule=self.gain_schedule, rate_loop=inner, watched=self.tuned,
+        )  # fmt: skip
+        runs = simulated(manoeuvre=manoeuvre, trace=bool(arrays) or manoeuvre.noise is not None)
+        figures = self._figures(runs, p, regulators, inner, speed, target, delay_steps / self.substeps)
+        if manoeuvre.noise is not None:
+            quiet = simulated(manoeuvre=replace(manoeuvre, noise=None), trace=True)
+            figures["noise_command"] = noise_command(runs, quiet, self.tuned[0])
+        names, columns = list(figures), [values.tolist() for values in figures.values()]
+        answers: list[Answer | Exception] = []
+        for i, values in enumerate(zip(*columns, strict=True)):
+            if runs.failed[i]:
+                answers.append(
+                    Diverged(f"speed or course grew beyond all bounds at {runs.ended[i]:g} s", reason="bounds")
+                )
+                continue
+            outputs = dict(zip(names, values, strict=True))
+            if outputs["not_risen"]:
+                del outputs["rise"]
+            if scenes[i].noise is None:
+                outputs.pop("noise_command", None)
+            answers.append((cast(RefinedOutputs, outputs), self._arrays(runs, i, arrays)))
+        return answers
+
+    def pid_of(self, rows: Sequence[Mapping[str, float]]) -> PID:
+        """The regulators of settings of one loop."""
+        return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
+
+    def _figures(
+        self, runs: Runs, p: Plant, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector, target: Vector,
+        delay: Vector,
+    ) -> dict[str, Vector]:  # fmt: skip
+        """All outputs by name (n,), `rise` inf where there is none."""
+        found: dict[str, Vector] = {}
+        first = self.tuned[0]
+        for loop in self.tuned:
+            quality = runs.quality[loop]
+            at = speed if loop == "course" else target
+            linear = self._measures(loop, p, regulators[loop], inner, at, delay)
+            if loop == first:
+                found |= {name: getattr(quality, name) for name in _QUALITY}
+                found |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
+                found |= {name: getattr(linear, name) for name in _MEASURES}
+            else:
+                found |= {f"{loop}_{name}": getattr(quality, name) for name in _SPEED_QUALITY}
+                found |= {f"{loop}_{name}": getattr(linear, name) for name in _SPEED_MEASURES}
+        found |= {"energy": runs.energy, "sharp_turn": runs.sharp}
+        return found
+
+    def _measures(
+        self, loop: Loop, p: Plant, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
+    ) -> LoopMeasures:
+        if loop == "speed":
+            return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
+        if self.gain_schedule is not None:
+            regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
+        linear = course_loop(p, speed)
+        found = measures(*linear, delay, regulator, self.sample_time)
+        if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
+            with_rate = np.flatnonzero(inner.gain)
+            outer = replace(regulator, kp=regulator.kp * inner.forward)
+            some = replace(outer, **{name: getattr(outer, name)[with_rate] for name in _NAMES})
+            A, B, C = (part[with_rate] for part in linear)
+            cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
+            for name, values in vars(found).items():
+                values[with_rate] = getattr(cascade, name)
+        return found
+
+    def _arrays(self, runs: Runs, row: int, wanted: Set[str]) -> dict[str, Vector]:
+        if runs.trace is None:
+            return {}
+        trace = runs.trace
+        return {
+            name: trace.time.copy() if name == "time" else getattr(trace, name)[:, row].copy()
+            for name in ARRAYS
+            if name in wanted
+        }
+
+
+def _mistake(error: InvalidDesign) -> InvalidSetting:
+    """A refusal that begins with the name of a value."""
+    name, _, message = str(error).partition(": ")
+    return InvalidSetting(name, message)

@@ -1,0 +1,117 @@
+"""Figures of transients and of their commands.
+
+Integrals follow the trapezoidal rule over the integration steps. Set points, disturbances and commands change only
+between samples, so that no step straddles a jump: each step is integrated with the reference that holds in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_regulator.controllers.pid import wrapped
+
+Vector = NDArray[np.float64]
+
+SETTLED = 0.02  # share of the step within which a transient counts as settled
+_RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins and ends
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Figures of n transients, arrays (n,); errors are shares of the step, times in s."""
+
+    iae: Vector
+    ise: Vector
+    itae: Vector
+    iae_step: Vector
+    iae_load: Vector
+    overshoot: Vector
+    settling: Vector
+    not_settled: Vector
+    rise: Vector  # inf where the transient does not reach 90 %
+    load_peak: Vector
+    tv: Vector
+    effort: Vector
+    sat_fraction: Vector
+
+
+@dataclass(frozen=True)
+class Times:
+    """When the references step and the disturbance comes (s), and the samples and integration steps between."""
+
+    step_at: float
+    load_at: float
+    sample_time: float
+    substeps: int
+
+
+def quality(
+    y: Vector, before: Vector, after: Vector, output: Vector, raw: Vector, trim: Vector, times: Times,
+    *, angle: bool = False,
+) -> Quality:  # fmt: skip
+    """Figures of n measurements `y` (n, steps + 1), and of the commands (n, samples) that are meant to move them.
+
+    `before` and `after` (n,) are the references before and from the step on. Errors are in shares of the difference, or
+    as they are where there is none. `output` are the commands, `raw` those before clipping, `trim` (n,) that at rest.
+    """
+    T, h = times.sample_time, times.sample_time / times.substeps
+    step, load = (round(at / T) * times.substeps for at in (times.step_at, times.load_at))
+    per_step = (1.0 / np.where(after == before, 1.0, after - before))[:, None]
+
+    def errors(reference: Vector, first: int, end: int | None) -> Vector:
+        e = reference[:, None] - y[:, first:end]
+        if angle and not (np.abs(e) <= np.pi).all():
+            e = wrapped(np, e)
+        return np.asarray(e * per_step)
+
+    start, turn, rest = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
+    rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(begun := _crossed(turn, _RISE[0], h)), 0.0, begun)
+    overshoot = np.maximum(-turn[:, :-1].min(axis=1), 0.0)
+    ise = sum(trapezoids(e * e, h) for e in (start, turn, rest))
+    start, turn, rest = np.abs(start), np.abs(turn), np.abs(rest)
+    itae = sum(trapezoids(e * (h * np.arange(e.shape[1])), h) for e in (turn, rest))
+    iae_step, iae_load = trapezoids(start, h) + trapezoids(turn, h), trapezoids(rest, h)
+    window = load - step
+    outside = _last(turn[:, :-1] > SETTLED)
+    not_settled = outside == window - 1
+    return Quality(
+        iae=iae_step + iae_load,
+        ise=np.asarray(ise),
+        itae=np.asarray(itae),
+        iae_step=iae_step,
+        iae_load=iae_load,
+        overshoot=overshoot,
+        settling=np.where(not_settled, window, np.maximum(outside, 0)) * h,
+        not_settled=not_settled.astype(float),
+        rise=rise,
+        load_peak=rest.max(axis=1),
+        tv=np.abs(np.diff(output, axis=1, prepend=trim[:, None])).sum(axis=1),
+        effort=T * ((output - trim[:, None]) ** 2).sum(axis=1),
+        sat_fraction=(output != raw).mean(axis=1),
+    )
+
+
+def trapezoids(values: Vector, h: float) -> Vector:
+    """Integral over time of each row of `values` (n, steps + 1) at steps of `h` (s)."""
+    # Sums run along rows, whose bits then do not depend on how many there are.
+    return np.asarray(h * (values.sum(axis=1) - 0.5 * (values[:, 0] + values[:, -1])))
+
+
+def _crossed(error: Vector, level: float, h: float) -> Vector:
+    """When (s) an error first comes down to a level, between nodes by interpolation; inf where it does not."""
+    low = error <= level
+    rows = np.arange(len(error))
+    first = low.argmax(axis=1)
+    above, below = error[rows, np.maximum(first - 1, 0)], error[rows, first]
+    share = np.where(first > 0, (above - level) / np.where(first > 0, above - below, 1.0), 0.0)
+    return np.where(low[rows, first], (np.maximum(first - 1, 0) + share) * h, np.inf)
+
+
+def _last(where: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The last place (n,) in each row that is True; -1 where there is none."""
+    reverse = where[:, ::-1]
+    found = reverse.argmax(axis=1)
+    return np.where(where.any(axis=1), where.shape[1] - 1 - found, -1)

@@ -1,0 +1,202 @@
+"""Refinements of the carrier that a scenario or a design may ask for: side slope, slip, stiction, noise, inner loops.
+
+None of them is there unless it is asked for: without these words a study means what it meant before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NotRequired
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InvalidDesign, Quantity
+from designopt_regulator.carrier.declarations import CarrierDesign, CarrierOutputs, Conditions
+from designopt_regulator.carrier.simulation import Loop, Runs
+from designopt_regulator.carrier.slip import longest_step, trim_slip
+from designopt_regulator.carrier.vehicle import GRAVITY, STICTION_RATE, Plant, trim, trim_difference, yaw_damping
+from designopt_regulator.controllers.pid import UNUSUAL, unusual
+
+Q = Quantity
+Vector = NDArray[np.float64]
+
+_STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
+
+
+class RefinedDesign(CarrierDesign, total=False):
+    """Settings of the regulators, of an inner loop of the yaw rate, and of what is fed forward."""
+
+    rate_gain: Annotated[
+        float, Q("s", "command for an error of the yaw rate; the course regulator then asks for a rate", gt=0)
+    ]
+    greatest_rate: Annotated[float, Q("rad/s", "yaw rate that the course regulator asks for at full output", gt=0)]
+    grade_share: Annotated[
+        float,
+        Q(
+            "",
+            "share of the nominal vehicle's weight on the grade that the speed's command is given at once",
+            ge=0,
+            le=2,
+        ),
+    ]
+
+
+class RefinedConditions(Conditions, total=False):
+    """A scenario with what the ground, the vehicle and its sensors do besides."""
+
+    side_slope: Annotated[
+        float, Q("", "sine of the slope across, from the start; positive: right side lower", ge=-0.3, le=0.3)
+    ]
+    mass_height: Annotated[
+        float, Q("m", "of the centre of mass above the ground, for the side slope; 1 m if left out", ge=0)
+    ]
+    mass_ahead: Annotated[float, Q("m", "of the centre of mass before the middle of the tracks; 0 if left out")]
+    yaw_stiction: Annotated[
+        float, Q("", "moment that holds a vehicle that does not turn, as a share of mu_max W L / 4", ge=0, le=1)
+    ]
+    shear_modulus: Annotated[float, Q("m", "of the ground; the tracks then slip (Janosi & Hanamoto)", gt=0)]
+    speed_noise: Annotated[float, Q("m/s", "standard deviation of the measured speed, white", ge=0)]
+    course_noise: Annotated[float, Q("rad", "standard deviation of the measured course, white", ge=0)]
+    noise_draw: Annotated[int, Q("", "which sequence of random numbers the noise is; 0 if left out", ge=0)]
+
+
+class RefinedOutputs(CarrierOutputs, total=False):
+    """Figures of one run, with that of noise."""
+
+    noise_command: NotRequired[
+        Annotated[float, Q("", "with noise: root mean square of what it adds to the command of the tuned loop")]
+    ]
+
+
+def refined(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
+    """What a scenario's refinements change in the numbers of `vehicle.plant`, or add to them."""
+    turning = 0.25 * numbers["turning"] * numbers["mass"] * GRAVITY * numbers["contact_length"]
+    return {
+        "stiction": scenario.get("yaw_stiction", 0.0) * turning,
+        "shear_modulus": scenario.get("shear_modulus", 0.0),
+        **_side_slope(numbers, scenario),
+    }
+
+
+def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
+    """What a slope across changes.
+
+    Weight goes over to the lower track (moment W s h about the middle of the ground), its part along the slope turns
+    the nose down where the centre of mass is ahead of the tracks' middle, and the ground, which has to hold the vehicle
+    on the slope, resists turning less: by 1 - (s/mu)^2 (as for the side force of a bend, Wong 2008, chapter 6).
+    """
+    if "side_slope" not in scenario:
+        if given := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
+            raise InvalidDesign(f"{given[0]}: is of no use without a side_slope; leave it out")
+        return {"shift": 0.0, "side_moment": 0.0}
+    s = scenario["side_slope"]
+    height, weight, turning = scenario.get("mass_height", 1.0), numbers["mass"] * GRAVITY, numbers["turning"]
+    shift = s * height / numbers["track_distance"]
+    if abs(s) >= turning:
+        raise InvalidDesign(f"side_slope: on {s:g} the vehicle slides where the coefficient of turning is {turning:g}")
+    if abs(shift) >= 0.5:
+        raise InvalidDesign(f"side_slope: on {s:g} the vehicle tips over with a mass_height of {height:g} m")
+    return {
+        "shift": shift,
+        "side_moment": -weight * s * scenario.get("mass_ahead", 0.0),
+        "turning": turning * (1.0 - (s / turning) ** 2),
+    }
+
+
+def check_steps(p: Plant, speeds: Vector, sample_time: float, substeps: int) -> None:
+    """Refuse conditions of one vehicle that the integration steps are too long for, or that tracks cannot hold.
+
+    Motions that steps of the classical Runge-Kutta method are too long for grow, or oscillate between the clips.
+    """
+    step = sample_time / substeps
+    for name, there, longest in (
+        ("lag", np.True_, _STABLE * float(p.lag.min())),
+        ("speed", np.True_, _longest_turning_step(p, speeds)),
+        ("yaw_stiction", p.stiction > 0.0, _longest_stiction_step(p, speeds)),
+        ("shear_modulus", p.shear_modulus > 0.0, _longest_slip_step(p, speeds)),
+    ):
+        if there.any() and step > longest:
+            raise InvalidDesign(
+                f"{name}: integration steps of {step:g} s are too long for it; "
+                f"take 'substeps: {int(np.ceil(sample_time / longest))}'"
+            )
+    if p.shear_modulus.any():
+        for speed in speeds:
+            middle, side = trim(p, speed), trim_difference(p, speed)
+            slip = np.max(trim_slip(p, p.greatest_force * (middle - side), p.greatest_force * (middle + side)))
+            if not slip < 1.0:
+                raise InvalidDesign(f"shear_modulus: the tracks spin where {speed:g} m/s has to be held")
+
+
+def _longest_slip_step(p: Plant, speeds: Vector) -> float:
+    if not p.shear_modulus.any():
+        return np.inf
+    if not (p.inertial_mass > p.weight / GRAVITY).all():
+        raise InvalidDesign("shear_modulus: tracks that slip need a rotating_mass_factor above 1")
+    return float(longest_step(p, speeds.min(keepdims=True)).min())
+
+
+def _longest_stiction_step(p: Plant, speeds: Vector) -> float:
+    """The longest step (s) with which stiction is integrated without growing oscillations."""
+    slope = p.stiction / STICTION_RATE + yaw_damping(p, speeds.min(keepdims=True))
+    return float((_STABLE * p.yaw_inertia / slope).min())
+
+
+def _longest_turning_step(p: Plant, speeds: Vector) -> float:
+    """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated so."""
+    return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
+
+
+def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
+    """White noise (2, samples) of the measured speed (m/s) and course (rad); None without it.
+
+    A draw is the same sequence in every design and however evaluations are divided.
+    """
+    names = ("speed_noise", "course_noise")
+    if not any(name in scenario for name in names):
+        if "noise_draw" in scenario:
+            raise InvalidDesign("noise_draw: is of no use without speed_noise or course_noise; leave it out")
+        return None
+    deviations = [scenario.get(name, 0.0) for name in names]
+    rng = np.random.default_rng(scenario.get("noise_draw", 0))
+    return np.asarray(rng.standard_normal((2, samples)) * np.array(deviations)[:, None])
+
+
+def noises(given: Sequence[Vector | None]) -> Vector | None:
+    """The noise of all rows (n, 2, samples), 0 where a row has none; None where no row has any."""
+    some = next((values for values in given if values is not None), None)
+    if some is None:
+        return None
+    return np.stack([np.zeros_like(some) if values is None else values for values in given])
+
+
+def noise_command(noisy: Runs, quiet: Runs, loop: Loop) -> Vector:
+    """Root mean square (n,) of what noise adds to the command of a loop."""
+    assert noisy.trace is not None
+    assert quiet.trace is not None
+    added = getattr(noisy.trace, f"{loop}_command")[:-1] - getattr(quiet.trace, f"{loop}_command")[:-1]
+    return np.asarray(np.sqrt((np.ascontiguousarray(added.T) ** 2).mean(axis=1)))
+
+
+def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
+    """Gain and greatest rate of the inner loop of the yaw rate; gain 0 where a design has none."""
+    names = ("rate_gain", "greatest_rate")
+    given = {name: design[name] for name in names if name in design}
+    if len(given) == 1:
+        missing = next(name for name in names if name not in given)
+        raise InvalidDesign(f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(given))}")
+    for name, value in given.items():
+        if not 0.0 < value < np.inf:
+            raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+        if unusual(value):
+            raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
+    return given or dict.fromkeys(names, 0.0)
+
+
+def feed_forward(design: Mapping[str, float]) -> dict[str, float]:
+    """Share of the grade's force that is fed forward; 0 where a design has none."""
+    share = design.get("grade_share", 0.0)
+    if not 0.0 <= share <= 2.0:
+        raise InvalidDesign(f"grade_share: {share:g} has to be between 0 and 2")
+    return {"grade_share": share}

@@ -1,0 +1,372 @@
+"""The closed loops of speed and course in time: many vehicles, each with regulators of its own, side by side.
+
+Classical Runge-Kutta of order 4 with a fixed step that divides the sample time. Commands are held over a sample and
+delayed by whole steps, so that they change only between steps. No number of a row depends on another row: results are
+the same bits however rows are put together. What is computed is stated in `step` and `vehicle`; it runs as machine
+code, or with numpy where there is no C compiler: the two differ in the last digits only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Quantity
+from designopt_regulator.carrier import vehicle
+from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
+from designopt_regulator.carrier.quality import Quality, Times, quality, trapezoids
+from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
+from designopt_regulator.carrier.step import Gain, Loops, Measured, References, leaves, like, runge_kutta, sample
+from designopt_regulator.carrier.vehicle import State
+from designopt_regulator.controllers.pid import PID, Law, Memory
+
+Vector = NDArray[np.float64]
+Loop = Literal["speed", "course"]
+
+_LIMIT = 1e3  # speed (m/s) or course (rad) beyond which a row has diverged
+_ROWS = 32  # that machine code runs and that are assessed together: their records stay in the processor's cache
+_ROWS_OF_ARRAYS = 200  # the same for numpy, whose calls cost more than their arithmetic
+
+
+@dataclass(frozen=True)
+class Manoeuvre:
+    """The manoeuvre of n vehicles: arrays (n,) and, common to all, times (s), whole numbers of samples.
+
+    They drive straight in trim at `speed`. At `step_at` the references step to `target_speed` (m/s) and to the course
+    `turn` (rad); from `load_at` on there are the moment `moment` (N m) and the `grade`, the sine of the slope.
+    """
+
+    speed: Vector
+    target_speed: Vector
+    turn: Vector
+    moment: Vector
+    grade: Vector
+    step_at: float
+    load_at: float
+    horizon: float
+    feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
+    noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A gain of the course regulator that falls with speed: kp times reference_speed / max(v, least_speed)."""
+
+    reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
+    least_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
+
+    def factor(self, speed: Vector) -> Vector:
+        """What kp is multiplied with at a speed (m/s)."""
+        return np.asarray(self.reference_speed / np.maximum(speed, self.least_speed))
+
+
+@dataclass(frozen=True)
+class RateLoop:
+    """Inner loops of the yaw rate, arrays (n,): the difference command is gain (greatest_rate w - r).
+
+    w is the course regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
+    """
+
+    gain: Vector  # s/rad
+    greatest_rate: Vector  # rad/s, which the course regulator asks for at full output
+
+    @property
+    def forward(self) -> Vector:
+        """From the course regulator's output to the difference command."""
+        return np.where(self.gain > 0.0, self.gain * self.greatest_rate, 1.0)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Samples of n runs: `time` (k,), the others (k, n); SI units. The last row repeats the last commands."""
+
+    time: Vector
+    speed: Vector
+    course: Vector
+    yaw_rate: Vector
+    speed_command: Vector
+    course_command: Vector
+    speed_reference: Vector
+    course_reference: Vector
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What came of n runs. Rows with `failed` True diverged at `ended` (s): their figures mean nothing.
+
+    `quality` is there for the loops that were watched, `energy` (n,) is what the tracks gave (J), `sharp` (n,) the
+    share of samples with a radius below half the distance of the tracks, where Nikitin's law is extrapolated, `final`
+    (5, n) are the last states.
+    """
+
+    quality: Mapping[Loop, Quality]
+    energy: Vector
+    sharp: Vector
+    final: Vector
+    failed: NDArray[np.bool_]
+    ended: Vector
+    trace: Trace | None
+
+
+def whole_number(time: float, unit: float) -> int | None:
+    """How many times `unit` fits into `time`; None where it is no whole number."""
+    count = round(time / unit)
+    return count if abs(count * unit - time) <= 1e-9 * max(unit, abs(time)) else None
+
+
+def simulate(
+    plant: vehicle.Plant,
+    speed_regulator: PID,
+    course_regulator: PID,
+    manoeuvre: Manoeuvre,
+    delay_steps: NDArray[np.int64],
+    *,
+    substeps: int = 5,
+    schedule: Schedule | None = None,
+    rate_loop: RateLoop | None = None,
+    watched: Collection[Loop] = ("speed", "course"),
+    trace: bool = False,
+    machine_code: bool = True,
+) -> Runs:
+    """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
+
+    Both regulators have the same sample time, of which `substeps` integration steps are made. All arrays have n rows.
+    `watched` are the loops whose quality is wanted. Without `machine_code` numpy computes in any case.
+    """
+    n = len(plant)
+    parts, order = [], []
+    with np.errstate(all="ignore"):  # of rows that diverge; they are found by what they have become
+        for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
+            if not len(alike):
+                continue
+            these = partial(_rows, rows=alike, n=n)
+            setup = _setup(
+                these(plant), these(speed_regulator), these(course_regulator), these(manoeuvre), these(delay_steps),
+                these(rate_loop), substeps, schedule,
+            )  # fmt: skip
+            code = compiled(setup.loops, len(setup.start)) if machine_code else None
+            together = _ROWS if code is not None else _ROWS_OF_ARRAYS
+            for first in range(0, len(alike), together):
+                some = setup.rows(slice(first, first + together))
+                record = _by_numpy(some) if code is None else _by_machine(some, code)
+                parts.append(_assessed(some, record, watched, trace))
+            order.append(alike)
+    return _joined(parts, np.argsort(np.concatenate(order)))
+
+
+def _rows(given: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """Some of the n rows of arrays in a dataclass, or of an array."""
+    if isinstance(given, np.ndarray):
+        return given[rows] if len(given) == n else given
+    if not is_dataclass(given) or isinstance(given, type):
+        return given
+    return replace(given, **{f.name: _rows(getattr(given, f.name), rows, n) for f in fields(given)})
+
+
+class _Setup(NamedTuple):
+    """Runs of n rows as they begin; arrays (n,)."""
+
+    loops: Loops
+    start: State
+    memory: tuple[Memory, Memory]
+    trim: tuple[Vector, Vector]
+    before: tuple[Vector, Vector]
+    after: tuple[Vector, Vector]
+    load: tuple[Vector, Vector, Vector]
+    noise: Vector | None
+    delay: NDArray[np.int64]
+    times: Times
+    samples: int
+
+    def rows(self, which: slice) -> _Setup:
+        """Some of the rows."""
+        parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
+        return self._replace(**{name: like(part, (a[which] for a in leaves(part))) for name, part in parts.items()})
+
+
+class _Record(NamedTuple):
+    """What n runs did: at the steps (n, steps + 1), and the commands (n, samples)."""
+
+    speed: Vector
+    yaw_rate: Vector
+    course: Vector
+    power: Vector
+    commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, course, before clipping
+    final: Vector  # (5, n)
+    ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
+
+
+def _setup(
+    plant: vehicle.Plant,
+    speed_regulator: PID,
+    course_regulator: PID,
+    manoeuvre: Manoeuvre,
+    delay_steps: NDArray[np.int64],
+    rate_loop: RateLoop | None,
+    substeps: int,
+    schedule: Schedule | None,
+) -> _Setup:
+    m, T, n = manoeuvre, speed_regulator.sample_time, len(plant)
+    rest = np.zeros(n)
+    rate_loop = rate_loop or RateLoop(rest, rest)
+    trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
+    gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.least_speed))
+    forces = [plant.greatest_force * (trim + side * difference) for side in (-1.0, 1.0)]
+    start: State = (m.speed, rest, rest, *forces)
+    if slips := bool(plant.shear_modulus.any()):
+        start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
+    loops = Loops(
+        motion=SlippingMotion.of(plant) if slips else vehicle.Motion.of(plant),
+        speed=Law.of(speed_regulator, m.speed),
+        course=Law.of(course_regulator, rest),
+        schedule=gain,
+        forward=rate_loop.forward,
+        rate_gain=rate_loop.gain,
+        greatest_force=plant.greatest_force,
+    )
+    return _Setup(
+        loops=loops,
+        start=start,
+        memory=(Memory.at_rest(m.speed, trim), Memory.at_rest(rest, difference / rate_loop.forward)),
+        trim=(trim, difference),
+        before=(m.speed, rest),
+        after=(m.target_speed, m.turn),
+        load=(-plant.weight * m.grade, m.moment, rest if m.feed is None else m.feed),
+        noise=m.noise,
+        delay=np.asarray(delay_steps),
+        times=Times(m.step_at, m.load_at, T, substeps),
+        samples=round(m.horizon / T),
+    )
+
+
+def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
+    """The runs as machine code does them."""
+    n, times, samples = len(rows.delay), rows.times, rows.samples
+    nodes = samples * times.substeps + 1
+    motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(rows.start)))
+    ended = np.zeros(n, np.dtype("l"))
+    numbers, start, memory, before, after, load = (
+        np.stack(list(leaves(part)), axis=1)
+        for part in (rows.loops, rows.start, rows.memory, rows.before, rows.after, rows.load)
+    )
+    noise = None if rows.noise is None else np.ascontiguousarray(rows.noise)
+    code.run(
+        {
+            "rows": n,
+            "samples": samples,
+            "substeps": times.substeps,
+            "step_at": round(times.step_at / times.sample_time),
+            "load_at": round(times.load_at / times.sample_time),
+            "h": times.sample_time / times.substeps,
+            "bound": _LIMIT,
+        },
+        [numbers, start, memory, before, after, load, rows.delay.astype("l"), noise],
+        [motion, commands, final, ended, np.empty(2 * (samples + 1))],
+    )
+    final[ended > 0] = 0.0
+    tracks = (commands[:, 0], commands[:, 1], commands[:, 2], commands[:, 3])
+    return _Record(motion[:, 0], motion[:, 1], motion[:, 2], motion[:, 3], tracks, final.T[:5], ended)
+
+
+def _by_numpy(rows: _Setup) -> _Record:
+    """The runs as numpy does them, all rows side by side."""
+    loops, motion, times, samples = rows.loops, rows.loops.motion, rows.times, rows.samples
+    n, substeps, h = len(rows.delay), times.substeps, times.sample_time / times.substeps
+    step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
+    record, commands = np.zeros((4, samples * substeps + 1, n)), np.zeros((4, samples, n))
+    forces = np.empty((samples + 1, 2, n))
+    x, memory, each, rest = rows.start, rows.memory, np.arange(n), np.zeros(n)
+    forces[0] = x[3:5]
+    ended = np.zeros(n, np.int64)
+    for k in range(samples):
+        wanted = rows.after if k >= step_at else rows.before
+        force, moment, feed = rows.load if k >= load_at else (rest, rest, rest)
+        seen = Measured(*x[:3])
+        if rows.noise is not None:
+            seen = seen._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
+        outputs, memory = sample(np, loops, memory, seen, References(*wanted, feed))
+        commands[:, k] = outputs[:4]
+        forces[k + 1] = outputs[4:]
+        for node in range(k * substeps, (k + 1) * substeps):
+            delayed = forces[np.where(node < rows.delay, 0, 1 + (node - rows.delay) // substeps), :, each].T
+            record[:, node] = *x[:3], motion.drive_power(np, x)
+            x = runge_kutta(partial(motion.rates, np, command=tuple(delayed), load=(force, moment)), x, h)
+        bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
+        if bad.any():  # put to rest, where they disturb no check; their figures are void
+            ended[bad & (ended == 0)] = k + 1
+            x, memory = (like(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
+    record[:, -1] = *x[:3], motion.drive_power(np, x)
+    speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
+    u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))
+    final = np.array(x[:5])
+    final[:, ended > 0] = 0.0
+    return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, ended)
+
+
+def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> Runs:
+    """Figures of the runs."""
+    times, arm = rows.times, rows.loops.motion.arm
+    y = {"speed": record.speed, "course": record.course}
+    speed, speed_raw, course, course_raw = record.commands
+    commands = {"speed": (speed, speed_raw), "course": (course, course_raw)}
+    found: dict[Loop, Quality] = {}
+    for i, loop in enumerate(("speed", "course")):
+        if loop in watched:
+            found[loop] = quality(  # type: ignore[index]
+                y[loop], rows.before[i], rows.after[i], *commands[loop], rows.trim[i], times, angle=loop == "course"
+            )
+    at = slice(None, None, times.substeps)
+    sampled = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
+    sharp = arm[:, None] * np.abs(sampled.yaw_rate[:, :-1]) > np.abs(sampled.speed[:, :-1])
+    return Runs(
+        quality=found,
+        energy=trapezoids(np.maximum(record.power, 0.0), times.sample_time / times.substeps),
+        sharp=sharp.mean(axis=1),
+        final=record.final,
+        failed=record.ended > 0,
+        ended=np.where(record.ended > 0, record.ended, rows.samples) * times.sample_time,
+        trace=_trace(rows, sampled, record) if trace else None,
+    )
+
+
+def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
+    samples, step_at = rows.samples, round(rows.times.step_at / rows.times.sample_time)
+    stepped = (np.arange(samples + 1) >= min(step_at, samples - 1))[:, None]
+    references = [np.where(stepped, after, before) for before, after in zip(rows.before, rows.after, strict=True)]
+    last = [*range(samples), samples - 1]
+    return Trace(
+        rows.times.sample_time * np.arange(samples + 1.0),
+        sampled.speed.T,
+        sampled.course.T,
+        sampled.yaw_rate.T,
+        record.commands[0].T[last],
+        record.commands[2].T[last],
+        *references,
+    )
+
+
+def _joined(parts: list[Runs], order: NDArray[np.intp]) -> Runs:
+    """The runs of all parts; row i is row ``order[i]`` of them one after another."""
+
+    def together(part: list[Any], name: str) -> Vector:
+        return np.concatenate([getattr(p, name) for p in part], axis=-1)[..., order]
+
+    joined: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}
+    traces = [p.trace for p in parts if p.trace is not None]
+    return Runs(
+        quality={
+            loop: Quality(**{name: together([p.quality[loop] for p in parts], name) for name in vars(q)})
+            for loop, q in parts[0].quality.items()
+        },
+        trace=Trace(traces[0].time, **{name: together(traces, name) for name in _PER_SAMPLE}) if traces else None,
+        **joined,
+    )
+
+
+_PER_ROW = ("energy", "sharp", "final", "failed", "ended")
+_PER_SAMPLE = ("speed", "course", "yaw_rate", "speed_command", "course_command", "speed_reference", "course_reference")

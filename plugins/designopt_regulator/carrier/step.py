@@ -1,0 +1,105 @@
+"""What happens in one sample of the closed loops: the regulators' commands, then steps of integration.
+
+Stated once, for the module `m` that computes: with numpy the numbers are arrays (n,) of n vehicles side by side, with
+casadi they are symbols of which machine code is made (`compiled_step`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from designopt_regulator.carrier.vehicle import State, clip
+from designopt_regulator.controllers.pid import Law, Memory
+
+
+class Gain(NamedTuple):
+    """Gain schedule of the course regulator: kp times reference_speed / max(v, least_speed)."""
+
+    reference_speed: Any
+    least_speed: Any
+
+
+class Loops(NamedTuple):
+    """All numbers of one closed loop, or of n side by side."""
+
+    motion: Any  # `vehicle.Motion` or another statement of the equations of motion
+    speed: Law
+    course: Law
+    schedule: Gain | None
+    forward: Any  # of the course regulator's output to the difference command; 1 without a yaw-rate loop
+    rate_gain: Any  # s/rad, of the yaw rate to the difference command; 0 without a yaw-rate loop
+    greatest_force: Any
+
+
+class Measured(NamedTuple):
+    """What the regulators see at a sample."""
+
+    speed: Any
+    yaw_rate: Any
+    course: Any
+
+
+class References(NamedTuple):
+    """References of the regulators at a sample, and the command fed forward to the speed."""
+
+    speed: Any
+    course: Any
+    feed: Any
+
+
+class Commands(NamedTuple):
+    """Commands of a sample, ±1, those before clipping, and the forces (N) commanded of the tracks."""
+
+    speed: Any
+    speed_raw: Any
+    course: Any
+    course_raw: Any
+    left: Any
+    right: Any
+
+
+def sample(
+    m: Any, loops: Loops, memory: tuple[Memory, Memory], seen: Measured, wanted: References
+) -> tuple[Commands, tuple[Memory, Memory]]:
+    """Commands of this sample, and the memory of speed and course regulator after it."""
+    scale = 1.0
+    if loops.schedule is not None:
+        scale = loops.schedule.reference_speed / m.fmax(seen.speed, loops.schedule.least_speed)
+    u, u_raw, speed = loops.speed.sample(m, memory[0], wanted.speed, seen.speed, feed=wanted.feed)
+    w, w_raw, course = loops.course.sample(m, memory[1], wanted.course, seen.course, scale=scale, angle=True)
+    # With a yaw-rate loop the course regulator asks for a rate, which is followed in proportion.
+    turn = loops.forward * w_raw - loops.rate_gain * seen.yaw_rate
+    turn_clipped = clip(m, loops.forward * w - loops.rate_gain * seen.yaw_rate, 1.0)
+    left, right = (loops.greatest_force * clip(m, both, 1.0) for both in (u - turn_clipped, u + turn_clipped))
+    return Commands(u, u_raw, turn_clipped, turn, left, right), (speed, course)
+
+
+def runge_kutta(rates: Callable[[State], State], x: State, h: Any) -> State:
+    """One step `h` (s) of the classical method of order 4."""
+    k1 = rates(x)
+    k2 = rates(_ahead(x, k1, 0.5 * h))
+    k3 = rates(_ahead(x, k2, 0.5 * h))
+    k4 = rates(_ahead(x, k3, h))
+    return _ahead(x, tuple(a + 2.0 * (b + c) + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)), h / 6.0)
+
+
+def _ahead(x: State, rate: State, h: Any) -> State:
+    return tuple(a + h * b for a, b in zip(x, rate, strict=True))
+
+
+def leaves(numbers: Any) -> Iterator[Any]:
+    """The numbers of nested tuples, in order; what is None has none."""
+    if isinstance(numbers, tuple):
+        for part in numbers:
+            yield from leaves(part)
+    elif numbers is not None:
+        yield numbers
+
+
+def like(pattern: Any, values: Iterator[Any]) -> Any:
+    """Nested tuples as those of `pattern`, with other numbers, taken in order."""
+    if isinstance(pattern, tuple):
+        parts = [like(part, values) for part in pattern]
+        return type(pattern)(*parts) if hasattr(pattern, "_fields") else tuple(parts)
+    return None if pattern is None else next(values)

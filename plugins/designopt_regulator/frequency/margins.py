@@ -1,0 +1,129 @@
+"""Peaks and margins read off the frequency responses of stable open loops, many at once.
+
+A coarse grid shows where they are, root finding and minimisation of the response itself tell them to the last digits.
+Complex numbers travel as their two parts: with plain arithmetic a number has the same bits wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+#: L of rows (k,) at frequencies (k,), real and imaginary part.
+Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Arrays (n,), each of a stable loop; their meaning is that of `sampled_loop.LoopMeasures`."""
+
+    ms: Array
+    mt: Array
+    gm: Array
+    pm: Array
+    delay_margin: Array
+    crossover: Array
+
+
+def margins(response: Response, w: Array, re: Array, im: Array, *, real_at_end: bool) -> Margins:
+    """Of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
+
+    A grid (m,) is that of all rows; one that is shorter than others repeats its last point.
+    With `real_at_end` the last point is half a sampling rate, where L is real and a crossing of the negative axis.
+    """
+    w = np.broadcast_to(w, re.shape)
+    size = re * re + im * im
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ms = _peak(response, w, _distance(re, im), _distance)
+        mt = _peak(response, w, _inverse_distance(re, im), _inverse_distance)
+    return Margins(ms, mt, _gain_margin(response, w, re, im, real_at_end), *_phase_margins(response, w, size))
+
+
+def _distance(re: Array, im: Array) -> Array:
+    """|1 + L|^2."""
+    return (1.0 + re) ** 2 + im * im
+
+
+def _inverse_distance(re: Array, im: Array) -> Array:
+    """|1 + 1/L|^2."""
+    return np.asarray(((1.0 + re) ** 2 + im * im) / (re * re + im * im))
+
+
+def _peak(response: Response, w: Array, values: Array, function: Callable[[Array, Array], Array]) -> Array:
+    """1/sqrt of the smallest value of `function` of L, which is `values` (n, m) on the grid, refined between points."""
+    from scipy.optimize.elementwise import find_minimum
+
+    least = values.min(axis=1)
+    middle = values[:, 1:-1]
+    low = (middle < values[:, :-2]) & (middle <= values[:, 2:]) & (middle <= 2.0 * least[:, None])
+    each, at = np.nonzero(low)
+    if len(each):
+        log = np.log(w[each, at]), np.log(w[each, at + 1]), np.log(w[each, at + 2])
+        found = find_minimum(
+            lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
+            log,
+            args=(each.astype(np.float64),),
+            tolerances={"xatol": 1e-9, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
+            maxiter=40,
+        )
+        np.minimum.at(least, each, np.where(np.isfinite(found.f_x), found.f_x, np.inf))
+    return np.asarray(1.0 / np.sqrt(least))
+
+
+def _roots(
+    response: Response,
+    w: Array,
+    each: NDArray[np.intp],
+    at: NDArray[np.intp],
+    function: Callable[[Array, Array], Array],
+) -> Array:
+    """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
+    from scipy.optimize.elementwise import find_root
+
+    low, high = np.log(w[each, at]), np.log(w[each, at + 1])
+    found = find_root(
+        lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
+        (low, high),
+        args=(each.astype(np.float64),),
+        tolerances={"xatol": 1e-13, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
+        maxiter=60,
+    )
+    # A bracket that is closed by rounding alone has its root at the end that it was closed by.
+    return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, high)))
+
+
+def _gain_margin(response: Response, w: Array, re: Array, im: Array, real_at_end: bool) -> Array:
+    """The smallest factor above 1 on L that brings it to -1 at a crossing of the negative axis."""
+    margin = np.full(len(re), np.inf)
+    last = im.shape[1] - real_at_end  # at half the sampling rate the sign of the imaginary part is noise
+    above = im[:, :last] > 0.0
+    left = re[:, :last] < 0.0
+    each, at = np.nonzero((above[:, :-1] != above[:, 1:]) & (left[:, :-1] | left[:, 1:]))
+    real = response(each, _roots(response, w, each, at, lambda _, part: part))[0] if len(each) else np.empty(0)
+    if real_at_end:
+        each, real = np.concatenate([each, np.arange(len(re))]), np.concatenate([real, re[:, -1]])
+    # What is real at the lowest frequency is so at rest: a crossing at 0.
+    still = np.flatnonzero(np.abs(im[:, 0]) < 0.01 * np.abs(re[:, 0]))
+    each, real = np.concatenate([each, still]), np.concatenate([real, re[still, 0]])
+    counts = (real > -1.0) & (real < 0.0)
+    np.minimum.at(margin, each[counts], -1.0 / real[counts])
+    return margin
+
+
+def _phase_margins(response: Response, w: Array, size: Array) -> tuple[Array, Array, Array]:
+    """Phase margin (rad), delay margin (s) and highest crossover (rad/s) from the crossings of |L| = 1."""
+    n = len(size)
+    phase, late, crossover = np.full(n, np.inf), np.full(n, np.inf), np.zeros(n)
+    each, at = np.nonzero((size[:, :-1] > 1.0) != (size[:, 1:] > 1.0))
+    if len(each):
+        root = _roots(response, w, each, at, lambda re, im: re * re + im * im - 1.0)
+        re, im = response(each, root)
+        angle = np.arctan2(-im, -re)  # by which L is ahead of -1
+        np.minimum.at(phase, each, np.abs(angle))
+        np.minimum.at(late, each, np.where(angle > 0.0, angle, angle + 2.0 * np.pi) / root)
+        np.maximum.at(crossover, each, root)
+    return phase, late, crossover

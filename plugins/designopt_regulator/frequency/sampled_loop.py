@@ -1,0 +1,375 @@
+"""Robustness of sampled loops, many at once: stability first, then peaks of the sensitivities, margins and noise.
+
+The loop is the held plant with its exact delay and the difference equations of the regulator; nothing is approximated
+by a continuous loop. What is said of one row does not depend, to the last bit, on the other rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt_regulator.frequency.grid import coarse, finer, grid
+from designopt_regulator.frequency.margins import Margins, margins
+from designopt_regulator.plants.linear import sampled
+
+Array = NDArray[np.float64]
+
+_ROWS = 256  # at a time, which bounds the memory
+
+
+class Feedback(Protocol):
+    """What the loop needs of a regulator, each a number or an array (n,): see `FeedbackPID`."""
+
+    @property
+    def kp(self) -> Any: ...
+    @property
+    def ti(self) -> Any: ...
+    @property
+    def td(self) -> Any: ...
+    @property
+    def tf(self) -> Any: ...
+
+
+class FeedbackPID(NamedTuple):
+    """Regulators as the loop sees them: gain, integral (inf: none), derivative (0: none) and filter time in s."""
+
+    kp: ArrayLike
+    ti: ArrayLike = np.inf
+    td: ArrayLike = 0.0
+    tf: ArrayLike = 0.0
+
+
+@dataclass(frozen=True)
+class LoopMeasures:
+    """Measures of n sampled loops, arrays (n,).
+
+    With a spectral radius of 1 or more there are no margins: `ms`, `mt` and `noise_gain` are inf, `gm`, `pm`,
+    `delay_margin` and `crossover` -inf. A stable loop whose gain never passes 1 has pm and delay_margin inf and the
+    crossover 0; gm is inf where no larger gain makes it unstable.
+    """
+
+    spectral_radius: Array  # of the closed loop with its delay chain
+    stab_degree: Array  # 1/s: -ln(spectral_radius) / sample_time
+    ms: Array  # peak of |1/(1+L)|
+    mt: Array  # peak of |L/(1+L)|
+    gm: Array  # smallest factor above 1 on the gain that makes it unstable
+    pm: Array  # rad: smallest distance in phase from -1
+    delay_margin: Array  # s: smallest delay more that makes it unstable
+    crossover: Array  # rad/s: highest frequency at which |L| is 1
+    noise_gain: Array  # standard deviation of the command for white measurement noise of deviation 1
+
+    @property
+    def stable(self) -> NDArray[np.bool_]:
+        return self.spectral_radius < 1.0
+
+
+def measures(
+    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike
+) -> LoopMeasures:
+    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) with n regulators.
+
+    `delay_samples` is the delay of the plants in samples, whole or not. Everything else than the three matrices may be
+    a number or an array (n,).
+    """
+    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    n = len(A)
+    result = LoopMeasures(*(np.empty(n) for _ in fields(LoopMeasures)))
+    kinds = np.stack([loops.whole, loops.late, loops.sample_time], axis=1)
+    for kind in np.unique(kinds, axis=0):
+        rows = np.flatnonzero((kinds == kind).all(axis=1))
+        for first in range(0, len(rows), _ROWS):
+            part = rows[first : first + _ROWS]
+            for field, values in zip(fields(LoopMeasures), _measure(loops.rows(part)), strict=True):
+                getattr(result, field.name)[part] = values
+    return result
+
+
+def spectral_radius(
+    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike
+) -> Array:
+    """The spectral radius (n,) alone; arguments as for `measures`."""
+    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    n = len(A)
+    result = np.empty(n)
+    kinds = np.stack([loops.whole, loops.late], axis=1)
+    for kind in np.unique(kinds, axis=0):
+        rows = np.flatnonzero((kinds == kind).all(axis=1))
+        result[rows] = _largest(np.linalg.eigvals(_closed(loops.rows(rows))[0]))
+    return result
+
+
+def frequency_response(
+    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike, frequency: ArrayLike
+) -> NDArray[np.complex128]:
+    """The open loop L(exp(j w T)) (n, m) at `frequency` (m,) in rad/s; arguments as for `measures`."""
+    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    n, w = len(A), np.asarray(frequency, dtype=np.float64)
+    each = np.repeat(np.arange(n), len(w))
+    re, im = _open_loop(loops, each, np.tile(w, n))
+    return np.asarray(re + 1j * im).reshape(n, len(w))
+
+
+# ------------------------------------------------------------------------------------------------------- the loop
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """Sampled loops: plants ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]`` and what the regulators are made of.
+
+    With delta = z - 1 the plant is z^-(d+1) (tail + head z) / bottom, all polynomials of delta, highest power first:
+    near z = 1 powers of z would cancel.
+    """
+
+    R: Array
+    B0: Array
+    B1: Array
+    C: Array
+    whole: NDArray[np.int_]
+    late: NDArray[np.bool_]  # whether u[k-d-1] acts
+    head: Array
+    tail: Array
+    bottom: Array
+    delay: Array  # samples
+    kp: Array
+    integral: Array  # T_s / T_i
+    derivative: Array  # T_d / (T_f + T_s)
+    forget: Array  # T_s / (T_f + T_s)
+    sample_time: Array
+
+    def rows(self, rows: NDArray[np.intp]) -> _Loops:
+        return _Loops(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: Feedback, sample_time: ArrayLike) -> _Loops:
+    n = len(A)
+    delay, kp, ti, td, tf, T = (
+        np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), n))
+        for v in (delay, pid.kp, pid.ti, pid.td, pid.tf, sample_time)
+    )
+    # Designs meet in the same few scenarios: each plant is discretised once.
+    first, plant = _distinct(A.reshape(n, -1), B, C, delay[:, None], T[:, None])
+    R, B0, B1, whole = sampled(A[first], B[first], delay[first], T[first])
+    late = (B1 != 0.0).any(axis=1)
+    head, tail, bottom = _polynomials(R, B0, B1, C[first])
+    return _Loops(
+        R=R[plant],
+        B0=B0[plant],
+        B1=B1[plant],
+        C=C[first][plant],
+        whole=whole[plant],
+        late=late[plant],
+        head=head[plant],
+        tail=tail[plant],
+        bottom=bottom[plant],
+        delay=delay,
+        kp=kp,
+        integral=T / ti,
+        derivative=td / (tf + T),
+        forget=T / (tf + T),
+        sample_time=T,
+    )
+
+
+def _distinct(*columns: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows with different content: the first of each, and for every row which of them it is."""
+    _, first, which = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, which.reshape(-1)
+
+
+def _polynomials(R: Array, B0: Array, B1: Array, C: Array) -> tuple[Array, Array, Array]:
+    """``C adj(delta - R) B0``, the same with B1 (n, s), and ``det(delta - R)`` (n, s+1) by Faddeev and LeVerrier."""
+    n, s = B0.shape
+    head, tail, bottom = np.empty((n, s)), np.empty((n, s)), np.ones((n, s + 1))
+    adjugate = np.broadcast_to(np.eye(s), (n, s, s))
+    for k in range(s):
+        row = (C[:, None, :] @ adjugate)[:, 0]
+        head[:, k], tail[:, k] = (row * B0).sum(axis=1), (row * B1).sum(axis=1)
+        product = R @ adjugate
+        bottom[:, k + 1] = -np.trace(product, axis1=1, axis2=2) / (k + 1)
+        adjugate = product + bottom[:, k + 1, None, None] * np.eye(s)
+    return head, tail, bottom
+
+
+def _closed(loops: _Loops) -> tuple[Array, Array, Array]:
+    """Closed loops of equal delay: transition (n, N, N), effect of measurement noise (n, N), and the command (n, N).
+
+    States are those of the plant, the chain of past commands, the integral part and the filtered output.
+    """
+    n, s = loops.B0.shape
+    d = int(loops.whole[0])
+    chain = d + bool(loops.late[0])
+    size = s + chain + 2
+    integral, filtered = size - 2, size - 1
+    direct = loops.kp * (1.0 + loops.derivative)
+    command = np.zeros((n, size))
+    command[:, :s] = -direct[:, None] * loops.C
+    command[:, integral] = loops.integral != 0.0
+    command[:, filtered] = loops.kp * loops.derivative
+
+    M = np.zeros((n, size, size))
+    M[:, :s, :s] = loops.R + np.eye(s)
+    noise = np.zeros((n, size))
+    for ago, effect in ((d, loops.B0), (d + 1, loops.B1))[: 1 + bool(loops.late[0])]:
+        if ago == 0:
+            M[:, :s] += effect[:, :, None] * command[:, None, :]
+            noise[:, :s] -= effect * direct[:, None]
+        else:
+            M[:, :s, s + ago - 1] += effect
+    if chain:
+        M[:, s] = command
+        noise[:, s] = -direct
+    for k in range(1, chain):
+        M[:, s + k, s + k - 1] = 1.0
+    # What a regulator does not have holds no eigenvalue: its state stays 0.
+    gain = loops.kp * loops.integral
+    M[:, integral, integral] = loops.integral != 0.0
+    M[:, integral, :s] = -gain[:, None] * loops.C
+    noise[:, integral] = -gain
+    forget = np.where(loops.derivative != 0.0, loops.forget, 0.0)
+    M[:, filtered, filtered] = np.where(loops.derivative != 0.0, 1.0 - forget, 0.0)
+    M[:, filtered, :s] = forget[:, None] * loops.C
+    noise[:, filtered] = forget
+    return M, noise, command
+
+
+# ----------------------------------------------------------------------------------------------------- measures
+
+
+def _measure(loops: _Loops) -> tuple[Array, ...]:
+    """The fields of `LoopMeasures` for loops of equal delay and sample time."""
+    n, T = len(loops.kp), float(loops.sample_time[0])
+    M, noise, command = _closed(loops)
+    modes = np.linalg.eigvals(M)
+    radius = _largest(modes)
+    degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
+    noise_gain = np.full(n, np.inf)
+    found = Margins(*(np.full(n, value) for value in (np.inf, np.inf, -np.inf, -np.inf, -np.inf, -np.inf)))
+    stable = np.flatnonzero(radius < 1.0)
+    if len(stable):
+        good = loops.rows(stable)
+        direct = good.kp * (1.0 + good.derivative)
+        variance = _variance(M[stable], noise[stable], command[stable], radius[stable]) + direct**2
+        noise_gain[stable] = np.sqrt(variance)
+        w = grid(T, float(good.delay[0]))
+        re, im = _grid_loop(good, w)
+        _read(good, w, re, im, stable, found)
+        slowest, poles = _rates(modes[stable]).min(axis=1) / T, _poles(good, T)
+        for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
+            one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
+            _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
+        # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
+        rests = stable[(good.integral > 0.0) | (np.abs(poles) < 1e-12).any(axis=1)]
+        found.mt[rests] = np.maximum(found.mt[rests], 1.0)
+    ms, mt, gm, pm, late, crossover = (getattr(found, f.name) for f in fields(Margins))
+    return radius, degree, ms, mt, gm, pm, late, crossover, noise_gain
+
+
+def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], found: Margins) -> None:
+    """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `found`."""
+    seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, real_at_end=True)
+    for field in fields(Margins):
+        getattr(found, field.name)[rows] = getattr(seen, field.name)
+
+
+def _rates(modes: NDArray[np.inexact]) -> Array:
+    """|ln z| of modes z; of what is gone at once, inf."""
+    modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
+    size = np.abs(modes)
+    return np.asarray(np.where(size > 0.0, np.abs(np.log(np.where(size > 0.0, modes, 1.0))), np.inf))
+
+
+def _poles(loops: _Loops, sample_time: float) -> NDArray[np.complex128]:
+    """Poles (n, s) of the plants in 1/s."""
+    first, plant = _distinct(loops.R.reshape(len(loops.R), -1))
+    z = (1.0 + np.linalg.eigvals(loops.R[first])).astype(np.complex128)
+    gone = np.abs(z) == 0.0
+    poles = np.where(gone, -np.inf, np.log(np.where(gone, 1.0, z)) / sample_time)
+    return np.asarray(poles[plant], dtype=np.complex128)
+
+
+def _largest(values: NDArray[np.inexact]) -> Array:
+    """The largest size (n,) of eigenvalues (n, N)."""
+    return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).max(axis=1)))
+
+
+def _variance(M: Array, noise: Array, command: Array, radius: Array) -> Array:
+    """Variance of ``command x`` for x' = M x + noise e with white e of variance 1.
+
+    The sum of M^k noise noise' M'^k doubles its terms with each step (discrete Lyapunov equation; Smith 1968).
+    """
+    X = noise[:, :, None] * noise[:, None, :]
+    # Terms beyond rho^k = e^-60 are below the last digit, with room for growth before the decay.
+    steps = np.ceil(np.log2(60.0 / -np.log(np.clip(radius, 1e-12, 1.0 - 1e-16)))).astype(int) + 2
+    for step in range(int(steps.max())):
+        going = np.flatnonzero(steps > step)
+        power = M[going]
+        X[going] += power @ X[going] @ power.transpose(0, 2, 1)
+        M[going] = power @ power
+    return np.asarray((command * (X @ command[:, :, None])[..., 0]).sum(axis=1))
+
+
+def _times(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Product of complex numbers given as parts: plain arithmetic gives the same bits wherever a number stands."""
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def _over(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    size = b[0] * b[0] + b[1] * b[1]
+    return (a[0] * b[0] + a[1] * b[1]) / size, (a[1] * b[0] - a[0] * b[1]) / size
+
+
+def _value(polynomials: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Polynomials (k, degree+1) at the points x (k,)."""
+    value = polynomials[:, 0], np.zeros_like(x[0])
+    for column in polynomials.T[1:]:
+        value = _times(value, x)
+        value = value[0] + column, value[1]
+    return value
+
+
+def _delta(angle: Array) -> tuple[Array, Array]:
+    """exp(j angle) - 1 without cancellation."""
+    return -2.0 * np.sin(0.5 * angle) ** 2, np.sin(angle)
+
+
+def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Array) -> tuple[Array, Array]:
+    """The plants of rows `each` (k,) at ``w T`` = `angle` (k,)."""
+    x = _delta(angle)
+    z = 1.0 + x[0], x[1]
+    head, tail = _times(_value(loops.head[each], x), z), _value(loops.tail[each], x)
+    turn = (loops.whole[each] + 1) * angle
+    top = _times((head[0] + tail[0], head[1] + tail[1]), (np.cos(turn), -np.sin(turn)))
+    return _over(top, _value(loops.bottom[each], x))
+
+
+def _regulator_value(
+    kp: Array, integral: Array, derivative: Array, forget: Array, x: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """The regulators at delta = x: K_p (1 + (T_s/T_i)/delta + T_d/(T_f+T_s) delta/(delta + forget))."""
+    one = np.ones_like(x[0]), np.zeros_like(x[0])
+    slow, fast = _over(one, x), _over(x, (x[0] + forget, x[1]))
+    return kp * (1.0 + integral * slow[0] + derivative * fast[0]), kp * (integral * slow[1] + derivative * fast[1])
+
+
+def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
+    """L of rows `each` (k,) at frequencies `w` (k,)."""
+    angle = w * loops.sample_time[each]
+    regulator = _regulator_value(
+        loops.kp[each], loops.integral[each], loops.derivative[each], loops.forget[each], _delta(angle)
+    )
+    return _times(_plant_value(loops, each, angle), regulator)
+
+
+def _grid_loop(loops: _Loops, w: Array) -> tuple[Array, Array]:
+    """L of all rows on the common grid, (n, m); plants that several rows have are evaluated once."""
+    m = len(w)
+    first, plant = _distinct(loops.head, loops.tail, loops.bottom)
+    angle = w * loops.sample_time[0]
+    values = _plant_value(loops, np.repeat(first, m), np.tile(angle, len(first)))
+    plants = tuple(v.reshape(len(first), m)[plant] for v in values)
+    kp, integral, derivative, forget = (v[:, None] for v in (loops.kp, loops.integral, loops.derivative, loops.forget))
+    return _times((plants[0], plants[1]), _regulator_value(kp, integral, derivative, forget, _delta(angle)))

@@ -1,0 +1,251 @@
+"""A plant from a measured step: the user's CSV of time, input and output, and the model that fits it best.
+
+The input is held between its samples, so that the model's output is a sum of step responses in closed form, with the
+delay exact: nothing is integrated, and the delay may lie between samples.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt.study.language.units import UnitError, convert
+from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.plants import linear as plants
+from designopt_regulator.plants.linear import Plant
+
+Vector = NDArray[np.float64]
+Model = Literal["fopdt", "ipdt", "sopdt"]
+
+PARAMETERS: dict[Model, tuple[str, ...]] = {
+    "fopdt": ("gain", "time_constant", "delay"),
+    "ipdt": ("gain", "delay"),
+    "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
+}
+_COLUMNS = ("time", "input", "output")
+_LEAST_ROWS = 10
+_MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
+_SEARCHED = 300  # samples that the search for a beginning looks at
+
+
+class BadData(ValueError):
+    """A file that holds no usable step; the message says where."""
+
+
+@dataclass(frozen=True)
+class StepData:
+    """Samples: time (s), input and output in their `units`, which are only shown."""
+
+    time: Vector
+    input: Vector
+    output: Vector
+    units: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model with its numbers by name, in SI units of time.
+
+    `confidence` are half-widths of 95 % intervals, on the assumption that what the model leaves is white noise.
+    `residual` is its root mean square in the output's unit, `explained` the share of the output's variance that the
+    model explains.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    confidence: dict[str, float]
+    offset: float  # the output at rest
+    residual: float
+    explained: float
+    predicted: Vector  # the model's output at the samples
+
+    def plant(self) -> Plant:
+        if self.model == "fopdt":
+            return plants.fopdt(**self.parameters)
+        return plants.ipdt(**self.parameters) if self.model == "ipdt" else plants.sopdt(**self.parameters)
+
+
+def read_step(file: InputFile) -> StepData:
+    """The samples of a CSV whose first line is ``time [s],input [unit],output [unit]``, in any order of columns.
+
+    Lines that begin with # are remarks. Raises `BadData` with line and column.
+    """
+    try:
+        reader = csv.reader(io.StringIO(file.text()), strict=True)
+        rows = [(reader.line_num, row) for row in reader]
+    except UnicodeDecodeError:
+        raise BadData(f"{file.name}: is no text in UTF-8") from None
+    except csv.Error as error:
+        raise BadData(f"{file.name}: is no CSV: {error}") from None
+    rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
+    if not rows:
+        raise BadData(f"{file.name}: is empty; the first line is: time [s],input,output")
+    (at, head), samples = rows[0], rows[1:]
+    places, units = _columns(f"{file.name}:{at}", head)
+    values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
+    for line, row in samples:
+        where = f"{file.name}:{line}"
+        if len(row) != len(head):
+            raise BadData(f"{where}: has {len(row)} values, line {at} has {len(head)} columns")
+        for name, i in places.items():
+            value = _finite(row[i])
+            if value is None:
+                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' is no finite number")
+            if unusual(value):
+                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' {UNUSUAL}; take another unit")
+            if name == "time" and values["time"] and value <= values["time"][-1]:
+                raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
+            values[name].append(value)
+    if len(samples) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(samples)} samples; a fit needs {_LEAST_ROWS}")
+    t, u, y = (np.array(values[name]) for name in _COLUMNS)
+    if (u == u[0]).all():
+        raise BadData(f"{file.name}: column 'input' never changes; a step is needed")
+    if (y == y[0]).all():
+        raise BadData(f"{file.name}: column 'output' never changes")
+    if (changes := int((np.diff(u) != 0.0).sum())) * len(u) > _MOST_TERMS:
+        raise BadData(
+            f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; take the noise out of it, or "
+            "give fewer samples"
+        )
+    return StepData((t - t[0]) * convert(1.0, units["time"] or "s", "s"), u, y, (units["input"], units["output"]))
+
+
+def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """The places of the columns by name, and their units as given."""
+    if len(head) == 1 and ";" in head[0]:
+        raise BadData(f"{where}: columns are divided by commas, numbers written with a point; here they are by ';'")
+    places: dict[str, int] = {}
+    units = dict.fromkeys(_COLUMNS, "")
+    for i, text in enumerate(head):
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+        name = found[1].lower() if found else ""
+        if found is None or name not in _COLUMNS:
+            raise BadData(f"{where}: column {i + 1} '{text.strip()}' is none of time, input, output")
+        if name in places:
+            raise BadData(f"{where}: column {i + 1} '{name}' is there twice")
+        places[name], units[name] = i, (found[2] or "").strip()
+    if missing := [name for name in _COLUMNS if name not in places]:
+        raise BadData(f"{where}: column '{missing[0]}' is missing")
+    try:
+        convert(1.0, units["time"] or "s", "s")
+    except UnitError as error:
+        raise BadData(f"{where}: column 'time': {error}") from None
+    return places, units
+
+
+def _finite(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+@lru_cache(maxsize=16)
+def fit_file(file: InputFile, model: Model) -> Fit:
+    """`fit_step` of the samples in `file`; the same file is fitted once."""
+    return fit_step(read_step(file), model)
+
+
+def fit_step(data: StepData, model: Model) -> Fit:
+    """The `model` whose output, from rest at the first sample's input, is nearest by least squares."""
+    from scipy.optimize import least_squares
+    from scipy.stats import t as student
+
+    names = PARAMETERS[model]
+    if len(data.time) <= len(names) + 1:
+        raise BadData(f"{len(data.time)} samples are too few for the {len(names) + 1} numbers of {model}")
+    # Less the first, so that digits are not lost where the output lies far from 0.
+    level_at_rest, output = float(data.output[0]), data.output - data.output[0]
+    jumps = np.flatnonzero(np.diff(data.input)) + 1
+    since = data.time[:, None] - data.time[jumps]  # (samples, jumps)
+    sizes = np.diff(data.input)[jumps - 1]
+    span = data.time[-1] - data.time[jumps[0]]
+    if span <= 0.0:
+        raise BadData("the input changes in the last sample only")
+
+    def shape(slow: Vector, rows: slice | NDArray[np.intp] = slice(None)) -> Vector:
+        """Output for gain 1 with the times `slow`, the delay last."""
+        x = np.maximum(since[rows] - slow[-1], 0.0)
+        return np.asarray(_step(model, x, slow[:-1]) @ sizes)
+
+    some = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
+
+    def linear(slow: Vector) -> tuple[Vector, float]:
+        basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
+        found, *_ = np.linalg.lstsq(basis, output[some])
+        return np.asarray(found, dtype=np.float64), float(((basis @ found - output[some]) ** 2).sum())
+
+    # Gain and offset follow from the times: the best of a grid of times is where the search begins.
+    lags = np.geomspace(0.005, 3.0, 14) * span
+    delays = np.concatenate([[0.0], np.geomspace(0.003, 0.8, 14)]) * span
+    spreads: dict[Model, list[list[float]]] = {
+        "fopdt": [[T] for T in lags],
+        "ipdt": [[]],
+        "sopdt": [[T, share * T] for T in lags for share in (0.1, 0.4, 0.9)],
+    }
+    starts = [np.array([*spread, delay]) for spread in spreads[model] for delay in delays]
+    first = min(starts, key=lambda slow: linear(slow)[1])
+    (gain, offset), _ = linear(first)
+
+    level = float(np.std(output))
+    lower = np.array([-np.inf, *[1e-6 * span] * (len(names) - 2), 0.0, -np.inf])
+    upper = np.array([np.inf, *[1e3 * span] * (len(names) - 2), span, np.inf])
+    start = np.clip(np.array([gain, *first, offset]), lower, np.where(np.isfinite(upper), upper * (1.0 - 1e-12), upper))
+    found = least_squares(
+        lambda p: (p[0] * shape(p[1:-1]) + p[-1] - output) / level,
+        start,
+        bounds=(lower, upper),
+        x_scale=np.maximum(np.abs(start), [1e-9, *[1e-3 * span] * (len(names) - 1), 1e-3 * level]),
+        xtol=1e-14,
+        ftol=1e-14,
+        gtol=1e-14,
+        max_nfev=400,
+    )
+    free = len(data.time) - len(found.x)
+    misfit = found.fun * level
+    with np.errstate(invalid="ignore"):
+        # In columns of size 1, as numbers of different units are of different size; what has no effect is not known.
+        size = np.linalg.norm(found.jac, axis=0)
+        columns = found.jac / np.where(size > 0.0, size, 1.0)
+        variance = np.diag(np.linalg.pinv(columns.T @ columns)) * float((found.fun**2).sum()) / free
+        known = (size > 0.0) & (variance >= 0.0)
+        width = float(student.ppf(0.975, free)) * np.sqrt(np.where(known, variance, 0.0))
+        half = np.where(known, width / np.where(size > 0.0, size, 1.0), np.inf)
+    values, wide = [float(v) for v in found.x[:-1]], [float(v) for v in half[:-1]]
+    if model == "sopdt" and values[1] < values[2]:
+        for order in (values, wide):
+            order[1], order[2] = order[2], order[1]
+    return Fit(
+        model,
+        dict(zip(names, values, strict=True)),
+        dict(zip(names, wide, strict=True)),
+        float(found.x[-1]) + level_at_rest,
+        float(np.sqrt((misfit**2).mean())),
+        1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
+        np.asarray(data.output + misfit),
+    )
+
+
+def _step(model: Model, x: Vector, lags: Vector) -> Vector:
+    """Unit step responses of gain 1 at times x >= 0 after the delay."""
+    if model == "ipdt":
+        return x
+    if model == "fopdt":
+        return np.asarray(-np.expm1(-x / lags[0]))
+    first, second = max(lags), min(lags)
+    gap = 1.0 / second - 1.0 / first
+    # 1 - e^(-x/T1) less what the second lag holds back,
+    # e^(-x/T1) (1 - e^(-gap x)) / (gap T1): no cancellation.
+    slow = np.exp(-x / first)
+    held = x / first if gap * float(x.max(initial=0.0)) < 1e-12 else -np.expm1(-gap * x) / (gap * first)
+    return np.asarray(1.0 - slow * (1.0 + held))

@@ -1,0 +1,109 @@
+"""The setting `plant` of the model `linear_loop`: numbers of a known type, coefficients, or a measured step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+
+from designopt.plugin import InputFile, InvalidSetting, Quantity
+from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.identification.step_fit import BadData, Fit, StepData, fit_file, read_step
+from designopt_regulator.plants import linear as plants
+from designopt_regulator.plants.linear import Plant
+
+Q = Quantity
+
+#: The numbers that each type of plant has; those without a default are needed.
+NUMBERS: Mapping[str, tuple[str, ...]] = {
+    "fopdt": ("gain", "time_constant", "delay"),
+    "ipdt": ("gain", "delay"),
+    "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
+    "lag": ("gain", "time_constant", "order", "delay"),
+    "double_integrator": ("gain", "delay"),
+    "transfer_function": ("numerator", "denominator", "delay"),
+    "data": ("file", "model"),
+}
+_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt"}
+_HIGHEST_ORDER = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearPlant:
+    """The numbers of a plant of some `type`; each type has its own."""
+
+    type: Annotated[
+        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "data"],
+        Q("", "first order, integrator, second order, equal lags, double integrator, coefficients, or a measured step"),
+    ]
+    gain: Annotated[float | None, Q("", "gain (of integrators: rate of the output for input 1); 1 if none")] = None
+    time_constant: Annotated[float | None, Q("s", "of fopdt, sopdt, lag", gt=0)] = None
+    time_constant_2: Annotated[float | None, Q("s", "second one of sopdt", gt=0)] = None
+    order: Annotated[int | None, Q("", "of lag: how many equal lags", ge=1, le=_HIGHEST_ORDER)] = None
+    delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
+    numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
+    denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
+
+    file: Annotated[InputFile | None, Q("", "of data: CSV with columns time [s], input [unit], output [unit]")] = None
+    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
+
+    def plant(self) -> Plant:
+        """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
+        known = NUMBERS[self.type]
+        every = dict.fromkeys(name for names in NUMBERS.values() for name in names)
+        given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
+        for name in given:
+            if name not in known:
+                raise _wrong(name, f"a plant of type {self.type} has none (it has {', '.join(known)})")
+        for name in known:
+            if name not in given and name not in _DEFAULTS:
+                raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
+        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
+        if self.type == "data":
+            fit = self.fit()
+            if fit.parameters["gain"] <= 0.0:
+                raise _wrong(
+                    "file", f"the output falls when the input rises (gain {fit.parameters['gain']:.3g}); {_TURN}"
+                )
+            return fit.plant()
+        for name, value in numbers.items():
+            if not np.isfinite(value).all():
+                raise _wrong(name, f"{value} is not finite")
+            if any(unusual(v) for v in np.ravel(value)):
+                raise _wrong(name, f"{value} {UNUSUAL}")
+        if numbers.get("gain", 1.0) <= 0.0:
+            raise _wrong("gain", f"{numbers['gain']:g} is not above 0; {_TURN}")
+        if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
+            raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
+        try:
+            return cast(Plant, getattr(plants, self.type)(**numbers))
+        except ValueError as error:
+            raise InvalidSetting("plant", str(error)) from None
+
+    def fit(self) -> Fit:
+        """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
+        try:
+            return fit_file(self._file(), self.model or "fopdt")
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
+
+    def data(self) -> StepData:
+        """The samples of a plant of type data; raises as `fit` does."""
+        try:
+            return read_step(self._file())
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
+
+    def _file(self) -> InputFile:
+        if self.file is None:
+            raise _wrong("file", f"is missing; a plant of type {self.type} has no data")
+        return self.file
+
+
+_TURN = "with kp above 0 no loop that has an I would be stable: turn the sign of the plant's input"
+
+
+def _wrong(name: str, message: str) -> InvalidSetting:
+    return InvalidSetting(f"plant.{name}", message)

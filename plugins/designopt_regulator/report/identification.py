@@ -1,0 +1,110 @@
+"""What a report shows of a plant from measured data: the samples, the fitted model, its residual, its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number, plain, with_unit
+from designopt.report.section import Figure, Table
+from designopt_regulator.identification.step_fit import Fit, StepData
+from designopt_regulator.linear_loop.model import LinearLoop
+
+_WORDS = {"fopdt": "first order with delay", "ipdt": "integrator with delay", "sopdt": "second order with delay"}
+#: Correlation of neighbouring residuals from which on they are said to have a pattern, if it is no chance either.
+_PATTERN = 0.3
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The parts of a section about a fitted plant."""
+
+    figure: Figure
+    table: Table
+    findings: tuple[str, ...]
+
+
+def fitted(model: LinearLoop) -> Fitted | None:
+    """What there is to show of the plant of `model`; None where it is not fitted to data."""
+    if model.plant.type != "data":
+        return None
+    data, fit = model.plant.data(), model.plant.fit()
+    return Fitted(_figure(data, fit), _table(data, fit), _findings(data, fit))
+
+
+def pattern(fit: Fit, data: StepData) -> float:
+    """Correlation of neighbouring residuals: near 0 for white noise."""
+    rest = data.output - fit.predicted
+    power = float((rest**2).sum())
+    return float((rest[1:] * rest[:-1]).sum()) / power if power > 0.0 else 0.0
+
+
+def _findings(data: StepData, fit: Fit) -> tuple[str, ...]:
+    unit = data.units[1]
+    size = f"{number(fit.residual, 3)} {unit}".strip()
+    words = [
+        f"The plant is a model fitted to {len(data.time)} samples, {_WORDS[fit.model]}. It explains "
+        f"{fit.explained:.2%} of the output's variance; what is left has a root mean square of {size}."
+    ]
+    alike = pattern(fit, data)
+    if abs(alike) > max(_PATTERN, 2.0 / np.sqrt(len(data.time))):
+        words.append(
+            f"What is left is no white noise: neighbouring values are correlated ({number(alike, 2)}). Something that "
+            "the model leaves out is in the data, and the intervals of its numbers are too narrow."
+        )
+    return tuple(words)
+
+
+def _figure(data: StepData, fit: Fit) -> Figure:
+    first, second = (plain(unit) for unit in data.units)
+    time = data.time
+
+    def trace(name: str, y: Any, place: str, **more: Any) -> dict[str, Any]:
+        unit = first if name == "input" else second
+        hover = f"{name}<br>%{{x:.4~g}} s: <b>%{{y:.4~g}} {unit}</b><extra></extra>"
+        return {"type": "scatter", "name": name, "x": time, "y": y, "yaxis": place, "hovertemplate": hover, **more}
+
+    points = {"mode": "markers", "marker": {"size": 4, "color": "@dim"}}
+    traces = [
+        trace("measured", data.output, "y", **points),
+        trace("fitted", fit.predicted, "y", mode="lines", line={"color": category(0), "width": 2}),
+        trace("residual", data.output - fit.predicted, "y2", **points, showlegend=False),
+        trace("input", data.input, "y3", mode="lines", line={"color": category(1), "width": 1.5, "shape": "hv"}),
+    ]
+    axes = {
+        "xaxis": axis("time since the first sample [s]", anchor="y3", range=[0.0, float(time[-1])]),
+        "yaxis": axis(with_unit("output", second), domain=[0.5, 1.0]),
+        "yaxis2": axis(with_unit("residual", second), domain=[0.25, 0.44], zeroline=True),
+        "yaxis3": axis(with_unit("input", first), domain=[0.0, 0.19]),
+    }
+    return Figure(
+        "Measured step and fitted plant",
+        {"data": traces, "layout": layout(**axes)},
+        note="Measured less fitted is the residual.",
+        height=620,
+    )
+
+
+def _table(data: StepData, fit: Fit) -> Table:
+    units = {"gain": gain_unit(data, fit)}
+    rows: list[tuple[Any, ...]] = [
+        (name, value, fit.confidence[name], units.get(name, "s")) for name, value in fit.parameters.items()
+    ]
+    return Table(
+        "Numbers of the fitted plant",
+        ("number", "value", "± (95 %)", "unit"),
+        (*rows, ("output at rest", fit.offset, "–", data.units[1])),
+        note="The intervals hold where what the model leaves is white noise.",
+    )
+
+
+def gain_unit(data: StepData, fit: Fit) -> str:
+    """Output over input, and over a second for an integrator."""
+    below = [unit for unit in (data.units[0], "s" if fit.model == "ipdt" else "") if unit]
+    above = data.units[1]
+    if not below:
+        return above
+    return f"{above or '1'}/{below[0] if len(below) == 1 else '(' + ' '.join(below) + ')'}"

@@ -1,0 +1,375 @@
+"""Report part `loop_sensitivity`: the sensitivities and the Nyquist plot of the chosen designs, computed anew.
+
+Stability is asked first. The curves of an unstable loop look like those of a stable one and its distance from -1 means
+nothing: such a loop is said in words and not drawn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InvalidDesign, Quantity, report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import chosen_once, listed, number, plain
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+from designopt_regulator.carrier import vehicle
+from designopt_regulator.carrier.cascade import cascade_measures
+from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.controllers.pid import PID, pid
+from designopt_regulator.frequency.margins import Margins
+from designopt_regulator.frequency.sampled_loop import frequency_response, measures
+from designopt_regulator.linear_loop.continuous import Loop
+from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.report.responses import (
+    DRAWN,
+    Regulated,
+    design_words,
+    foreign,
+    regulated,
+    reservations,
+    scenario_choice,
+)
+
+Vector = NDArray[np.float64]
+Response = Callable[[Vector], NDArray[np.complex128]]
+
+_POINTS = 400  # of a curve
+_BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
+_AROUND = 5.0  # the same about the peaks of |S|
+_CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
+_FARTHEST = 30.0  # |L| beyond which the Nyquist plot has no points: integrators come from infinity
+#: Figures that say how busy the command is, with noise or without.
+_ACTIVITY = ("noise_gain", "tv", "tv_load", "effort", "energy", "sat_fraction")
+_WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
+
+
+@dataclass(frozen=True)
+class SeenLoop:
+    """One loop of a design in a scenario. Without `margins` it is unstable, or there is none: `words` say which.
+
+    `spectral_radius` is NaN and `noise_gain` too for a continuous regulator.
+    """
+
+    words: str
+    margins: Margins | None = None
+    response: Response | None = None
+    limits: tuple[float, float] = (0.01, 100.0)  # rad/s between which the response is of interest
+    spectral_radius: float = np.nan
+    noise_gain: float = np.nan
+
+
+def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+    """The linear loops of the regulators that the design is of, by name; of a linear plant there is one, ``loop``."""
+    try:
+        return (
+            _of_carrier(model, design, scenario)
+            if isinstance(model, TrackedCarrier)
+            else {"loop": _of_plant(model, design, scenario)}
+        )
+    except InvalidDesign as error:
+        return dict.fromkeys(_names(model), SeenLoop(f"refused: {error}"))
+
+
+def _names(model: Regulated) -> tuple[str, ...]:
+    return model.tuned if isinstance(model, TrackedCarrier) else ("loop",)
+
+
+def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+    scene, settings = model.scene_in(scenario), model.settings_of(design)
+    if isinstance(scene, InvalidDesign):
+        raise scene
+    p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
+    delay = scene.delay_steps / model.substeps
+    seen: dict[str, SeenLoop] = {}
+    for loop in model.tuned:
+        regulator, inner = model.pid_of([settings[loop]]), 0.0
+        if loop == "speed":
+            plant = vehicle.speed_loop(p, np.array([scene.target_speed]))
+        else:
+            plant = vehicle.course_loop(p, np.array([scene.speed]))
+            if model.gain_schedule is not None:
+                factor = model.gain_schedule.factor(np.array([scene.speed]))
+                regulator = replace(regulator, kp=regulator.kp * factor)
+            if inner := settings[loop]["rate_gain"]:
+                regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["greatest_rate"])
+        seen[loop] = _sampled(*plant, delay, regulator, inner)
+    return seen
+
+
+def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> SeenLoop:
+    plant = model.plant_in(scenario)
+    settings = model.regulator_of(plant, design)
+    if model.sample_time is not None:
+        regulator = pid(**settings, sample_time=model.sample_time)
+        delay = float(plant.delay) / model.sample_time
+        return _sampled(plant.A[None], plant.B[None], plant.C[None], delay, regulator)
+    loop = Loop(plant, *(settings[name] for name in ("kp", "ti", "td", "tf", "b")))
+    seen = loop.margins()
+    if seen is None:
+        return SeenLoop("unstable")
+    grid = loop.grid()
+    return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])))
+
+
+def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
+    """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
+    T = regulator.sample_time
+    if inner:
+        found = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
+    else:
+        found = measures(A, B, C, delay, regulator, T)
+    rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
+
+    def response(w: Vector) -> NDArray[np.complex128]:
+        L = frequency_response(A, B, C, delay, regulator, T, w)[0]
+        return np.asarray(L + frequency_response(A, B, rate, delay, gain, T, w)[0]) if inner else L
+
+    radius = float(found.spectral_radius[0])
+    if not found.stable[0]:
+        return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
+    margins = Margins(*(getattr(found, f.name) for f in fields(Margins)))
+    highest = np.pi / T
+    return SeenLoop(
+        "",
+        margins,
+        response,
+        (min(0.01, 1e-4 * highest), highest),
+        radius,
+        float(found.noise_gain[0]),
+    )
+
+
+@report("loop_sensitivity", version=1)
+def loop_sensitivity(
+    result: Result,
+    *,
+    circle: Annotated[
+        float | None, Quantity("", "Ms of the circle; the study's limit, else the largest, if none", gt=1)
+    ] = None,
+) -> Section | None:
+    """Sensitivities |S| and |T| over frequency and the Nyquist plot of the chosen designs, with the circle of an Ms."""
+    title = "Robustness of the loop"
+    model = regulated(result)
+    if model is None:
+        return foreign(title, result)
+    designs = chosen_once(result)
+    if not designs:
+        return None
+    space, scenarios = result.problem.space, result.problem.scenarios
+    given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
+    seen = {
+        (label, s): loops_of(model, design, scenario.values)
+        for label, design in given.items()
+        for s, scenario in enumerate(scenarios)
+    }
+    figures: list[Figure] = []
+    for loop in _names(model):
+        limit = circle or _limit(result, "ms" if loop == _names(model)[0] else f"{loop}_ms")
+        table = {at: loops[loop] for at, loops in seen.items()}
+        figures += _drawn(result, loop, designs, table, limit, "" if circle else ", limit")
+    return Section(
+        title,
+        introduction=_introduction(model),
+        findings=(*_unheld(result), *_findings(result, seen)),
+        figures=tuple(figures),
+        tables=(_table(result, seen),),
+        notes=reservations(result, model),
+    )
+
+
+Seen = Mapping[tuple[str, int], SeenLoop]
+
+
+def _limit(result: Result, name: str) -> float | None:
+    """The study's limit on Ms, if it has one; ``min(ms, 10)`` is ms too, cut for the search."""
+    of_ms = re.compile(rf"{name}|min\({name}, [0-9.e+]+\)|min\([0-9.e+]+, {name}\)")
+    limits = [c.maximum for c in result.problem.constraints if of_ms.fullmatch(str(c.expression))]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _introduction(model: Regulated) -> str:
+    kind = (
+        "the continuous loop with its exact delay"
+        if isinstance(model, LinearLoop) and model.sample_time is None
+        else "the sampled loop: the held plant with its exact delay, and the difference equations of the regulator"
+    )
+    return (
+        f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, computed anew from the design. Ms and Mt are their peaks. "
+        "A curve L that stays outside of the circle about -1 with radius 1/Ms has no larger peak of S. Clips of "
+        "command, power and traction are not in these figures."
+    )
+
+
+def _unheld(result: Result) -> tuple[str, ...]:
+    """A sentence where the derivative is free and nothing in the study holds back what it makes of noise."""
+    problem = result.problem
+    free = [p.name for p in problem.space.free if p.name.removesuffix("_v") in ("td", "kd", "tf")]
+    expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
+    judged = {name for expression in expressions for name in expression.names}
+    if not free or any(name.removeprefix("speed_") in _ACTIVITY for name in judged):
+        return ()
+    return (
+        f"Nothing in this study limits what the regulator makes of noise, and {listed(free)} "
+        f"{'is' if len(free) == 1 else 'are'} free: expect derivatives that no sensor allows. noise_gain or tv as an "
+        "objective or a limit holds them back.",
+    )
+
+
+def _findings(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> tuple[str, ...]:
+    """A sentence for each loop that has no margins."""
+    names = [s.name for s in result.problem.scenarios]
+    return tuple(
+        f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 else ''}: {one.words}. It has no margins and is not "
+        "drawn."
+        for (label, s), loops in seen.items()
+        for loop, one in loops.items()
+        if one.margins is None
+    )
+
+
+def _drawn(
+    result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
+) -> list[Figure]:
+    """Both figures of one loop; none where it is unstable everywhere. `kind` says in the legend what the limit is."""
+    shown = range(min(len(result.problem.scenarios), DRAWN))
+    if not any(seen[label, s].margins is not None for label in designs for s in shown):
+        return []
+    names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
+    of_loop = "" if loop == "loop" else f" of the {loop} loop"
+    choices = scenario_choice(result)
+    plots = [_curves({names[label]: seen[label, s] for label in designs}, limit, kind) for s in shown]
+    figures = []
+    peaks = [float(v[0]) for one in seen.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
+    layouts = _sensitivity_layout(max([*peaks, limit or 1.0])), _nyquist_layout()
+    for k, (title, shape) in enumerate(zip(("Sensitivities", "Nyquist plot"), layouts, strict=True)):
+        variants: dict[tuple[int, ...], Any] = {
+            (s,): {"data": {str(i): {name: t[name] for name in ("x", "y", "name")} for i, t in enumerate(both[k])}}
+            for s, both in enumerate(plots)
+            if choices
+        }
+        figures.append(
+            Figure(
+                f"{title}{of_loop}",
+                {"data": plots[0][k], "layout": shape},
+                height=(460, 620)[k],
+                choices=choices,
+                variants=variants,
+            )
+        )
+    return figures
+
+
+def _sensitivity_layout(largest: float) -> dict[str, Any]:
+    return layout(
+        xaxis=axis("frequency [rad/s]", type="log"),
+        yaxis=axis(
+            "|S| (line), |T| (dashes)",
+            type="log",
+            tickvals=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
+            range=[-2.0, float(np.log10(max(2.5, 1.25 * largest)))],
+        ),
+    )
+
+
+def _nyquist_layout() -> dict[str, Any]:
+    x, y = _WINDOW
+    return layout(
+        xaxis=axis("Re L", range=x, zeroline=True),
+        yaxis=axis("Im L", range=y, scaleanchor="x", scaleratio=1, zeroline=True),
+    )
+
+
+def _curves(
+    loops: Mapping[str, SeenLoop], limit: float | None, kind: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
+    w = _frequencies([one for one in loops.values() if one.margins is not None])
+    worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
+    ms = limit if limit is not None else worst
+    words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}{kind if limit is not None else ', largest'}"
+    ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
+    line = {"color": "@muted", "width": 1.2, "dash": "dot"}
+    level = {**_line(words, ends, np.full(len(ends), np.nan if ms is None else ms)), "line": line, "hoverinfo": "skip"}
+    around = _CIRCLE if ms is not None else np.empty(0)
+    radius = 1.0 / (ms or np.inf)
+    ring = {**_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)), "line": line, "hoverinfo": "skip"}
+    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
+             "showlegend": False, "marker": {"symbol": "cross-thin", "size": 10,
+                                             "line": {"color": "@ink", "width": 2}}}  # fmt: skip
+    sensitivities, nyquist = [level], [ring, point]
+    for k, (name, one) in enumerate(loops.items()):
+        stable = one.response is not None
+        at = w if stable else np.empty(0)
+        L = one.response(w) if one.response is not None else np.empty(0, complex)
+        title = name if stable else f"{name} ({one.words})"
+        colour = {"color": category(k), "width": 1.8}
+        hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b>"
+        S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
+        sensitivities += [
+            {**_line(title, at, S), "line": colour, "legendgroup": str(k),
+             "hovertemplate": f"{hover} |S|<extra></extra>"},
+            {**_line(title, at, T), "line": {**colour, "width": 1.1, "dash": "dash"}, "legendgroup": str(k),
+             "showlegend": False, "hovertemplate": f"{hover} |T|<extra></extra>"},
+        ]  # fmt: skip
+        near = np.where(np.abs(L) <= _FARTHEST, L, np.nan)
+        nyquist.append(
+            {**_line(title, near.real, near.imag), "line": colour,
+             "hovertemplate": f"{name}<br>L = <b>%{{x:.3~g}} %{{y:+.3~g}}j</b><extra></extra>"}
+        )  # fmt: skip
+    return sensitivities, nyquist
+
+
+def _line(name: str, x: Vector, y: Vector) -> dict[str, Any]:
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y}
+
+
+def _frequencies(loops: Sequence[SeenLoop]) -> Vector:
+    """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
+    if not loops:
+        return np.empty(0)
+    low, high = min(one.limits[0] for one in loops), max(one.limits[1] for one in loops)
+    crossed = [float(one.margins.crossover[0]) for one in loops if one.margins is not None]
+    crossed = [w for w in crossed if w > 0.0]
+    if crossed:
+        peaks = [_peak(one, np.geomspace(low, high, _POINTS)) for one in loops]
+        low = max(low, min(min(crossed) / _BEYOND, min(peaks) / _AROUND))
+        high = min(high, max(_BEYOND * max(crossed), _AROUND * max(peaks)))
+    return np.geomspace(low, high, _POINTS)
+
+
+def _peak(one: SeenLoop, w: Vector) -> float:
+    """Where |S| is largest: with an inner loop far beyond the crossover."""
+    return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
+
+
+_COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]", "crossover [rad/s]",
+            "spectral radius", "noise gain")  # fmt: skip
+
+
+def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
+    names = [s.name for s in result.problem.scenarios]
+    rows: list[tuple[Any, ...]] = [
+        (label, names[s], loop, one.words or "stable", *_numbers(one))
+        for (label, s), loops in seen.items()
+        for loop, one in loops.items()
+    ]
+    head = ("design", "scenario", "loop", "stability", *_COLUMNS)
+    # A continuous loop has no spectral radius: what nobody has is left out.
+    kept = [k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)]
+    table = tuple(tuple(row[k] for k in kept) for row in rows)
+    return Table("Margins", tuple(head[k] for k in kept), table, shown=60)
+
+
+def _numbers(one: SeenLoop) -> tuple[float, ...]:
+    m = one.margins
+    if m is None:
+        return (*[np.nan] * 6, one.spectral_radius, np.nan)
+    found = (m.ms, m.mt, m.gm, np.degrees(m.pm), m.delay_margin, m.crossover)
+    return (*(float(v[0]) for v in found), one.spectral_radius, one.noise_gain)

@@ -1,0 +1,323 @@
+"""Report part `step_responses`, and what the report parts for studies of regulators share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.report.identification import Fitted, fitted
+
+Vector = NDArray[np.float64]
+Regulated = TrackedCarrier | LinearLoop
+
+#: Scenarios beyond the first ones are not drawn.
+DRAWN = 12
+#: A run that lasts so many times longer than the shortest one is not drawn to its end at first.
+_LONGER = 4.0
+#: A legend names a design by at most this many parameters.
+NAMED = 4
+#: Overshoot of a response that has none, in floating-point numbers.
+_ROUNDING = 1e-12
+#: Figures of a response, where the model has them.
+_FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
+            "sat_fraction", "speed_iae", "speed_overshoot", "speed_tv")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What a regulator holds: arrays of its value, command and reference (none: 1), and how values are shown."""
+
+    name: str
+    value: str
+    command: str
+    reference: str | None
+    unit: str = ""
+    factor: float = 1.0
+    command_unit: str = ""
+
+
+_COURSE = Signal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
+_SPEED = Signal("speed", "speed", "speed_command", "speed_reference", "m/s")
+
+
+def regulated(result: Result) -> Regulated | None:
+    """The model of a study of regulators; None for any other."""
+    made = result.problem.model.build()
+    return made if isinstance(made, (TrackedCarrier, LinearLoop)) else None
+
+
+def foreign(title: str, result: Result) -> Section:
+    """A section that says whom this part is for."""
+    return Section(
+        title,
+        introduction=f"This part is for the models tracked_carrier_10t and linear_loop; it knows no regulator in the "
+        f"model {result.problem.model.plugin.name}.",
+    )
+
+
+def design_words(result: Result, row: int) -> str:
+    """The parameters that vary, in words for a legend."""
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
+    words = [f"{p.name} {number(values[p.name], 3)} {p.unit}".strip() for p in space.free if p.name in values]
+    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
+
+
+def scenario_choice(result: Result) -> tuple[Choice, ...]:
+    """A selector of the scenarios that are drawn; none for a single one."""
+    names = tuple(s.name for s in result.problem.scenarios[:DRAWN])
+    return (Choice("Scenario", names),) if len(names) > 1 else ()
+
+
+def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
+    """What every reader of these figures must know about where the numbers come from."""
+    left_out = len(result.problem.scenarios) - DRAWN
+    notes = [f"The first {DRAWN} scenarios are shown, {left_out} are not."] if left_out > 0 else []
+    if isinstance(model, LinearLoop):
+        if model.plant.type == "data":
+            share = model.plant.fit().explained
+            notes.append(
+                f"The plant is a model fitted to measured data; it explains {share:.2%} of the output's variance."
+            )
+        return tuple(notes)
+    v = model.vehicle
+    notes.append(
+        f"Assumptions of the design, not measurements: drive lag {number(v.lag)} s, delay {number(v.delay)} s, factor "
+        f"of rotating masses {number(v.rotating_mass_factor)}, greatest force {number(v.greatest_force / 1e3)} kN and "
+        f"power {number(v.power / 1e3)} kW of one track, where a scenario does not say otherwise."
+    )
+    notes.append("Rolling and turning resistance of the terrains are representative handbook values.")
+    return tuple(notes)
+
+
+@report("step_responses", version=1)
+def step_responses(result: Result) -> Section | None:
+    """Course, speed or output of the chosen designs over time with its reference, and the command below.
+
+    Of a plant that was fitted to measured data, the data with the model and its residual come first.
+    """
+    title = "Step responses"
+    model = regulated(result)
+    if model is None:
+        return foreign(title, result)
+    designs = chosen_once(result)
+    fit = fitted(model) if isinstance(model, LinearLoop) else None
+    if not designs:
+        return None if fit is None else _of_plant(title, fit)
+    signals, shown = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
+    wanted = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
+    kept = {
+        (row, s): arrays
+        for row in designs.values()
+        for s in shown
+        if set(wanted) <= (arrays := result.arrays(row, s)).keys()
+    }
+    table = _quality(result, designs)
+    if not kept:
+        return Section(
+            title,
+            introduction="The store holds no arrays for this part. Run the study with execution: {arrays: "
+            f"[{', '.join(wanted)}]}}, which keeps those of the chosen designs.",
+            findings=fit.findings if fit else (),
+            figures=(fit.figure,) if fit else (),
+            tables=(*((fit.table,) if fit else ()), table),
+            notes=reservations(result, model),
+        )
+    figures = [fit.figure] if fit else []
+    for signal in signals:
+        figures.append(_by_scenario(result, model, signal, designs, kept))
+        if len(shown) > 1:
+            figures.append(_by_design(result, model, signal, designs, kept))
+    return Section(
+        title,
+        introduction=_introduction(model),
+        findings=(*(fit.findings if fit else ()), *_findings(result, designs, kept, shown)),
+        figures=tuple(figures),
+        tables=(*((fit.table,) if fit else ()), table),
+        notes=reservations(result, model),
+    )
+
+
+def _of_plant(title: str, fit: Fitted) -> Section:
+    """The plant alone, where no design is chosen."""
+    return Section(title, findings=fit.findings, figures=(fit.figure,), tables=(fit.table,))
+
+
+Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
+
+
+def _signals(model: Regulated) -> tuple[Signal, ...]:
+    if isinstance(model, LinearLoop):
+        given, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
+        return (Signal("output", "output", "command", None, unit=measured, command_unit=given),)
+    return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
+
+
+def _introduction(model: Regulated) -> str:
+    if isinstance(model, LinearLoop):
+        text = "A unit step of the set-point at 0, then one of the load at the plant's input. "
+        more = " Each design's load comes when it has settled." if model.sample_time is None else ""
+    else:
+        text, more = "The reference steps, then the disturbance comes and stays. ", ""
+    return f"{text}The command of the regulator is below, in the colour of its design.{more}"
+
+
+def _findings(result: Result, designs: Mapping[str, int], kept: Kept, shown: Sequence[int]) -> tuple[str, ...]:
+    found, names = [], [s.name for s in result.problem.scenarios]
+    for label, row in designs.items():
+        if absent := [names[s] for s in shown if (row, s) not in kept]:
+            why = {str(result.status[row, s]) for s in shown if (row, s) not in kept} - {"ok"}
+            reason = f"it ended as {listed(sorted(why))}" if why else "its arrays are not kept"
+            found.append(f"{label} is not drawn in {listed(absent)}: {reason}.")
+        if "sharp_turn" in result.outcomes.figures:
+            share = result.outcomes.figures["sharp_turn"][row]
+            if sharp := [names[s] for s in range(len(names)) if share[s] > 0.0]:
+                found.append(
+                    f"{label} turns about a point between the tracks in {listed(sharp)} (up to "
+                    f"{np.nanmax(share):.1%} of the time): there the law of the turning resistance is an extrapolation."
+                )
+    return tuple(found)
+
+
+def _by_scenario(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
+    """All designs in one scenario, which the reader selects."""
+    names = [plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()]
+    choices = scenario_choice(result)
+    plots = [
+        _traces(model, signal, [(name, kept.get((row, s))) for name, row in zip(names, designs.values(), strict=True)])
+        for s in range(min(len(result.problem.scenarios), DRAWN))
+    ]
+    return _figure(f"Chosen designs: {signal.name}", model, signal, plots, choices)
+
+
+def _by_design(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
+    """One design, which the reader selects, in all scenarios."""
+    scenarios = [plain(s.name) for s in result.problem.scenarios[:DRAWN]]
+    plots = [
+        _traces(model, signal, [(name, kept.get((row, s))) for s, name in enumerate(scenarios)])
+        for row in designs.values()
+    ]
+    choices = (Choice("Design", tuple(designs)),) if len(designs) > 1 else ()
+    return _figure(f"One design in all scenarios: {signal.name}", model, signal, plots, choices)
+
+
+def _figure(
+    title: str, model: Regulated, signal: Signal, plots: Sequence[list[dict[str, Any]]], choices: tuple[Choice, ...]
+) -> Figure:
+    events = [t for t, _ in _events(model)]
+    marks = [
+        {"type": "line", "x0": t, "x1": t, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
+         "line": {"color": "@faint", "width": 1, "dash": "dot"}}
+        for t in events
+    ]  # fmt: skip
+    texts = [
+        {"x": t, "y": 1, "yref": "paper", "text": text, "showarrow": False, "xanchor": "left", "yanchor": "top",
+         "font": {"size": 11, "color": "@muted"}}
+        for t, text in _events(model)
+    ]  # fmt: skip
+    axes = {
+        "xaxis": axis("time [s]", anchor="y2"),
+        "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[0.4, 1.0]),
+        "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[0.0, 0.34]),
+    }
+    drawn = [_beginning(traces) for traces in plots]
+    axes["xaxis"]["range"] = [0.0, drawn[0][0]]
+    last = max((whole for until, whole in drawn if whole > until), default=None)
+    note = "" if last is None else f"Slow runs last until {number(last, 3)} s: a double click shows all of them."
+    variants: dict[tuple[int, ...], Any] = {
+        (k,): {
+            "data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)},
+            "layout": {"xaxis": {"range": [0.0, drawn[k][0]]}},
+        }
+        for k, traces in enumerate(plots)
+        if choices
+    }
+    return Figure(
+        title,
+        {"data": plots[0], "layout": layout(**axes, shapes=marks, annotations=texts)},
+        note=note,
+        height=560,
+        choices=choices,
+        variants=variants,
+    )
+
+
+def _beginning(traces: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """Until when (s) to draw at first, so that no slow run presses all others against the axis; and when all end."""
+    ends = [float(t["x"][-1]) for t in traces[1:] if len(t["x"])] or [1.0]
+    return min(max(ends), _LONGER * min(ends)), max(ends)
+
+
+def _events(model: Regulated) -> list[tuple[float, str]]:
+    if isinstance(model, TrackedCarrier):
+        return [(model.step_at, "step"), (model.disturbance.at, "disturbance")]
+    if model.sample_time is None or model.horizon is None:
+        return []
+    return [(model.load_at or round(0.5 * model.horizon / model.sample_time) * model.sample_time, "load")]
+
+
+def _traces(
+    model: Regulated, signal: Signal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
+) -> list[dict[str, Any]]:
+    """Reference, then value and command of each run; one without arrays is empty."""
+    sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
+    time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None])
+    traces: list[dict[str, Any]] = [
+        {"type": "scatter", "mode": "lines", "name": "reference", "x": time, "y": signal.factor * reference,
+         "line": {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"},
+         "hovertemplate": f"reference<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b><extra></extra>"}
+    ]  # fmt: skip
+    for k, (name, arrays) in enumerate(runs):
+        empty = np.empty(0)
+        x = empty if arrays is None else arrays["time"]
+        line = {"color": category(k), "width": 1.7, "dash": "solid" if k < 8 else "dot"}
+        common = {"type": "scatter", "mode": "lines", "name": name, "legendgroup": str(k), "x": x}
+        traces.append(
+            {**common, "y": empty if arrays is None else signal.factor * arrays[signal.value], "line": line,
+             "hovertemplate": f"{name}<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b><extra></extra>"}
+        )  # fmt: skip
+        traces.append(
+            {**common, "y": empty if arrays is None else arrays[signal.command], "yaxis": "y2", "showlegend": False,
+             "line": {**line, "width": 1.2, "shape": "hv" if sampled else "linear"},
+             "hovertemplate": f"{name}<br>%{{x:.2f}} s: command <b>%{{y:.4~g}}</b><extra></extra>"}
+        )  # fmt: skip
+    return traces
+
+
+def _references(signal: Signal, kept: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
+    """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
+    if not kept:
+        return np.empty(0), np.empty(0)
+    if signal.reference is None:
+        time = max((arrays["time"] for arrays in kept), key=lambda time: float(time[-1]))
+        return time, np.ones_like(time)
+    different = {arrays[signal.reference].tobytes(): arrays for arrays in kept}.values()
+    time, value = (
+        np.concatenate([np.append(arrays[name], np.nan) for arrays in different])[:-1]
+        for name in ("time", signal.reference)
+    )
+    return time, value
+
+
+def _quality(result: Result, designs: Mapping[str, int]) -> Table:
+    """Figures by design and scenario; what is rounding is shown as 0."""
+    figures = result.outcomes.figures
+    names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n]).any()]
+    rows = tuple(
+        (label, scenario.name, *(v if abs(v := float(figures[n][row, s])) > _ROUNDING else 0.0 for n in names))
+        for label, row in designs.items()
+        for s, scenario in enumerate(result.problem.scenarios)
+    )
+    head = ("design", "scenario", *(with_unit(n, figure_unit(result.problem, n)) for n in names))
+    return Table("Quality of the responses", head, rows, shown=60)

@@ -1,0 +1,133 @@
+"""Plants from measured steps: their numbers come back, intervals are honest, files of no use are refused."""
+
+import numpy as np
+import pytest
+from designopt_regulator.identification.step_fit import BadData, StepData, fit_step, read_step
+from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
+from scipy.signal import lsim
+
+from designopt.plugin import InputFile, InvalidSetting
+from designopt.study.language.settings import validate
+
+TIME = np.arange(0.0, 60.0, 0.25)
+INPUT = np.where(TIME >= 2.0, 1.5, 0.0) - np.where(TIME >= 35.0, 0.5, 0.0)
+CASES = {
+    "fopdt": (("fopdt", {"gain": 2.0, "time_constant": 8.0, "delay": 1.25}), ([2.0], [8.0, 1.0])),
+    "sopdt": (
+        ("sopdt", {"gain": -3.0, "time_constant": 6.0, "time_constant_2": 2.0, "delay": 1.25}),
+        ([-3.0], [12.0, 8.0, 1.0]),
+    ),
+    "ipdt": (("ipdt", {"gain": 0.2, "delay": 1.25}), ([0.2], [1.0, 0.0])),
+}
+
+
+def measured(system, noise=0.0, seed=0):
+    """SciPy's answer of the system to the held input, five samples late, about an output of 5."""
+    late = np.concatenate([np.zeros(5), INPUT[:-5]])
+    _, y, _ = lsim(system, late, TIME, interp=False)
+    return StepData(TIME, INPUT, 5.0 + y + noise * np.random.default_rng(seed).normal(size=len(TIME)), ("", ""))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_numbers_of_a_plant_come_back_from_its_step(case):
+    (model, numbers), system = CASES[case]
+    found = fit_step(measured(system), model)
+    assert found.parameters == pytest.approx(numbers, rel=1e-6)
+    assert found.offset == pytest.approx(5.0, abs=1e-6)
+    assert found.residual < 1e-6
+    assert found.explained == pytest.approx(1.0, abs=1e-9)
+    assert float(found.plant().delay) == found.parameters["delay"]
+
+
+@pytest.mark.parametrize("case", ["fopdt", "ipdt"])
+def test_intervals_hold_the_true_numbers_as_often_as_they_say(case):
+    """95 % in 60 samples of noise: fewer than 48 for one number would happen once in 100 000."""
+    (model, numbers), system = CASES[case]
+    inside = dict.fromkeys(numbers, 0)
+    for seed in range(60):
+        found = fit_step(measured(system, 0.02, seed), model)
+        assert found.residual == pytest.approx(0.02, rel=0.25)
+        for name, value in numbers.items():
+            inside[name] += abs(found.parameters[name] - value) < found.confidence[name]
+    assert min(inside.values()) >= 48
+
+
+def test_a_model_that_is_too_simple_leaves_a_residual():
+    simple, right = (fit_step(measured(CASES["sopdt"][1]), model) for model in ("fopdt", "sopdt"))
+    assert simple.residual > 100.0 * right.residual
+    assert simple.explained < 1.0 - 1e-5
+
+
+def test_times_in_another_unit_and_columns_in_another_order():
+    rows = "\n".join(f"{y}, {1e3 * t}, {u}" for t, u, y in zip(TIME, INPUT, TIME, strict=True))
+    data = read_step(InputFile("s.csv", f"output [deg], time [ms], input [%]\n{rows}\n".encode()))
+    np.testing.assert_allclose(data.time, TIME)
+    assert data.units == ("%", "deg")
+    np.testing.assert_array_equal(data.output, TIME)
+
+
+GOOD = ["time [s],input,output", *(f"{i},{int(i > 2)},{max(0, i - 3)}" for i in range(12))]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({0: "time [s],input,speed"}, r"step.csv:1: column 3 'speed' is none of time, input, output"),
+        ({0: "time [s],input,input"}, r"step.csv:1: column 3 'input' is there twice"),
+        ({0: "time [dayz],input,output"}, r"step.csv:1: column 'time': unknown unit"),
+        ({0: "time [kg],input,output"}, r"step.csv:1: column 'time': 'kg' cannot be converted to 's'"),
+        ({0: "time [s];input;output"}, r"step.csv:1: columns are divided by commas.*here they are by ';'"),
+        ({5: "4,1"}, r"step.csv:6: has 2 values, line 1 has 3 columns"),
+        ({5: '4,"1,1'}, r"step.csv: is no CSV"),
+        ({5: "4,one,1"}, r"step.csv:6: column 'input': 'one' is no finite number"),
+        ({5: "4,1,nan"}, r"step.csv:6: column 'output': 'nan' is no finite number"),
+        ({5: "3,1,1"}, r"step.csv:6: column 'time': 3 does not come after 3"),
+        (dict.fromkeys(range(6, 13), ""), r"has 5 samples; a fit needs 10"),
+        ({i: f"{i},0,{i}" for i in range(1, 13)}, r"column 'input' never changes"),
+        ({i: f"{i},{i},0" for i in range(1, 13)}, r"column 'output' never changes"),
+    ],
+)
+def test_a_file_that_is_of_no_use_is_refused_with_line_and_column(change, message):
+    lines = [change.get(i, line) for i, line in enumerate(GOOD)]
+    with pytest.raises(BadData, match=message):
+        read_step(InputFile("step.csv", "\n".join(lines).encode()))
+    with pytest.raises(InvalidSetting, match=message):
+        LinearLoop(plant=LinearPlant(type="data", file=InputFile("step.csv", "\n".join(lines).encode()))).check()
+
+
+def test_a_missing_column_and_an_empty_file_are_refused():
+    with pytest.raises(BadData, match="column 'output' is missing"):
+        read_step(InputFile("step.csv", b"time,input\n0,0\n"))
+    with pytest.raises(BadData, match="is empty"):
+        read_step(InputFile("step.csv", b""))
+    with pytest.raises(BadData, match="UTF-8"):
+        read_step(InputFile("step.csv", b"\xff\xfe\x00"))
+
+
+def csv_of(data):
+    columns = (data.time.tolist(), data.input.tolist(), data.output.tolist())
+    rows = "\n".join(f"{t!r},{u!r},{y!r}" for t, u, y in zip(*columns, strict=True))
+    return f"time [s],input,output\n{rows}\n".encode()
+
+
+def test_a_study_names_the_file_and_tunes_the_fitted_plant():
+    files = {"step.csv": InputFile("step.csv", csv_of(measured(CASES["fopdt"][1])))}
+    use, findings = validate(
+        LinearLoop.__designopt__,
+        {"plant": {"type": "data", "file": "step.csv"}},
+        files.__getitem__,
+    )
+    assert not findings
+    fitted = use.build()
+    fitted.check()
+    known = LinearLoop(plant=LinearPlant(type="fopdt", gain=2.0, time_constant=8.0, delay=1.25))
+    design = {"kp": 1.0, "ti": 6.0}
+    one, other = (model.evaluate(design, {}, frozenset())[0] for model in (fitted, known))
+    assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_a_poor_fit_is_warned_about():
+    data = measured(CASES["fopdt"][1], 4.0)
+    model = LinearLoop(plant=LinearPlant(type="data", file=InputFile("step.csv", csv_of(data))))
+    with pytest.warns(UserWarning, match="explains only"):
+        model.check()

@@ -1,0 +1,118 @@
+"""A plant from measured data in a report: the samples, the model, what it leaves, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_regulator.report.identification import fitted
+from designopt_regulator.report.responses import step_responses
+from own_plant import DELAY, FAST, GAIN, NOISE, REST, SLOW, heater, text
+
+import designopt
+from designopt.report.section import Figure, Section
+from designopt.store.result import Result
+
+STUDIES = Path(__file__).parents[3] / "studies"
+
+
+def run(folder: Path, *changes: str) -> Result:
+    """The bundled study with 8 designs and two scenarios of validation."""
+    few = ("stages.front.budget.evaluations=8", "stages.front.solver.population=4", "report.validate.scenarios.count=2")
+    study = designopt.load(STUDIES / "own_plant.yaml", overrides=[*few, *changes])
+    return study.run(folder / "store", executor="serial")
+
+
+@pytest.fixture(scope="module")
+def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
+    made = step_responses(run(tmp_path_factory.mktemp("own")))
+    assert made is not None
+    return made
+
+
+def trace(figure: Figure, name: str) -> dict[str, Any]:
+    return next(t for t in figure.plot["data"] if t["name"] == name)
+
+
+def test_the_bundled_data_are_those_of_the_formula_in_the_file() -> None:
+    assert (STUDIES / "own_plant.csv").read_text(encoding="utf-8") == text()
+
+
+def test_the_numbers_of_the_formula_come_back_within_their_intervals(section: Section) -> None:
+    """Of four 95 % intervals one misses in one of five samples of noise; these do not, and are a few per cent wide."""
+    rows = {name: (value, half, unit) for name, value, half, unit in section.tables[0].rows}
+    known = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
+    for name, number in known.items():
+        value, half, unit = rows[name]
+        assert abs(value - number) < half < 0.1 * number
+        assert unit == ("degC/%" if name == "gain" else "s")
+    assert rows["output at rest"] == (pytest.approx(REST, abs=0.02), "–", "degC")
+
+
+def test_the_figure_holds_samples_model_residual_and_input(section: Section) -> None:
+    figure = section.figures[0]
+    time, power, output = heater()
+    measured, residual, given = (trace(figure, name) for name in ("measured", "residual", "input"))
+    np.testing.assert_array_equal(measured["x"], time)
+    np.testing.assert_allclose(measured["y"], output, atol=0.00501)  # two decimals
+    np.testing.assert_allclose(residual["y"], measured["y"] - trace(figure, "fitted")["y"])
+    assert residual["y"].std() == pytest.approx(NOISE, rel=0.15)  # 241 samples: 5 %, three times
+    np.testing.assert_array_equal(given["y"], power)
+    places = [figure.plot["layout"][t["yaxis"].replace("y", "yaxis")]["domain"] for t in (measured, residual, given)]
+    assert places == sorted(places, reverse=True)  # the residual beneath the output, the input beneath both
+    titles = [figure.plot["layout"][name]["title"]["text"] for name in ("yaxis", "yaxis2", "yaxis3")]
+    assert titles == ["output [degC]", "residual [degC]", "input [%]"]
+
+
+def test_responses_of_designs_are_in_the_units_of_the_data(section: Section) -> None:
+    drawn = section.figures[1].plot["layout"]
+    assert drawn["yaxis"]["title"]["text"] == "output [degC]"
+    assert drawn["yaxis2"]["title"]["text"] == "command [%]"
+
+
+def test_what_is_left_is_said_with_its_size_and_a_pattern_only_where_there_is_one(
+    section: Section, tmp_path: Path
+) -> None:
+    assert section.findings[0].startswith("The plant is a model fitted to 241 samples, second order with delay.")
+    assert "explains 99.99%" in section.findings[0]
+    assert not any("white noise" in finding for finding in section.findings)
+    simple = step_responses(run(tmp_path, "model.plant.model=fopdt"))
+    assert simple is not None
+    assert "first order with delay" in simple.findings[0]
+    assert "is no white noise: neighbouring values are correlated" in simple.findings[1]
+
+
+def test_the_plant_is_shown_where_no_design_is_chosen(tmp_path: Path) -> None:
+    made = step_responses(run(tmp_path, "constraints.robust.max=1.0001"))
+    assert made is not None
+    assert [figure.title for figure in made.figures] == ["Measured step and fitted plant"]
+    assert made.findings
+
+
+def test_other_plants_have_nothing_measured_to_show() -> None:
+    model = designopt.load(STUDIES / "benchmark_plants.yaml").problem.model.build()
+    assert fitted(model) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "units", "expected"),
+    [
+        ("fopdt", ("", ""), ""),
+        ("ipdt", ("", ""), "1/s"),
+        ("ipdt", ("V", "m"), "m/(V s)"),
+        ("ipdt", ("", "m"), "m/s"),
+        ("fopdt", ("V", ""), "1/V"),
+        ("fopdt", ("", "m"), "m"),
+    ],
+)
+def test_the_gain_has_the_unit_of_output_over_input(model: Any, units: tuple[str, str], expected: str) -> None:
+    from dataclasses import replace
+
+    from designopt_regulator.identification.step_fit import StepData, fit_step
+    from designopt_regulator.report.identification import gain_unit
+
+    time = np.arange(20.0)
+    data = StepData(time, (time > 2.0) * 1.0, np.maximum(time - 3.0, 0.0), ("", ""))
+    assert gain_unit(replace(data, units=units), fit_step(data, model)) == expected

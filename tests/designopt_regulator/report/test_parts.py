@@ -1,0 +1,301 @@
+"""The report parts of regulator studies: what they draw, what they say instead of drawing, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from designopt_regulator.report.loops import loop_sensitivity
+from designopt_regulator.report.responses import DRAWN, step_responses
+
+import designopt
+from designopt.report.section import Figure, Section
+from designopt.store.result import Result
+
+TURF = {"name": "turf_2", "terrain": "turf", "speed": 2}
+SNOW = {"name": "snow_road_5", "terrain": "snow_road", "speed": 5}
+
+#: Design A of the specification (section 9.6) with the gain left to choose.
+COURSE = {
+    "study": "course",
+    "model": {"use": "tracked_carrier_10t", "disturbance": {"moment": "6 kN m", "at": "4 s"}, "horizon": "8 s"},
+    "scenarios": [TURF, SNOW],
+    "space": {"kp": [0.5, 1.5], "ti": "8 s", "td": "0.6 s", "tf": "0.1 s", "b": 1, "tt": "3 s"},
+    "objectives": [{"name": "iae", "minimize": "iae"}, {"name": "tv", "minimize": "tv"}],
+    "constraints": [{"name": "robust", "of": "ms", "max": 3}],
+    "solver": {"use": "full_factorial", "levels": 2},
+    "execution": {"arrays": ["time", "course", "course_command", "course_reference"]},
+}
+
+#: SIMC settings of e^-s / (8 s + 1) and half the gain.
+LINEAR = {
+    "study": "linear",
+    "model": {"use": "linear_loop", "plant": {"type": "fopdt", "time_constant": "8 s", "delay": "1 s"}},
+    "space": {"kp": [2.0, 4.0], "ti": "8 s"},
+    "objectives": [{"name": "iae", "minimize": "iae_setpoint"}, {"name": "ms", "minimize": "ms"}],
+    "solver": {"use": "full_factorial", "levels": 2},
+    "execution": {"arrays": ["time", "output", "command"]},
+}
+
+
+def run(folder: Path, study: dict[str, Any], **changes: Any) -> Result:
+    return designopt.define(**{**study, **changes}).run(folder / "store.study")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return run(tmp_path_factory.mktemp("course"), COURSE)
+
+
+@pytest.fixture(scope="module")
+def linear(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return run(tmp_path_factory.mktemp("linear"), LINEAR)
+
+
+def figure(section: Section | None, title: str) -> Figure:
+    assert section is not None
+    return next(f for f in section.figures if f.title == title)
+
+
+def line(section: Section | None, design: str, *more: str) -> tuple[Any, ...]:
+    """The row of the table that tells of a design, by the beginning of its label, and a scenario, and a loop."""
+    assert section is not None
+    return next(r for r in section.tables[0].rows if r[0].startswith(design) and r[1 : 1 + len(more)] == more)
+
+
+def trace(plot: Any, name: str) -> dict[str, Any]:
+    return next(t for t in plot["data"] if t["name"].startswith(name))
+
+
+def shown(drawn: Figure, option: int, k: int) -> dict[str, Any]:
+    """Trace `k` of a figure when the reader has selected an option."""
+    return {**drawn.plot["data"][k], **drawn.variants[(option,)]["data"][str(k)]}
+
+
+def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
+    """The peak of the drawn sensitivity is the model's own ms, with and without the inner loop."""
+    inner = {"rate_gain": "1.5 s", "greatest_rate": "0.3 rad/s"}
+    peaks = []
+    for name, more in (("plain", {}), ("inner", inner)):
+        result = run(tmp_path / name, COURSE, space={**COURSE["space"], **more}, constraints=[])
+        section = loop_sensitivity(result)
+        assert section is not None
+        label, scenario, *_ = section.tables[0].rows[0]
+        row = result.chosen()[label.split(", ")[0]]
+        expected = result.outcomes.figures["ms"][row, 0]
+        assert line(section, label, scenario)[4] == pytest.approx(expected, rel=1e-9)
+        drawn = trace(figure(section, "Sensitivities of the course loop").plot, label)
+        assert drawn["y"].max() == pytest.approx(expected, rel=2e-3)  # 400 points
+        peaks.append(expected)
+    assert abs(peaks[0] - peaks[1]) > 0.01
+
+
+def test_a_free_derivative_that_nothing_holds_back_is_told(tmp_path: Path) -> None:
+    """Specification, section 5, rule 5."""
+    space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
+
+    def said(folder: str, **changes: Any) -> bool:
+        section = loop_sensitivity(run(tmp_path / folder, LINEAR, **{"space": space, **changes}))
+        assert section is not None
+        return any("Nothing in this study limits what the regulator makes of noise, and td is free" in f
+                   for f in section.findings)  # fmt: skip
+
+    assert said("free")
+    assert not said("limited", constraints=[{"name": "calm", "of": "tv", "max": 50}])
+    assert not said("fixed", space={**space, "td": "0.2 s"})
+
+
+PARTS = (step_responses, loop_sensitivity)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("study", ["course", "linear"])
+def test_every_figure_is_valid_plotly(part: Any, study: str, request: pytest.FixtureRequest) -> None:
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+    section = part(request.getfixturevalue(study))
+    assert section.figures
+    for drawn in section.figures:
+        PlotlyFigure(without_themes(drawn.plot))  # raises for an unknown attribute
+        count = len(drawn.plot["data"])
+        assert all(set(v["data"]) == {str(k) for k in range(count)} for v in drawn.variants.values())
+
+
+def without_themes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: without_themes(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_themes(v) for v in value]
+    return "#123456" if isinstance(value, str) and value.startswith("@") else value
+
+
+def test_the_course_of_each_design_is_drawn_in_degrees_over_its_command(course: Result) -> None:
+    drawn = figure(step_responses(course), "Chosen designs: course")
+    kept = course.arrays(course.chosen()["best iae"], 0)
+    value, command = (t for t in drawn.plot["data"] if t["name"].startswith("best iae"))
+    np.testing.assert_allclose(value["y"], np.degrees(kept["course"]))
+    np.testing.assert_array_equal(command["y"], kept["course_command"])
+    assert (command["yaxis"], command["line"]["shape"]) == ("y2", "hv")
+    assert value["line"]["color"] == command["line"]["color"]
+    reference = trace(drawn.plot, "reference")
+    assert np.unique(reference["y"]).tolist() == pytest.approx([0.0, 20.0])
+    assert {a["text"]: a["x"] for a in drawn.plot["layout"]["annotations"]} == {"step": 1.0, "disturbance": 4.0}
+
+
+def test_the_reader_selects_a_scenario_or_a_design(course: Result) -> None:
+    section = step_responses(course)
+    by_scenario = figure(section, "Chosen designs: course")
+    assert by_scenario.choices[0].options == ("turf_2", "snow_road_5")
+    row = next(iter(course.chosen().values()))
+    np.testing.assert_allclose(shown(by_scenario, 1, 1)["y"], np.degrees(course.arrays(row, 1)["course"]))
+    by_design = figure(section, "One design in all scenarios: course")
+    assert [t["name"] for t in by_design.plot["data"][1::2]] == ["turf_2", "snow_road_5"]
+    assert len(by_design.choices[0].options) == len(set(course.chosen().values())) == 2
+
+
+def test_without_arrays_it_says_how_to_keep_them(tmp_path: Path) -> None:
+    section = step_responses(run(tmp_path, COURSE, execution={}))
+    assert section is not None
+    assert not section.figures
+    assert "execution: {arrays: [course, course_command, course_reference, time]}" in section.introduction
+    assert line(section, "best iae", "turf_2")
+
+
+def test_a_loop_of_speed_and_course_has_both(tmp_path: Path) -> None:
+    model = {**COURSE["model"], "loop": "both"}
+    space = {"kp": [0.5, 1.5], "ti": "8 s", "td": "0.6 s", "kp_v": 0.6, "ti_v": "6 s"}
+    names = [f"{name}{ending}" for name in ("course", "speed") for ending in ("", "_command", "_reference")]
+    both = run(tmp_path, COURSE, model=model, space=space, execution={"arrays": ["time", *names]})
+    assert {f.title for f in step_responses(both).figures} >= {"Chosen designs: course", "Chosen designs: speed"}  # type: ignore[union-attr]
+    section = loop_sensitivity(both)
+    assert [f.title for f in section.figures] == [  # type: ignore[union-attr]
+        f"{figure} of the {loop} loop" for loop in ("course", "speed") for figure in ("Sensitivities", "Nyquist plot")
+    ]
+    recorded = both.outcomes.figures["speed_ms"][both.chosen()["best iae"], 0]
+    row = line(section, "best iae", "turf_2", "speed")
+    assert row[4] == pytest.approx(recorded, rel=1e-9)
+
+
+def test_only_the_first_scenarios_are_drawn_and_the_page_says_so(tmp_path: Path) -> None:
+    many = [{"name": f"s{k}", "terrain": "turf", "speed": 2 + 0.1 * k} for k in range(DRAWN + 2)]
+    result = run(tmp_path, COURSE, scenarios=many)
+    for part in PARTS:
+        section = part(result)
+        assert len(section.figures[0].choices[0].options) == DRAWN
+        assert f"The first {DRAWN} scenarios are shown, 2 are not." in section.notes
+    assert len(section.tables[0].rows) == len(many) * 2
+
+
+def test_assumptions_of_the_vehicle_are_said(course: Result) -> None:
+    for part in PARTS:
+        notes = " ".join(part(course).notes)
+        assert "lag 0.35 s, delay 0.2 s" in notes
+        assert "not measurements" in notes
+
+
+def test_the_output_of_a_linear_plant_goes_to_one(linear: Result) -> None:
+    drawn = figure(step_responses(linear), "Chosen designs: output")
+    value, command = (t for t in drawn.plot["data"] if t["name"].startswith("best iae"))
+    assert value["y"][-1] == pytest.approx(1.0, abs=0.01)
+    assert command["line"]["shape"] == "linear"
+    assert set(trace(drawn.plot, "reference")["y"].tolist()) == {1.0}
+    assert not drawn.choices
+
+
+def test_a_slow_design_does_not_press_the_others_together(tmp_path: Path) -> None:
+    slow = run(tmp_path, LINEAR, space={"kp": [0.1, 4.0], "ti": "8 s"})
+    drawn = figure(step_responses(slow), "Chosen designs: output")
+    ends = sorted(float(t["x"][-1]) for t in drawn.plot["data"][1::2])
+    assert ends[-1] > 4.0 * ends[0]
+    assert drawn.plot["layout"]["xaxis"]["range"] == [0.0, 4.0 * ends[0]]
+    assert "double click" in drawn.note
+
+
+def test_runs_of_like_length_are_drawn_to_their_end(course: Result) -> None:
+    drawn = figure(step_responses(course), "Chosen designs: course")
+    assert drawn.variants[(1,)]["layout"]["xaxis"]["range"] == drawn.plot["layout"]["xaxis"]["range"] == [0.0, 8.0]
+    assert not drawn.note
+
+
+def test_peaks_of_the_curves_are_the_ms_and_mt_of_the_specification(course: Result) -> None:
+    """Design A on snow_road at 5 m/s: section 9.6. Four hundred points read a little low (section 5.2)."""
+    section = loop_sensitivity(course)
+    drawn = figure(section, "Sensitivities of the course loop")
+    S, T = (shown(drawn, 1, k) for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best iae"))
+    assert max(S["y"]) == pytest.approx(2.78512, rel=1e-3)
+    assert max(T["y"]) == pytest.approx(2.11108, rel=1e-3)
+    row = line(section, "best iae", "snow_road_5")
+    expected = [2.78512, 2.11108, 1.8363, 31.716, 0.33888, 1.63344, 0.992536, 8.00911]
+    assert row[2:4] == ("course", "stable")
+    assert row[4:] == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_nyquist_curve_keeps_the_distance_from_minus_one_that_ms_says(course: Result) -> None:
+    drawn = figure(loop_sensitivity(course), "Nyquist plot of the course loop")
+    k = next(k for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best iae"))
+    x, y = (np.asarray(shown(drawn, 1, k)[name]) for name in "xy")
+    assert np.nanmin(np.hypot(x + 1.0, y)) == pytest.approx(1.0 / 2.78512, rel=1e-3)
+    assert drawn.plot["layout"]["yaxis"]["scaleanchor"] == "x"
+
+
+@pytest.mark.parametrize(("circle", "ms", "words"), [(None, 3.0, "Ms 3, limit"), (2.0, 2.0, "Ms 2")])
+def test_the_circle_is_that_of_the_limit_or_as_asked(
+    course: Result, circle: float | None, ms: float, words: str
+) -> None:
+    ring = figure(loop_sensitivity(course, circle=circle), "Nyquist plot of the course loop").plot["data"][0]
+    assert ring["name"] == words
+    np.testing.assert_allclose(np.hypot(ring["x"] + 1.0, ring["y"]), 1.0 / ms)
+
+
+def test_without_a_limit_the_circle_touches_the_least_robust_curve(linear: Result) -> None:
+    """SIMC with the closed loop's time constant equal to the delay has Ms 1.5904902 (section 9.1)."""
+    drawn = figure(loop_sensitivity(linear), "Nyquist plot")
+    ring = drawn.plot["data"][0]
+    assert ring["name"] == "Ms 1.59, largest"
+    np.testing.assert_allclose(np.hypot(ring["x"] + 1.0, ring["y"]), 1.0 / 1.5904902, rtol=1e-6)
+    row = line(loop_sensitivity(linear), "best iae")
+    assert row[4] == pytest.approx(1.5904902, abs=1e-6)
+    assert row[6] == pytest.approx(np.pi, abs=1e-6)
+    assert row[7] == pytest.approx(61.352110, abs=1e-5)
+    section = loop_sensitivity(linear)
+    assert section is not None
+    assert section.tables[0].columns[-1] == "crossover [rad/s]"  # no spectral radius and no noise gain without samples
+
+
+#: Unstable on paved ground at 5 m/s (spectral radius 1.06602) with a formula value of Ms of 1.0262 (section 5.2).
+TREACHEROUS = {"kp": 20.0, "ti": "10 s", "td": "0.2 s", "tf": "0.1 s", "b": 1, "tt": "3 s"}
+
+
+@pytest.fixture(scope="module")
+def unstable(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """The same design, stable on turf and unstable on paved ground; its ms is not asked for."""
+    scenarios = [TURF, {"name": "paved_5", "terrain": "paved", "speed": 5}]
+    space = {**TREACHEROUS, "b": [0.9, 1.0]}
+    return run(tmp_path_factory.mktemp("unstable"), COURSE, scenarios=scenarios, space=space, constraints=[])
+
+
+def test_an_unstable_loop_is_said_in_words_and_has_no_margin(unstable: Result) -> None:
+    section = loop_sensitivity(unstable)
+    assert section is not None
+    words = "unstable: spectral radius 1.06602"
+    assert [f.partition(" in ")[2] for f in section.findings] == [
+        f"paved_5: {words}. It has no margins and is not drawn."
+    ] * len(set(unstable.chosen().values()))
+    rows = [r for r in section.tables[0].rows if r[1] == "paved_5"]
+    assert rows
+    for row in rows:
+        assert row[3] == words
+        assert np.isnan(row[4:10]).all()
+        assert row[10] == pytest.approx(1.06602, abs=1e-5)
+
+
+def test_an_unstable_loop_is_not_drawn(unstable: Result) -> None:
+    for drawn in loop_sensitivity(unstable).figures:  # type: ignore[union-attr]
+        designs = [k for k, t in enumerate(drawn.plot["data"]) if t["name"].startswith("best")]
+        assert all(len(shown(drawn, 0, k)["x"]) for k in designs)
+        for k in range(len(drawn.plot["data"])):
+            now = shown(drawn, 1, k)
+            assert len(now["x"]) == (1 if now["name"] == "-1" else 0)
+        assert "unstable" in shown(drawn, 1, designs[0])["name"]
