@@ -8,6 +8,7 @@ from importlib.resources import files
 from designopt.dynamics.compile import CompilerError
 from designopt.dynamics.functions import run_functions
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 
 
 def c_source(system: System, signals: Sequence[str] = ()) -> str:
@@ -17,8 +18,6 @@ def c_source(system: System, signals: Sequence[str] = ()) -> str:
 
     Raises `CompilerError` when CasADi cannot write one of the system's operations in C.
     """
-    import casadi as ca
-
     made = run_functions(system, signals)
     generator = ca.CodeGenerator("system", {"with_header": False})
     try:

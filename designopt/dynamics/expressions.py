@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from designopt.dynamics.variable import Variable, Vector
+from designopt.lazy import casadi as ca
 
 
 class Expressions:
@@ -18,8 +19,6 @@ class Expressions:
 
     def components(self, entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Entries (variable or vector, columns...) with one for each component in place of those of vectors."""
-        import casadi as ca
-
         found: list[tuple[Any, ...]] = []
         for variable, *columns in entries:
             if not isinstance(variable, Vector):
@@ -46,8 +45,6 @@ class Expressions:
 
     def only_known(self, what: str, given: Any) -> Any:
         """`given` as a scalar expression of declared symbols."""
-        import casadi as ca
-
         expression = self._scalar(what, given)
         unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]
         if unknown:
@@ -62,8 +59,6 @@ class Expressions:
         return self._column(what, given, 1)
 
     def _column(self, what: str, given: Any, size: int) -> Any:
-        import casadi as ca
-
         if isinstance(given, ca.MX):
             symbols = ", ".join(f"'{s.name()}'" for s in ca.symvar(given)) or f"'{given}'"
             raise ValueError(

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from designopt.dynamics.residual import ResidualForm, is_definite, linear_in_unknowns
 from designopt.dynamics.system import System
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 #: A residual form with so many unknowns at most is solved by operations written out one by one (without loops they take
 #: three quarters of the time); with more, by factors in loops (written out, they would fill megabytes of code).
@@ -68,8 +66,6 @@ def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
     `signals` names controls and data entries that follow signals. Systems that cannot be written so (look-up tables,
     external functions) keep their own operations, with u, p and q for c.
     """
-    import casadi as ca
-
     try:
         return _scalar(system, signals)
     except RuntimeError:
@@ -83,8 +79,6 @@ def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
 
 
 def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
-    import casadi as ca
-
     u, p, q = (ca.SX.sym(n, len(table)) for n, table in zip("upq", _tables(system), strict=True))
     w, w_rates = ca.SX.sym("w", len(signals)), ca.SX.sym("w_rates", len(signals))
     stated = _Stated(system, ca.SX, dict(zip(signals, ca.vertsplit(w), strict=True)) if signals else {}, w, w_rates)
@@ -114,8 +108,6 @@ class _Stated:
 
     def form(self, u: Any, p: Any, q: Any) -> None:
         """Fill `results`, with signals in the places of controls and data that follow them."""
-        import casadi as ca
-
         system, form = self.system, self.system.residual_form
         u, q = (
             ca.vertcat(*(self.signals.get(v.name, column[i]) for i, v in enumerate(table)), self.kind(0, 1))
@@ -139,7 +131,6 @@ class _Stated:
 
     def functions(self, constants: ca.Function, c: Any) -> RunFunctions:
         """The results as functions of (x, c, t) or (x, c, t, s)."""
-        import casadi as ca
 
         def made(name: str) -> Any:
             if name not in self.results:
@@ -158,15 +149,11 @@ class _Stated:
 
     def _by_time(self, e: Any) -> Any:
         """The derivative of `e` by time with the states held."""
-        import casadi as ca
-
         direct = ca.jacobian(e, self.t)
         return direct + ca.jtimes(e, self.w, self.w_rates) if self.signals else direct
 
     def _of_residual(self, form: ResidualForm, arguments: Sequence[Any]) -> Any:
         """Fill `results` from a residual form; the outputs, or None."""
-        import casadi as ca
-
         x, s = self.x, self.kind.sym("s", len(form.unknowns))
         full = [x, s, *arguments[1:]]
         residual, rates = form.residual(*full), ca.densify(form.rates(*full))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.dynamics.functions import RunFunctions, Unknowns
 from designopt.dynamics.signals import Signal
+from designopt.lazy import casadi as ca
 
 Array = NDArray[np.float64]
 
@@ -118,8 +119,6 @@ class _Buffered:
         self._results: list[Array] = [np.zeros((0, 1))]
         if function is None:
             return
-        import casadi as ca
-
         dense = function
         if not all(function.sparsity_out(i).is_dense() for i in range(function.n_out())):
             symbols = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]

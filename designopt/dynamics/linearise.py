@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.residual import ResidualForm
 from designopt.dynamics.system import System
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 Matrix = NDArray[np.float64]
 
@@ -70,8 +67,6 @@ def _derivatives(
     system: System, function: ca.Function | None, point: Sequence[Matrix], t: float
 ) -> tuple[Matrix, list[Matrix]]:
     """Value and derivatives of a `function` with respect to all of its arguments but time, at `point`."""
-    import casadi as ca
-
     if function is None:
         return np.zeros(0), [np.zeros((0, len(v))) for v in point]
     symbols = [ca.MX.sym(name, function.numel_in(i)) for i, name in enumerate(function.name_in())]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from designopt.dynamics.variable import Variable
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 #: Arguments of the functions of a residual form: s are the rates that it leaves unknown.
 RESIDUAL_ARGUMENTS = ("x", "s", "u", "z", "p", "q", "t")
@@ -33,8 +31,6 @@ class ResidualForm:
 
 def linear_in_unknowns(residual: Any, s: Any) -> tuple[Any, Any]:
     """M and b of a `residual` expression M s + b; raises `ValueError` where it is not linear in the unknowns `s`."""
-    import casadi as ca
-
     matrix = ca.jacobian(residual, s)
     if ca.depends_on(matrix, s):
         raise ValueError("the residuals are not linear in the unknowns")
@@ -46,8 +42,6 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
 
     The solution is symbolic: it and its derivatives grow with the cube of the number of unknowns and more.
     """
-    import casadi as ca
-
     symbols = [ca.SX.sym(n, function.numel_in(i)) for i, n in enumerate(RESIDUAL_ARGUMENTS)]
     (made,) = function.call(symbols)
     s = symbols[1]
@@ -60,8 +54,6 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
 
 def _solved(residual: Any, s: Any) -> Any:
     """The unknowns `s` that make a `residual` zero."""
-    import casadi as ca
-
     matrix, rest = linear_in_unknowns(residual, s)
     if is_definite(matrix):
         D, LT, order = ca.ldl(ca.densify(matrix), False)
@@ -76,8 +68,6 @@ def is_definite(matrix: Any) -> bool:
     no pivots then, and derivatives of the solution are two to five times smaller than with CasADi's general QR from
     three unknowns on. Symmetry is looked at with numbers: expressions that are equal may be written differently.
     """
-    import casadi as ca
-
     symbols = ca.symvar(matrix)
     entries = ca.Function("entries", symbols, [ca.densify(matrix)])
     rng = np.random.default_rng(0)

@@ -8,15 +8,13 @@ import math
 from collections.abc import Iterator, Sequence
 from ctypes import POINTER, c_longlong, c_void_p
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.compile import CompilerError, load_library
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +101,6 @@ def _row(shape: Shape) -> tuple[int, ...]:
 
 def _flat(function: ca.Function) -> ca.Function:
     """`function` of dense columns with dense columns as results, matrices row by row as NumPy stores them."""
-    import casadi as ca
-
     columns = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]
     shapes = [function.size_in(i) for i in range(function.n_in())]
     arguments = [ca.reshape(x, c, r).T for x, (r, c) in zip(columns, shapes, strict=True)]
@@ -126,8 +122,6 @@ class _Compiled:
     """The loop in C (interface: see ``rows.c``); raises `CompilerError` when there is none."""
 
     def __init__(self, flat: ca.Function, name: str) -> None:
-        import casadi as ca
-
         generator = ca.CodeGenerator("rows", {"with_header": False})
         try:
             generator.add(flat)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.dynamics.expressions import Expressions
 from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm, explicit, linear_in_unknowns
 from designopt.dynamics.variable import Variable, Vector
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 __all__ = ["ARGUMENTS", "RESIDUAL_ARGUMENTS", "ResidualForm", "System", "Variable", "Vector"]
 
@@ -123,8 +121,6 @@ class System:
         and the system keeps its `residual_form`. Guards and algebraic equations do not contain the unknowns; outputs
         may.
         """
-        import casadi as ca
-
         made = Expressions(name)
         states, controls, algebraic, parameters, data, unknowns, outputs = map(
             made.components, (states, controls, algebraic, parameters, data, unknowns, outputs)

@@ -14,6 +14,7 @@ from typing import Any
 
 from designopt.dynamics import System, Variable
 from designopt.dynamics.expressions import Expressions
+from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
     Declared,
     Event,
@@ -58,8 +59,6 @@ class Equations:
     @classmethod
     def of(cls, name: str, declared: Mapping[str, Declared], equations: Callable[[Any], Any]) -> Equations:
         """Call `equations` once. Raises `ValueError`, in a sentence, for equations that do not fit the declaration."""
-        import casadi as ca
-
         known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
         found = equations(Symbols({**known, "time": time}, f"model '{name}'"))
@@ -98,8 +97,6 @@ class Equations:
     def sensitive(self) -> System:
         """`simulated` with S_j times the number scale_<parameter> as further states, and outputs' derivatives by all
         parameters, times the same, beyond its own; "<event>/time" is the rate of an event's expression."""
-        import casadi as ca
-
         states, unknowns = self.names(State, Integral), self.names(Unknown)
         x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
         f = self._column(self.values[n] for n in states)
@@ -127,8 +124,6 @@ class Equations:
 
     def function(self, names: list[str]) -> Any:
         """The CasADi function of states and integrals, unknowns, parameters, constants and time that gives `names`."""
-        import casadi as ca
-
         groups = [self.names(State, Integral), self.names(Unknown), self.names(Parameter), self.constants()]
         arguments = [self._column(self.symbols[n] for n in group) for group in groups]
         return ca.Function("values", [*arguments, self.time], [self.values[n] for n in names])
@@ -139,8 +134,6 @@ class Equations:
 
     def used(self) -> list[str]:
         """Those of them that the motion, its signals and its integrals depend on."""
-        import casadi as ca
-
         every = self._column(self.values[n] for n in self.names(State, Unknown, Series, Integral, Guard))
         return [n for n in self.constants() if ca.depends_on(every, self.symbols[n])]
 
@@ -148,8 +141,6 @@ class Equations:
         return {n: self.values[n] for n in names}
 
     def _column(self, entries: Iterable[Any]) -> Any:
-        import casadi as ca
-
         return ca.vertcat(*entries, ca.SX(0, 1))
 
     def _system(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.lazy import casadi as ca
 from designopt.models import quantities
 from designopt.models.equations import Equations
 from designopt.models.quantities import Final, Parameter, State
@@ -33,8 +34,6 @@ def trajectory_problem(equations: Equations, numbers: Mapping[str, float], cost:
         function = equations.function([name])
 
         def value(e: Any) -> Any:
-            import casadi as ca
-
             moved = [e.final[n] if n in states else e.integral[n] for n in equations.names(State, quantities.Integral)]
             unknowns = [e.final[n] for n in equations.names(quantities.Unknown)] if function.numel_in(1) else []
             p = [e[n] for n in equations.names(Parameter)]
@@ -47,8 +46,6 @@ def trajectory_problem(equations: Equations, numbers: Mapping[str, float], cost:
         function = equations.function([name])
 
         def value(v: Any) -> Any:
-            import casadi as ca
-
             moved = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
             others = ([v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter))
             given = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.trajectory_checks import check_expression, check_parameters, check_single, check_symbolic
@@ -270,8 +271,6 @@ def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
 
 def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
     """The value of a term whose units are resolved, for CasADi expressions `values` by name."""
-    import casadi as ca
-
     if term.kind == "number":
         return term.value
     if term.kind == "name":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.equations import explicit_rates
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -32,7 +33,6 @@ def step_functions(system: System, at_once: int) -> tuple[Any, Any]:
     (x, controls and algebraic variables at all stages, p, data and times at all stages, h) -> states at the end, and
     what times h are the two estimates of their error, of order 5 and 3.
     """
-    import casadi as ca
     from scipy.integrate import DOP853
 
     rates = explicit_rates(system)

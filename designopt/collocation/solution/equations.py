@@ -13,6 +13,7 @@ from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -96,8 +97,6 @@ def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
 
 def is_determined(system: System) -> bool:
     """Whether the algebraic equations determine the algebraic variables (index 1), as far as their structure tells."""
-    import casadi as ca
-
     residual = system.algebraic_residual
     if residual is None:
         return True
@@ -110,8 +109,6 @@ def explicit_rates(system: System) -> Any:
 
     Where their equations do not determine them (a higher index), they are taken as they are given.
     """
-    import casadi as ca
-
     residual = system.algebraic_residual
     if residual is None or not is_determined(system):
         return system.rhs

@@ -29,6 +29,7 @@ from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -84,8 +85,6 @@ def multipliers(
 
 
 def _lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector) -> Vector:
-    import casadi as ca
-
     gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
         return gradient

@@ -21,6 +21,7 @@ from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import column
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -29,8 +30,6 @@ class Reader:
     """Reads variables of the programs of `statement` with the layout `places`; keeps the functions it needs."""
 
     def __init__(self, statement: Statement, places: Layout) -> None:
-        import casadi as ca
-
         self.statement, self.places = statement, places
         self._mapped = [
             point.everything.map(len(place.point)) for point, place in zip(statement.points, places.phases, strict=True)

@@ -17,6 +17,7 @@ from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import column
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -76,8 +77,6 @@ def data_sensitivity(
 def _functions(statement: Statement) -> tuple[list[Any], Any]:
     """Derivatives of the Lagrangian: of a point by constants and signals, one per phase; of the ends by their data and
     times, phase by phase."""
-    import casadi as ca
-
     if statement in _FORMED:
         return _FORMED[statement]
     direct = linear_integrals(statement.problem, statement.ends)

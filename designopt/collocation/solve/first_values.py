@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.equations import data_at
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -33,8 +34,6 @@ def unknown_rates(phase: Phase, values: Mapping[str, Vector], fractions: Vector,
 @lru_cache(maxsize=64)
 def _rates_of(system: System) -> dict[str, str]:
     """The states whose rates the unknown rates are, by the names of these."""
-    import casadi as ca
-
     form = system.residual_form
     assert form is not None
     arguments = [ca.SX.sym(form.rates.name_in(i), form.rates.size1_in(i)) for i in range(form.rates.n_in())]
@@ -96,8 +95,6 @@ def algebraic_values(
 
 def _residual_and_slope(residual: Any) -> Any:
     """The CasADi function of the same arguments -> residual, its Jacobian by z."""
-    import casadi as ca
-
     a = [ca.SX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(residual.n_in())]
     value = residual(*a)
     return ca.Function("newton", a, [value, ca.densify(ca.jacobian(value, a[2]))])

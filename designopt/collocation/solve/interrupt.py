@@ -10,6 +10,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+from designopt.lazy import casadi as ca
+
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -62,8 +64,6 @@ def watcher(sizes: tuple[int, int, int]) -> Any:
 
     Give it a `Stopping` as its attribute `stopping` while the solver runs.
     """
-    import casadi as ca
-
     n, m, p = sizes
     counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}
 

@@ -13,6 +13,7 @@ from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
 from designopt.collocation.transcription.nonsmooth import parts
 from designopt.collocation.transcription.points import Point
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -32,8 +33,6 @@ def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
 
 
 def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
-    import casadi as ca
-
     place, point = reader.places.phases[i], reader.statement.points[i]
     mesh, count = place.mesh, len(place.point)
     known = reader.phase(i, x, parameters)
@@ -70,8 +69,6 @@ _ORDERS = ("", "first derivative of the ", "second derivative of the ")
 
 def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[str, Any]]:
     """An expression, or its derivatives that are not zero by definition, with the names of what they are by."""
-    import casadi as ca
-
     if order == 0:
         yield "", expression
         return
@@ -93,8 +90,6 @@ def _values(point: Point, at_point: list[Vector]) -> str:
 
 
 def _of_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:
-    import casadi as ca
-
     statement = reader.statement
     symbols = statement.ends
     phases: list[PhaseValues] = [reader.phase(i, x, parameters) for i in range(len(reader.places.phases))]

@@ -8,6 +8,7 @@ from typing import Any
 from designopt.collocation.solve.interrupt import watcher
 from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import casadi as ca
 
 #: A warm start with multipliers begins so close to bounds and so deep in the barrier.
 WARM = {
@@ -32,8 +33,6 @@ def ipopt(
 
     With `warm` it starts from multipliers too; without `watched` there is nothing to watch it (None).
     """
-    import casadi as ca
-
     # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for the differential form
     settings: dict[str, Any] = {
         "print_level": 0,

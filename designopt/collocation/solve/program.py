@@ -36,6 +36,7 @@ from designopt.collocation.transcription.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.collocation.transcription.variant import check_expressions
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
@@ -95,8 +96,6 @@ class Program:
 
     @cached_property
     def _nlp(self) -> dict[str, Any]:
-        import casadi as ca
-
         made = self.transcription
         x, p = ca.MX.sym("x", made.layout.size), ca.MX.sym("p", made.parameter_size)
         return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}

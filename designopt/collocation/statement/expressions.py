@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import casadi as ca
+
 #: An expression is quoted up to this length.
 QUOTED = 90
 
@@ -16,8 +18,6 @@ QUOTED = 90
 @lru_cache(maxsize=1)
 def operation_names() -> dict[int, str]:
     """CasADi's operations by number."""
-    import casadi as ca
-
     return {getattr(ca, name): name[3:].lower() for name in dir(ca) if name.startswith("OP_")}
 
 
@@ -56,8 +56,6 @@ def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[N
 
     With its operands, as text: "log(x - 2): log of -0.5"; empty if all are finite.
     """
-    import casadi as ca
-
     every = nodes(expression)
     known = np.asarray(ca.Function("parts", list(arguments), [ca.vertcat(*every)])(*numbers), float).ravel()
     values = {node.element_hash(): value for node, value in zip(every, known, strict=True)}

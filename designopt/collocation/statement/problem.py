@@ -16,6 +16,7 @@ from typing import Any
 
 from designopt.collocation.statement.vectors import spread, spread_data
 from designopt.dynamics.system import System, Variable, Vector
+from designopt.lazy import casadi as ca
 
 #: A value that is fixed, or the range in which it is free.
 Box = float | tuple[float, float]
@@ -78,8 +79,6 @@ class EndVariables(Symbols):
 
 def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
     """The columns of those `vectors` whose components are all among the `named` expressions, by their names."""
-    import casadi as ca
-
     return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
 
 
@@ -337,8 +336,6 @@ def periodic(
             raise ProblemError("bad_statement", f"periodic: {label}.{unknown[0]}", text)
 
     def value(e: Ends) -> Any:
-        import casadi as ca
-
         return ca.vertcat(
             *(e.final[n] - signs.get(n, 1.0) * e.initial[mirror.get(n, n)] - offsets.get(n, 0.0) for n in names)
         )

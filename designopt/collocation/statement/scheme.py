@@ -18,6 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import casadi as ca
+
 Matrix = NDArray[np.float64]
 SchemeName = Literal["trapezoidal", "hermite_simpson", "radau"]
 
@@ -139,8 +141,6 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
     """
     if degree not in DEGREES:
         raise ValueError(f"degree is {degree}, not one of {DEGREES.start} to {DEGREES.stop - 1}")
-    import casadi as ca
-
     inner = np.array(ca.collocation_points(degree, "radau"))
     points = np.concatenate([[0.0], inner])
     D = derivative_matrix(points)[1:]

@@ -10,6 +10,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import PointFunctions
 from designopt.dynamics.compile import CompilerError, load_library
+from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +39,6 @@ def with_compiled(statement: Statement, options: Options, solves: int) -> Statem
 
 
 def _compiled(functions: PointFunctions) -> PointFunctions:
-    import casadi as ca
-
     generator = ca.CodeGenerator("point", {"with_header": False})
     try:
         for name in _NAMES:

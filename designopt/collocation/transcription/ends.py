@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from designopt.collocation.statement.problem import Ends, EndVariables, Named, P
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import Point, column, nonzeros, stated
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]
 
@@ -44,8 +42,6 @@ class EndSymbols:
 
 def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbols:
     """State the functions of the ends. Raises `ProblemError` where one of them names what is not there."""
-    import casadi as ca
-
     phases, named = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
     for phase, point in zip(problem.phases, points, strict=True):
@@ -83,8 +79,6 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbo
 
 def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
     """The integrals (phase, number) that stand only in the cost and only with a constant factor: no variable needed."""
-    import casadi as ca
-
     found = {}
     others = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
     for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
@@ -116,8 +110,6 @@ class EndFunctions:
 
 def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     """Form them, with their derivatives by the variables that they depend on."""
-    import casadi as ca
-
     symbols, where, constants = [], [], []
     replaced, by = [], []
     stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
@@ -175,6 +167,4 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
 
 def end_constants(places: Layout, parameters: Any) -> Any:
     """All constants of the end functions: of each phase its data that are numbers, then its fixed times."""
-    import casadi as ca
-
     return ca.vertcat(*(stretch(parameters, place.constants, place.signals) for place in places.phases))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
+
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
@@ -21,8 +23,6 @@ class Entries:
     """
 
     def __init__(self) -> None:
-        import casadi as ca
-
         self._sources: list[Any] = [ca.MX(1.0)]
         self._size = 1
         self._contributions: list[tuple[Any, Any, Any, Any]] = []
@@ -41,8 +41,6 @@ class Entries:
 
     def matrix(self, left: Vector, right: Vector) -> Any:
         """The matrix (MX), its rows multiplied by `left` (m,), its columns by `right` (n,)."""
-        import casadi as ca
-
         shape = (len(left), len(right))
         if not self._contributions:
             return ca.MX(*shape)
@@ -55,15 +53,11 @@ class Entries:
 
 def stretch(column: Any, begin: int, end: int) -> Any:
     """Entries `begin` to `end` of a column (MX); none are a column too, where CasADi makes a row of them."""
-    import casadi as ca
-
     return column[begin:end] if begin < end else ca.MX(0, 1)
 
 
 def constant_matrix(rows: Indices, columns: Indices, values: Vector, shape: tuple[int, int]) -> Any:
     """A constant sparse CasADi matrix (DM); what falls on one place is added."""
-    import casadi as ca
-
     positions, which = _places(rows, columns, shape)
     sums = np.bincount(which, weights=values, minlength=len(positions))
     return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists are taken over fastest

@@ -11,6 +11,7 @@ import numpy as np
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import Point
+from designopt.lazy import casadi as ca
 
 #: Operations with a kink or a jump, in the user's words.
 WORDS = {
@@ -72,8 +73,6 @@ def parts(point: Point) -> Iterator[tuple[str, Any]]:
 
 def _suspicious(statement: Statement, i: int) -> bool:
     """Whether there is any operation with a kink at all: a quick look at the functions of a point."""
-    import casadi as ca
-
     names = operation_names()
     functions = [statement.functions[i].values, statement.functions[i].cost]
     if not all(function.is_a("SXFunction") for function in functions):  # compiled ones do not tell
@@ -85,8 +84,6 @@ def _suspicious(statement: Statement, i: int) -> bool:
 
 def _rough_table(function: Any) -> bool:
     """Whether a function is a table that is linear between its points, or a spline of a degree below three."""
-    import casadi as ca
-
     if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
         return False
     x = ca.SX.sym("x", function.numel_in(0))
@@ -101,8 +98,6 @@ def _rough_table(function: Any) -> bool:
 
 
 def _kinks(expression: Any, variables: Any) -> list[str]:
-    import casadi as ca
-
     found: dict[str, str] = {}
     for node in nodes(expression):
         word = WORDS.get(operation(node), "")

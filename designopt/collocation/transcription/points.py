@@ -9,16 +9,14 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, Symbols, ends, stacked
 from designopt.dynamics.signals import Signal
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]
 
@@ -52,8 +50,6 @@ class Point:
     """
 
     def __init__(self, phase: Phase, *, residual: bool) -> None:
-        import casadi as ca
-
         system = phase.system
         form = system.residual_form if residual else None
         self.phase, self.form = phase, form
@@ -119,15 +115,11 @@ class Point:
     @cached_property
     def everything(self) -> ca.Function:
         """Rates times the duration, path constraints, integrands times the duration: to read a solution with."""
-        import casadi as ca
-
         results = [self.rates, self._equations[2], column(self.integrands)]
         return ca.Function("everything", self.arguments, [ca.densify(r) for r in results])
 
     def equations(self, integrals: Sequence[int]) -> tuple[Any, PointRows]:
         """The rows that constraints are made of, a column with the integrands of `integrals`, and which is what."""
-        import casadi as ca
-
         parts = [self.rates, *self._equations, column([self.integrands[i] for i in integrals])]
         edges = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
         rows = PointRows(*(range(a, b) for a, b in itertools.pairwise(edges)))
@@ -135,8 +127,6 @@ class Point:
 
     def running_cost(self, weights: Sequence[tuple[int, float]]) -> Any:
         """The integrand of the cost: integrals by number with their weights."""
-        import casadi as ca
-
         return ca.densify(sum((weight * self.integrands[i] for i, weight in weights), ca.SX(0)))
 
 
@@ -166,8 +156,6 @@ class PointFunctions:
 
 def equal_key(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
     """What is equal of points whose functions are the same operations of arguments in the same places."""
-    import casadi as ca
-
     rows, which = point.equations(integrals)
     try:
         text = ca.Function("point", point.arguments, [rows, point.running_cost(weights)]).serialize()
@@ -178,8 +166,6 @@ def equal_key(point: Point, integrals: Sequence[int], weights: Sequence[tuple[in
 
 def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> PointFunctions:
     """Form them: constraints have the integrands of `integrals`, the cost is made of those of `weights`."""
-    import casadi as ca
-
     rows, which = point.equations(integrals)
     cost = point.running_cost(weights)
     variables = ca.vertcat(point.w, point.theta)
@@ -222,8 +208,6 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
 
 def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
     """The column (SX) that a user's function gives, one number with `scalar`; mistakes are told with the field."""
-    import casadi as ca
-
     try:
         found = value(symbols)
     except ProblemError:
@@ -254,8 +238,6 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
 
 def _check_outputs(phase: Phase, outputs: Mapping[str, Any], others: Mapping[str, Any]) -> None:
     """An output may repeat a variable, but not mean something else by its name."""
-    import casadi as ca
-
     for name in outputs:
         if name in others and not ca.is_equal(outputs[name], others[name], 2):
             text = f"'{name}' is the name of an output and of another variable: rename one of them"
@@ -273,8 +255,6 @@ def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -
 
 def _has_nan(column: Any) -> bool:
     """Whether a constant in an expression is NaN, which is what a symbol becomes as a number of Python."""
-    import casadi as ca
-
     made = ca.Function("stated", ca.symvar(column), [column])
     constants = (k for k in range(made.n_instructions()) if made.instruction_id(k) == ca.OP_CONST)
     return any(np.isnan(made.instruction_constant(k)) for k in constants)
@@ -287,8 +267,6 @@ def _last_line(error: Exception) -> str:
 
 def nonzeros(matrix: Any) -> Any:
     """The nonzeros of a matrix (SX) as a column."""
-    import casadi as ca
-
     return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
 
@@ -298,6 +276,4 @@ def _columns(sparsity: Any) -> Indices:
 
 def column(entries: Sequence[Any]) -> Any:
     """Expressions (SX) below each other; none are a column too."""
-    import casadi as ca
-
     return ca.vertcat(*entries) if entries else ca.SX(0, 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,7 @@ from designopt.collocation.transcription.layout import Layout, PhaseLayout, layo
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import PointFunctions
 from designopt.collocation.transcription.rows import Block, Rows
-
-if TYPE_CHECKING:
-    import casadi as ca
+from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -59,8 +57,6 @@ def transcribe(
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
-    import casadi as ca
-
     places = places or layout(statement.problem, statement.points, meshes, statement.kept)
     rows = Rows(statement, places)
     parts = _Parts(statement, places, rows, scale, shift, cost_scale)
@@ -102,8 +98,6 @@ class _Parts:
     def __init__(
         self, statement: Statement, places: Layout, rows: Rows, scale: Vector, shift: Vector, cost_scale: float
     ) -> None:
-        import casadi as ca
-
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
         self.row_scale = rows.scales(scale)
         self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.phases[-1].numbers_end)
@@ -117,8 +111,6 @@ class _Parts:
 
     def add_phase(self, i: int, place: PhaseLayout) -> None:
         """What all points of phase i give."""
-        import casadi as ca
-
         functions = self.statement.functions[i]
         count, per_point = len(place.point), functions.rows.count
         arguments = self._arguments(i, place)
@@ -153,8 +145,6 @@ class _Parts:
 
     def add_ends(self) -> None:
         """What stands between the ends of phases. All phases have been added."""
-        import casadi as ca
-
         ends = end_functions(self.statement.ends, self.places)
         arguments = [
             self._variables[ends.variables.tolist()],
@@ -180,8 +170,6 @@ class _Parts:
 
     def _arguments(self, i: int, place: PhaseLayout) -> list[Any]:
         """Arguments of the functions of a point, for all points of the phase side by side."""
-        import casadi as ca
-
         ns, count = self.statement.points[i].signals.numel(), len(place.point)
         own = self._variables[int(place.point[0, 0]) : int(place.point[-1, -1]) + 1]  # they are neighbours
         theta = self._variables[place.theta.tolist()] if len(place.theta) else ca.MX(0, 1)

@@ -14,6 +14,7 @@ from designopt.collocation.statement.problem import Phase, ProblemError, Traject
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import Point
+from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]
 
@@ -91,8 +92,6 @@ def _check_phase(stated: Phase, phase: Phase, point: Point) -> None:
 
 
 def _of_point(point: Point) -> Iterator[Any]:
-    import casadi as ca
-
     rows, which = point.equations([])
     yield from ca.vertsplit(point.rates)
     yield rows[which.residuals.start : which.residuals.stop]
@@ -126,8 +125,6 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any
 
 def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[NDArray[np.float64]]:
     """The values (points, rows) of each expression at the points drawn."""
-    import casadi as ca
-
     function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
     rng = np.random.default_rng(0)
     found = [

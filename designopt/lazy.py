@@ -1,0 +1,34 @@
+"""Heavy libraries, each imported when something is first asked of it: importing designopt or a plugin loads none.
+
+from designopt.lazy import casadi as ca
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["casadi", "moocore", "optuna", "pandas", "scipy"]
+
+if TYPE_CHECKING:
+    import casadi
+    import moocore
+    import optuna
+    import pandas
+    import scipy
+else:
+
+    class _Lazy(ModuleType):
+        """A module whose attributes are those of the library of its name."""
+
+        def __getattr__(self, name: str) -> Any:
+            value = getattr(import_module(self.__name__), name)
+            setattr(self, name, value)  # from now on as fast as in the library itself
+            return value
+
+        def __dir__(self) -> list[str]:
+            return dir(import_module(self.__name__))
+
+    for _name in __all__:
+        globals()[_name] = _Lazy(_name)
