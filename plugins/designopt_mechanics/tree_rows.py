@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.rows import Rows
+from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.recursion import NO_GRAVITY, efforts, inverse_dynamics
+from designopt_mechanics.springs import Spring, spring_loads
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire, lengths, moment_arms
@@ -25,7 +27,8 @@ class TreeRows:
 
     Coordinates `z`, rates `dz` and accelerations `ddz` are (n, m) in the order of the tree's coordinates. `loaded`
     names the frames that loads act on; `loads` are then a mapping from each of them to (n, 6): force (N) and moment (N
-    m) about the origin of the ground, in its axes. Each function is compiled when it is first asked for (see `Rows`).
+    m) about the origin of the ground, in its axes. What `springs` and `contacts` do acts beside them. Each function is
+    compiled when it is first asked for (see `Rows`).
 
     Raises `ValueError` for arrays that do not fit.
     """
@@ -37,8 +40,11 @@ class TreeRows:
         wires: Sequence[Wire] = (),
         loaded: Sequence[str] = (),
         compiled: Literal["auto"] | bool = "auto",
+        springs: Sequence[Spring] = (),
+        contacts: Sequence[Contact] = (),
     ) -> None:
         self.tree, self.gravity, self.wires, self.loaded = tree, gravity, tuple(wires), tuple(loaded)
+        self.springs, self.contacts = tuple(springs), tuple(contacts)
         self._compiled = compiled
         self._state = State.symbols(tree)
         for frame in self.loaded:
@@ -65,6 +71,10 @@ class TreeRows:
     def moment_arms(self, z: ArrayLike) -> Vector:
         """(n, m, k) of the wires: the generalised force of a unit tension, R = -dl/dq."""
         return self._arms(z)[0].reshape(-1, len(self.tree.names), len(self.wires))
+
+    def contact_forces(self, z: ArrayLike, dz: ArrayLike) -> Vector:
+        """(n, k, 3) N on the points of the contacts."""
+        return self._shaped(self._contact_forces(z, dz)[0], len(self.contacts))
 
     def inverse_dynamics(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
@@ -118,6 +128,11 @@ class TreeRows:
         return self._rows("inverse_dynamics", [self._state.z, self._state.dz, self._state.ddz, symbol], forces)
 
     @cached_property
+    def _contact_forces(self) -> Rows:
+        forces = contact_forces(self._state, self.contacts)
+        return self._rows("contact_forces", [self._state.z, self._state.dz], forces)
+
+    @cached_property
     def _joints(self) -> Rows:
         import casadi as ca
 
@@ -135,9 +150,11 @@ class TreeRows:
         import casadi as ca
 
         symbol = ca.SX.sym("loads", 6 * len(self.loaded))
-        return symbol, [
+        given = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
         ]
+        attached = [*spring_loads(self._state, self.springs), *contact_loads(self._state, self.contacts)]
+        return symbol, given + attached
 
     def _loads(self, given: Mapping[str, ArrayLike] | None) -> Vector:
         loads = given or {}

@@ -17,7 +17,7 @@ PAGE = (ROOT / "docs" / "mechanics.md").read_text(encoding="utf-8")
 def test_the_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(compile(block, "mechanics.md", "exec"), names)
     printed = capsys.readouterr().out
@@ -32,6 +32,8 @@ def test_the_model_file_shown_is_read() -> None:
     (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     made = read(block.encode(), "shown.yaml")
     assert [wire.name for wire in made.wires] == ["quadriceps"]
+    assert [spring.wire.name for spring in made.springs] == ["ligament"]
+    assert [contact.name for contact in made.contacts] == ["heel"]
 
 
 def test_the_table_names_models_and_studies_that_are_there() -> None:

@@ -47,6 +47,16 @@ frames:
 wires:
   calf:
     points: [{on: thigh, at: [0, -0.3, 0]}, {on: shank, at: [0, -0.1, 0]}]
+springs:
+  band:
+    points: [{on: ground, at: [0, 1.2, 0.1]}, {on: shank, at: [0.05, -0.3, 0]}]
+    stiffness: 2 N/mm
+    rest: 300 mm
+    damping: 5
+  cord: {points: [{on: thigh, at: [0, 0, 0]}, {on: shank, at: [0, 0, 0]}], stiffness: 1e4, rest: 0.4, pulls_only: true}
+contacts:
+  heel: {on: shank, at: [0, -0.4, 0], stiffness: 50 kN/m, dissipation: 1, friction: 0.8}
+  bump: {on: shank, at: [0, -0.2, 0], stiffness: 1e4, plane: {on: thigh, at: [-0.1, -0.3, 0], normal: [1, 0, 0]}}
 """
 
 
@@ -73,6 +83,29 @@ def test_a_file_says_units_functions_loops_frames_and_wires() -> None:
     turned = np.arctan2(along[1] - origin[1], along[0] - origin[0])
     assert turned == pytest.approx(0.4 + np.radians(30.0) - (0.2 + 0.1 * np.sin(0.4)), rel=1e-12)
     assert rows.moment_arms(at).shape == (1, 2, 1)
+    band, cord = made.springs
+    assert (band.stiffness, band.rest, band.damping, band.pulls_only) == (2000.0, 0.3, 5.0, False)
+    assert cord.pulls_only
+    heel, bump = made.contacts
+    assert (heel.stiffness, heel.dissipation, heel.friction, heel.plane.frame) == (5e4, 1.0, 0.8, "ground")
+    assert (bump.plane.frame, bump.plane.place, bump.plane.normal) == ("thigh", (-0.1, -0.3, 0.0), (1.0, 0.0, 0.0))
+
+
+def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
+    """The wire's tension at rest holds the weight less what a spring along the wire already pulls."""
+    text = files("designopt_mechanics.model_file").joinpath("models", "knee_patella.yaml").read_text(encoding="utf-8")
+    points = "[{on: ground, at: [0, 0.2, 0.0]}, {on: tibia, at: [0.1, -0.2, 0.0]}]"
+    more = f"springs:\n  helper: {{points: {points}, stiffness: 0.5, rest: 0}}\n"
+    alone, helped = (WireArms(file=InputFile("knee.yaml", t.encode())) for t in (text, text + more))
+    one, _ = alone.evaluate({}, {})
+    other, _ = helped.evaluate({}, {})
+    assert 0.0 < other["peak_tension"] < one["peak_tension"]
+    assert other["peak_arm"] == one["peak_arm"]
+    pressed = "contacts:\n  floor: {on: tibia, at: [0.0, -0.4, 0.0], stiffness: 1e3, dissipation: 1}\n"
+    made = WireArms(file=InputFile("knee.yaml", (text + pressed).encode()))
+    assert made.trajectory_problem({}).phases[0].name == "pull"
+    floor = read((text + pressed).encode(), "knee.yaml").contacts[0]
+    assert floor.plane.normal == (0.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +126,13 @@ def test_a_file_says_units_functions_loops_frames_and_wires() -> None:
         (changed("gravity:", "gravty:"), "1:1: : no entry 'gravty' here; did you mean 'gravity'?"),
         (changed("y + 0.3*sin(y) - hip", "y**2 + 5 + 0*hip"), "9:8: loops.bar: the loop"),
         (changed("by: slide}", "by: hip}"), "19:82: frames.shank.motions.1.slide.by: 'hip' is in rad, not in m"),
+        (changed("2 N/mm", "-2 N/mm"), "28:16: springs.band.stiffness: -2000 N/m is not finite"),
+        (changed("pulls_only: true", "pulls_only: very"), "31:115: springs.cord.pulls_only: must be true or"),
+        (changed("0.4, pulls_only: true", "0.4, pulls_only: true, damping: 1"), "31:130: springs.cord.damping: does"),
+        (changed("rest: 300 mm", "rst: 300 mm"), "29:5: springs.band: no entry 'rst' here"),
+        (changed("on: shank, at: [0, -0.4", "on: shnk, at: [0, -0.4"), "33:14: contacts.heel.on: no frame 'shnk'"),
+        (changed("normal: [1, 0, 0]", "normal: [1, 1, 0]"), "34:103: contacts.bump.plane.normal: [1.0, 1.0, 0.0] has"),
+        (changed("plane: {on: thigh", "plane: {on: shank"), "34:9: contacts.bump: lies on 'shank' like the plane"),
         ("coordinates: {}\n", "1:1: : 'frames' is missing"),
         ("a: [1\n", "1:6: : not valid YAML"),
         (changed("slide: {unit: m", "more: {unit: m}\n  slide: {unit: m"), "4:9: coordinates.more: mass"),
@@ -104,7 +144,7 @@ def test_what_is_wrong_is_told_with_line_and_column(text: str, message: str) -> 
 
 
 def test_several_mistakes_are_told_at_once() -> None:
-    text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk")
+    text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk", 1)
     assert len(told(text)) == 2
 
 

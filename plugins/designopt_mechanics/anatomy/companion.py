@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from designopt.study.language.errors import StudyError
-from designopt.study.language.findings import issues, nearest_or_all
-from designopt.study.language.yaml import parse_bytes
+from designopt.study.language.findings import nearest_or_all
 from designopt_mechanics.anatomy.geometry import Geometry
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.body import Body, BodyError
-from designopt_mechanics.model_file.nodes import At, Findings, Vector3, named
+from designopt_mechanics.model_file.nodes import At, Findings, Vector3, named, read_as
 from designopt_mechanics.motions import Motion, MotionError, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire
@@ -42,14 +40,7 @@ class Anatomy:
 
 def read_companion(content: bytes, name: str, geometry: Geometry) -> Anatomy:
     """What `content` adds to `geometry`; raises `StudyError` with line and column of all that is wrong."""
-    root = parse_bytes(content, name)
-    findings = Findings()
-    made = None
-    with findings.item():
-        made = _anatomy(At(root), geometry, findings)
-    if findings.found or made is None:
-        raise StudyError(issues(findings.found, root))
-    return made
+    return read_as(content, name, lambda at, findings: _anatomy(at, geometry, findings))
 
 
 def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:

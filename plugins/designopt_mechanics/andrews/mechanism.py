@@ -122,11 +122,6 @@ def gaps(state: State) -> Any:
     return ca.vertcat(*(first - other for other in others))
 
 
-def spring_tension(length: Any) -> Any:
-    """N."""
-    return STIFFNESS * (length - REST)
-
-
 def _tree(coordinates: tuple[Coordinate, ...], value: Any) -> Tree:
     frames = []
     for name, (parent, variable, joint, centre) in _BODIES.items():

@@ -16,9 +16,9 @@ from designopt_mechanics.andrews.mechanism import (
     joint_functions,
     open_tree,
 )
-from designopt_mechanics.equations import Equations, equations_of
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.springs import Spring, spring_energy, spring_loads
 from designopt_mechanics.state import State
-from designopt_mechanics.wires import lengths, pulls
 
 Formulation = Literal["joint_functions", "constraints"]
 
@@ -34,8 +34,8 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
     joints = formulation == "joint_functions"
     state = State.symbols(closed_tree() if joints else open_tree())
     torque, stiffness, rate = (ca.SX.sym(n) for n in ("torque", "stiffness", "stabilisation"))
-    spring = lengths(state, [SPRING])
-    loads = pulls(state, [SPRING], stiffness * (spring - REST))
+    spring = Spring(SPRING, stiffness, REST)
+    loads = spring_loads(state, [spring])
     crank = ca.vertcat(torque, ca.SX.zeros(len(state.tree.names) - 1))
     extra: list[tuple[Variable, Any, Any]] = []
     if joints:
@@ -58,7 +58,7 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
         controls=[(Variable("torque", "N m"), torque)] if driven else [],
         parameters=[(Variable("stiffness", "N/m", 0.0), stiffness)],
         data=[*([] if driven else [(Variable("torque", "N m"), torque)]), *_stabilised(rate, joints=joints)],
-        outputs=_outputs(state, parts, angles, spring, torque, stiffness, joints=joints),
+        outputs=_outputs(state, angles, spring, torque, joints=joints),
     )
 
 
@@ -66,16 +66,14 @@ def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
     return [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
 
 
-def _outputs(
-    state: State, parts: Equations, angles: Any, spring: Any, torque: Any, stiffness: Any, *, joints: bool
-) -> list[tuple[Variable, Any]]:
+def _outputs(state: State, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
     import casadi as ca
 
     from designopt_mechanics.matrices import kinetic_energy
 
     speeds = state.rate(angles)
     drift = ca.SX(0.0) if joints else ca.mmax(ca.fabs(gaps(state)))
-    energy = kinetic_energy(state) + 0.5 * stiffness * (spring - REST) ** 2 - torque * state.z[0]
+    energy = kinetic_energy(state) + spring_energy(state, [spring]) - torque * state.z[0]
     return [
         *((Variable(name, "rad"), angles[i]) for i, name in enumerate(f"angle_{n}" for n in ANGLES)),
         *((Variable(name, "rad/s"), speeds[i]) for i, name in enumerate(f"rate_{n}" for n in ANGLES)),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from designopt.study.language import units
-from designopt.study.language.findings import Finding, Path, nearest_key
-from designopt.study.language.yaml import Node
+from designopt.study.language.errors import StudyError
+from designopt.study.language.findings import Finding, Path, issues, nearest_key
+from designopt.study.language.yaml import Node, parse_bytes
 
+T = TypeVar("T")
 Vector3 = tuple[float, float, float]
 
 
@@ -35,6 +38,14 @@ class Findings:
             yield
         except Wrong as wrong:
             self.found.append(wrong.finding)
+
+    def each(self, given: Mapping[str, At], made: Callable[[str, At], T]) -> dict[str, T]:
+        """What `made` makes of every entry; what goes wrong is noted."""
+        found: dict[str, T] = {}
+        for name, entry in given.items():
+            with self.item():
+                found[name] = made(name, entry)
+        return found
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,12 @@ class At:
             raise self.wrong(f"'{value[:40]}' is not one of {', '.join(choices)}")
         return value
 
+    def flag(self) -> bool:
+        """True or false."""
+        if not isinstance(self.node.scalar, bool):
+            raise self.wrong("must be true or false")
+        return self.node.scalar
+
     def number(self, unit: str) -> float:
         """A finite number in `unit`, which a text such as ``30 mm`` converts to."""
         value = self.node.scalar
@@ -112,3 +129,18 @@ def named(at: At) -> Mapping[str, At]:
         if not name.isidentifier():
             raise at.wrong(f"'{name[:40]}' is no name: letters, digits and _ only", key=name)
     return entries
+
+
+def read_as(content: bytes, name: str, make: Callable[[At, Findings], T | None]) -> T:
+    """What `make` makes of the bytes of a YAML file called `name`.
+
+    Raises `StudyError` with everything that is wrong, each with line and column.
+    """
+    root = parse_bytes(content, name)
+    findings = Findings()
+    made = None
+    with findings.item():
+        made = make(At(root), findings)
+    if findings.found or made is None:
+        raise StudyError(issues(findings.found, root))
+    return made

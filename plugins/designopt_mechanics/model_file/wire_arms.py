@@ -77,8 +77,9 @@ class WireArms:
     """Moment arm of a wire (a muscle, a cable) of a mechanism over one coordinate, the others in the reference posture.
 
     The mechanism is a YAML file or bundled: knee_patella (tibia and patella slide with the knee angle) or lumbo_pelvic.
-    The last point of the wire can be moved. As a trajectory problem the tension of the wire alone moves the mechanism
-    of one coordinate over the range in one second, from rest to rest, with the least integral of its square.
+    Its springs and contacts act beside the weight. The last point of the wire can be moved. As a trajectory problem the
+    tension of the wire alone moves the mechanism of one coordinate over the range in one second, from rest to rest,
+    with the least integral of its square.
     """
 
     mechanism: Annotated[str, Q("", "bundled model file; not used with `file`")] = "knee_patella"
@@ -173,7 +174,8 @@ class WireArms:
             raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
         state = State.symbols(made.tree)
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
-        parts = equations_of(state, moment_arms(state, [self._moved(shift)]) * tension, made.gravity)
+        pull = moment_arms(state, [self._moved(shift)]) * tension
+        parts = equations_of(state, pull, made.gravity, made.attached(state))
         weight = sum(f.body.mass for f in made.tree.frames if f.body is not None) * float(np.linalg.norm(made.gravity))
         return System.from_expressions(
             "wire",
@@ -193,7 +195,7 @@ class WireArms:
         state = State(made.tree, ca.SX.sym("z", still.numel()), still, still)
         shift = ca.SX.sym("shift", 3)
         wire = self._moved(shift)
-        holding = inverse_dynamics(state, made.gravity)[k]
+        holding = inverse_dynamics(state, made.gravity, made.attached(state))[k]
         results = [moment_arms(state, [wire])[k], lengths(state, [wire]), holding]
         return Rows(ca.Function("wire", [state.z, shift], [ca.densify(r) for r in results]), compiled=False)
 

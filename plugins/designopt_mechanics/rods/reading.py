@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from designopt.study.language.errors import StudyError
-from designopt.study.language.findings import Finding, issues
-from designopt.study.language.yaml import parse_bytes
-from designopt_mechanics.model_file.nodes import At, Findings, Wrong
+from designopt.study.language.findings import Finding
+from designopt_mechanics.model_file.nodes import At, Findings, Wrong, read_as
 from designopt_mechanics.rods.tree import Rod, RodError, RodTree
 
 #: Fields of a rod that are numbers, and their units.
@@ -22,14 +20,7 @@ def read_rods(content: bytes, name: str) -> RodTree:
 
     Raises `StudyError` with everything that is wrong, each with line and column.
     """
-    root = parse_bytes(content, name)
-    findings = Findings()
-    made = None
-    with findings.item():
-        made = _tree(At(root), findings)
-    if findings.found or made is None:
-        raise StudyError(issues(findings.found, root))
-    return made
+    return read_as(content, name, _tree)
 
 
 def _tree(at: At, findings: Findings) -> RodTree | None:

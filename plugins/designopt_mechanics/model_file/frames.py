@@ -1,0 +1,89 @@
+"""Frames of a model file: places, turns, motions and bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from designopt_mechanics.body import Body, BodyError
+from designopt_mechanics.model_file.functions import value
+from designopt_mechanics.model_file.nodes import At, Vector3
+from designopt_mechanics.motions import Motion, MotionError, Polar, Rotate, Slide, unit
+from designopt_mechanics.state import rotation
+from designopt_mechanics.tree import GROUND, Coordinate, Frame
+
+
+def frame(name: str, at: At, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Frame:
+    entries = at.mapping((), ("parent", "place", "turn", "motions", "body"))
+    motions: list[Motion] = []
+    if "motions" in entries:
+        for item in entries["motions"].items():
+            motions.append(_motion(item, coordinates, functions))
+    return Frame(
+        name,
+        entries["parent"].word() if "parent" in entries else GROUND,
+        tuple(motions),
+        _body(entries["body"]) if "body" in entries else None,
+        place=entries["place"].vector("m") if "place" in entries else (0.0, 0.0, 0.0),
+        turn=_turn(entries["turn"]) if "turn" in entries else None,
+    )
+
+
+def axis(at: At) -> Vector3:
+    """A unit vector."""
+    given = at.vector("")
+    try:
+        return unit(given)
+    except MotionError as error:
+        raise at.wrong(error.message) from None
+
+
+def _turn(at: At) -> Any:
+    """A matrix from one or several turns {axis, angle} in order."""
+    import casadi as ca
+    import numpy as np
+
+    turns = at.items() if at.node.items is not None else [at]
+    matrix = np.eye(3)
+    for item in turns:
+        entries = item.mapping(("axis", "angle"), ())
+        about = axis(entries["axis"])
+        matrix = matrix @ np.asarray(ca.evalf(rotation(about, ca.SX(entries["angle"].number("rad")))), dtype=np.float64)
+    return matrix
+
+
+def _motion(at: At, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Motion:
+    entries = at.mapping()
+    if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "polar"):
+        raise at.wrong("a motion is one of rotate, slide and polar: {rotate: {axis: [0, 0, 1], by: knee}}")
+    ((kind, inner),) = entries.items()
+    if kind == "polar":
+        parts = inner.mapping(("azimuth", "elevation", "length"), ("scale",))
+        azimuth, elevation = (value(parts[n], "rad", coordinates, functions) for n in ("azimuth", "elevation"))
+        length = value(parts["length"], "m", coordinates, functions)
+        return Polar(azimuth, elevation, length, parts["scale"].number("") if "scale" in parts else 1.0)
+    parts = inner.mapping(("axis", "by"), ("inertia",))
+    unit_, inertia = ("rad", "kg m^2") if kind == "rotate" else ("m", "kg")
+    by = value(parts["by"], unit_, coordinates, functions)
+    rotor = parts["inertia"].number(inertia) if "inertia" in parts else 0.0
+    if rotor < 0.0:
+        raise parts["inertia"].wrong(f"{rotor:g} is negative")
+    return (Rotate if kind == "rotate" else Slide)(axis(parts["axis"]), by, rotor)
+
+
+def _body(at: At) -> Body:
+    entries = at.mapping(("mass",), ("centre", "inertia", "triangle"))
+    inertia: Any = (0.0, 0.0, 0.0)
+    if "inertia" in entries:
+        rows = entries["inertia"].items(3)
+        if rows[0].node.items is None:
+            inertia = tuple(row.number("kg m^2") for row in rows)
+        else:
+            inertia = [[e.number("kg m^2") for e in row.items(3)] for row in rows]
+    triangle = entries["triangle"].word(("checked", "ignored")) if "triangle" in entries else "checked"
+    mass = entries["mass"].number("kg")
+    centre = entries["centre"].vector("m") if "centre" in entries else (0.0, 0.0, 0.0)
+    try:
+        return Body(mass, centre, inertia, cast(Literal["checked", "ignored"], triangle))
+    except BodyError as error:
+        raise entries.get(error.field, at).wrong(error.message) from None

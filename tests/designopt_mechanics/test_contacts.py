@@ -1,0 +1,175 @@
+"""Contacts of points with planes: they carry, they rub, they take energy only, and what they push on pushes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+from designopt_mechanics.assembly import Assembly
+from designopt_mechanics.body import Body
+from designopt_mechanics.contacts import Contact, ContactError, Plane, contact_forces, contact_loads, gaps
+from designopt_mechanics.equations import equations_of
+from designopt_mechanics.loads import generalised_force
+from designopt_mechanics.matrices import forward_dynamics
+from designopt_mechanics.motions import MotionError, Rotate, Slide
+from designopt_mechanics.recursion import efforts
+from designopt_mechanics.springs import positive
+from designopt_mechanics.state import State
+from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
+from designopt_mechanics.tree_rows import TreeRows
+
+from designopt.dynamics import Simulator, System
+
+GRAVITY = (0.0, -9.81, 0.0)
+BALL = Tree(
+    (Coordinate("x", "m"), Coordinate("y", "m")),
+    (Frame("ball", motions=(Slide((1, 0, 0), "x"), Slide((0, 1, 0), "y")), body=Body(2.0)),),
+)
+
+
+def moved(contact: Contact, start: list[float], end: float, gravity: Any = GRAVITY) -> np.ndarray:
+    """States (n, 4) of the ball under one contact: x, y and their speeds."""
+    s = State.symbols(BALL)
+    parts = equations_of(s, gravity=gravity, loads=contact_loads(s, [contact]))
+    system = System.from_expressions("ball", states=parts.states, unknowns=parts.unknowns)
+    run = Simulator(system, rtol=1e-8, atol=1e-10).run(start, np.linspace(0.0, end, 201))
+    return run.x
+
+
+def test_a_ball_comes_to_rest_as_deep_as_its_weight_presses() -> None:
+    found = moved(Contact("ball", Point("ball"), stiffness=2e4, dissipation=5.0), [0.0, 0.01, 0.0, 0.0], 3.0)
+    depth = 2.0 * 9.81 / 2e4
+    wanted = depth - 1e-4**2 / (4.0 * depth)  # p(s) = depth has the solution s = depth - e^2 / (4 depth)
+    assert found[-1, 1] == pytest.approx(-wanted, rel=1e-6)
+    assert np.abs(found[-1, 2:]).max() < 1e-6
+
+
+def test_without_dissipation_a_ball_bounces_back_to_its_height() -> None:
+    found = moved(Contact("ball", Point("ball"), stiffness=1e5), [0.0, 0.05, 0.0, 0.0], 0.21)
+    assert found[:, 1].min() < 0.0
+    assert found[-1, 3] > 0.0
+    assert found[-1, 1] + found[-1, 3] ** 2 / (2.0 * 9.81) == pytest.approx(0.05, rel=1e-5)
+
+
+@pytest.mark.parametrize("angle", [0.2, 0.5])
+def test_on_a_slope_a_ball_slides_only_where_friction_does_not_hold_it(angle: float) -> None:
+    """Coulomb: g (sin - mu cos); below the friction angle the point creeps at w tan / sqrt(mu^2 - tan^2)."""
+    mu, slip = 0.4, 1e-3
+    down = np.array([np.sin(angle), -np.cos(angle), 0.0]) * 9.81
+    contact = Contact("ball", Point("ball"), stiffness=1e5, dissipation=20.0, friction=mu, slip_speed=slip)
+    depth = 2.0 * 9.81 * np.cos(angle) / 1e5
+    found = moved(contact, [0.0, -depth, 0.0, 0.0], 0.5, tuple(down))
+    if np.tan(angle) > mu:
+        assert found[-1, 2] == pytest.approx(0.5 * 9.81 * (np.sin(angle) - mu * np.cos(angle)), rel=0.01)
+    else:
+        assert found[-1, 2] == pytest.approx(slip * np.tan(angle) / np.sqrt(mu**2 - np.tan(angle) ** 2), rel=1e-3)
+
+
+def pair() -> tuple[Tree, Contact]:
+    """Two free bodies in the plane, the point of one over a tilted plane of the other."""
+    names = [f"{b}_{c}" for b in "ab" for c in ("x", "y", "r")]
+    frames = []
+    for b in "ab":
+        motions = (Slide((1, 0, 0), f"{b}_x"), Slide((0, 1, 0), f"{b}_y"), Rotate((0, 0, 1), f"{b}_r"))
+        frames.append(Frame(b, motions=motions, body=Body(1.5, (0.02, 0.01, 0), (0.02, 0.02, 0.03))))
+    tree = Tree(tuple(Coordinate(n, "rad" if n.endswith("r") else "m") for n in names), tuple(frames))
+    normal = (np.sin(0.3), np.cos(0.3), 0.0)
+    plane = Plane("b", (0.0, 0.1, 0.0), normal)
+    return tree, Contact("touch", Point("a", (0.0, -0.1, 0.0)), plane, 5e3, dissipation=2.0, friction=0.7)
+
+
+def test_between_two_bodies_force_and_reaction_cancel_and_take_energy() -> None:
+    tree, contact = pair()
+    s = State.symbols(tree)
+    force = generalised_force(s, contact_loads(s, [contact]))
+    stored = ca.SX.sym("s")
+    law = ca.Function("law", [stored], [5e3 * positive(-stored, 1e-4)])
+    gap = gaps(s, [contact])
+    power = ca.dot(force, s.dz) + law(gap) * s.rate(-gap)  # less what the compliance stores
+    f = ca.Function("f", [s.z, s.dz], [force, power, gap])
+    rng, pressed = np.random.default_rng(3), 0
+    for _ in range(200):
+        z, dz = rng.uniform(-0.1, 0.1, 6), rng.uniform(-0.3, 0.3, 6)
+        z[1] += 0.2
+        made, taken, apart = (np.asarray(r, float).ravel() for r in f(z, dz))
+        size = max(1e-3, float(np.abs(made).max()))
+        assert abs(made[0] + made[3]) < 1e-12 * size
+        assert abs(made[1] + made[4]) < 1e-12 * size
+        whole_turn = made[2] + made[5] + z[0] * made[1] - z[1] * made[0] + z[3] * made[4] - z[4] * made[3]
+        assert abs(whole_turn) < 1e-12 * size
+        if apart[0] < -1e-3:
+            pressed += 1
+            assert taken[0] < 0.0
+    assert pressed > 20
+
+
+def test_the_force_is_the_printed_law() -> None:
+    tree, contact = pair()
+    s = State.symbols(tree)
+    f = ca.Function("f", [s.z, s.dz], [contact_forces(s, [contact]), gaps(s, [contact])])
+    still = f([0.0, 0.19, 0.0, 0.0, 0.0, 0.0], np.zeros(6))
+    force, gap = (np.asarray(r, float).ravel() for r in still)
+    assert gap[0] == pytest.approx(-0.01 * np.cos(0.3), rel=1e-12)
+    pressed = 0.5 * 5e3 * (-gap[0] + np.hypot(gap[0], 1e-4))
+    assert force == pytest.approx(pressed * np.array([np.sin(0.3), np.cos(0.3), 0.0]), rel=1e-12)
+
+
+def test_assembly_and_recursion_find_the_same_motion_and_joint_forces_with_contacts() -> None:
+    """Two linked bodies on the ground, pressed by two contacts: one between the links, one on the ground."""
+    body = Body(1.0, (0.2, 0.0, 0.0), (0.02, 0.03, 0.03))
+    tree = Tree(
+        (Coordinate("a1"), Coordinate("a2"), Coordinate("b1")),
+        (
+            Frame("a", motions=(Rotate((0, 0, 1), "a1"), Rotate((0, 1, 0), "a2")), body=body),
+            Frame("b", "a", (Rotate((0, 0, 1), "b1"),), body, place=(0.4, 0.0, 0.0)),
+        ),
+    )
+    contacts = [
+        Contact("tip", Point("b", (0.4, -0.02, 0.0)), Plane(place=(0, -0.1, 0)), 3e3, dissipation=0.5, friction=0.8),
+        Contact("stop", Point("b", (0.1, 0.05, 0.0)), Plane("a", (0.0, 0.02, 0.0), (0, -1, 0)), 2e3, friction=0.3),
+    ]
+    s = State.symbols(tree)
+    loads = contact_loads(s, contacts)
+    z, dz = np.array([-0.3, 0.1, 0.4]), np.array([-0.5, 0.3, 0.7])
+    frames = ("a", "b")
+    total = {n: sum((ca.vertcat(w.force, w.moment) for w in loads if w.frame == n), ca.SX.zeros(6)) for n in frames}
+    given = [np.asarray(r, float).ravel() for r in ca.Function("w", [s.z, s.dz], [total[n] for n in frames])(z, dz)]
+    assert np.abs(given[1]).max() > 10.0  # both contacts press
+    found = Assembly(tree).accelerations(z, dz, np.zeros(3), GRAVITY, dict(zip(frames, given, strict=True)))
+    wanted = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, 0.0, GRAVITY, loads)])(z, dz)
+    assert found.accelerations == pytest.approx(np.asarray(wanted, float).ravel(), rel=1e-10)
+    joints = efforts(s, GRAVITY, loads).joints
+    force = np.asarray(ca.Function("f", [s.z, s.dz, s.ddz], [joints["a"][0]])(z, dz, wanted), float).ravel()
+    assert found.joints["a"][:3] == pytest.approx(force, rel=1e-9, abs=1e-9)
+    rows = TreeRows(tree, GRAVITY, contacts=contacts, compiled=False)
+    needed = rows.inverse_dynamics(z[None], dz[None], np.asarray(wanted, float).T)
+    assert np.abs(needed).max() < 1e-9
+    on_points = rows.contact_forces(z[None], dz[None])
+    assert on_points.shape == (1, 2, 3)
+    assert on_points[0].sum(axis=0) == pytest.approx(given[0][:3] + given[1][:3] + on_points[0][1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stiffness": -1.0}, "contact 'c', stiffness: -1 is not finite"),
+        ({"friction": np.inf}, "contact 'c', friction: inf is not finite"),
+        ({"slip_speed": 0.0}, "contact 'c', slip_speed: 0 is not finite and positive"),
+        ({"plane": Plane("ball")}, "contact 'c', point: lies on 'ball' like the plane"),
+    ],
+)
+def test_contacts_that_cannot_be_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ContactError, match=message):
+        Contact("c", Point("ball"), **given)
+    with pytest.raises(MotionError, match="has the length 2, not 1"):
+        Plane(normal=(0, 2, 0))
+
+
+def test_a_state_without_rates_has_gaps_but_no_forces() -> None:
+    contact = Contact("c", Point("ball"))
+    state = State(BALL, ca.SX.sym("z", 2))
+    assert gaps(state, [contact]).shape == (1, 1)
+    with pytest.raises(ValueError, match="no rates"):
+        contact_forces(state, [contact])
