@@ -9,8 +9,12 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.dynamics.signals import Signal, SignalTable
+from designopt.dynamics.compile import CompilerError
+from designopt.dynamics.lsoda import InterpretedLsoda
+from designopt.dynamics.rosenbrock import CompiledRosenbrock
+from designopt.dynamics.signals import Signal, SignalTable, columns
 from designopt.dynamics.system import System
+from designopt.dynamics.tableau import METHODS
 from designopt.dynamics.trajectory import Trajectory
 
 Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
@@ -130,8 +134,6 @@ class Simulator:
 
     def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
         """The signals in the order of their names."""
-        from designopt.dynamics.signals import columns
-
         name = self.system.name
         found = columns({"": given} if isinstance(given, SignalTable) else given or {}, self.system.vectors)
         if missing := [n for n in self.signals if n not in found]:
@@ -158,10 +160,6 @@ def _compiled(
     required: bool,
 ) -> Engine | None:
     """The compiled engine; None, which is logged, when there is no compiler or it fails and that is not `required`."""
-    from designopt.dynamics.compile import CompilerError
-    from designopt.dynamics.rosenbrock import CompiledRosenbrock
-    from designopt.dynamics.tableau import METHODS
-
     try:
         return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps, signals)
     except CompilerError as error:
@@ -172,8 +170,6 @@ def _compiled(
 
 
 def _interpreted(system: System, tolerances: tuple[Vector, Vector], max_steps: int, signals: Sequence[str]) -> Engine:
-    from designopt.dynamics.lsoda import InterpretedLsoda
-
     return InterpretedLsoda(system, *tolerances, max_steps, signals)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from designopt.exports.arrays import kept_arrays, write_arrays
 from designopt.exports.errors import ExportError
 from designopt.plugin import exporter
 from designopt.store.table import Column
@@ -128,8 +129,6 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 @exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     """The kept arrays with named axes in NetCDF 4."""
-    from designopt.exports.arrays import kept_arrays, write_arrays
-
     kept = kept_arrays(result)
     if not kept:
         named = ", ".join(result.study.execution.arrays)

@@ -21,6 +21,7 @@ from designopt.report.parts.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 from designopt.store.result import Result
+from designopt.study.language import units
 
 if TYPE_CHECKING:
     from designopt.study.study import Objective
@@ -126,8 +127,6 @@ def _conversion(own: Objective, common: Objective, label: str) -> tuple[float, f
     """Factor and offset from the unit of a store's objective to the common one."""
     if own.unit == common.unit:
         return 1.0, 0.0
-    from designopt.study.language import units
-
     if not units.same_dimension(own.unit, common.unit):
         what = f"{common.unit or 'a plain number'} in the first store and {own.unit or 'a plain number'} in {label}"
         raise ValueError(f"objective {common.name} is in {what}: not comparable")

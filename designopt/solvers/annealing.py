@@ -14,6 +14,7 @@ import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.local import NelderMead
 from designopt.solvers.points import INFEASIBLE, Points, merits, starting_points
 from designopt.space import Matrix
 
@@ -201,7 +202,5 @@ def _best_known(points: Points, start: Outcomes, count: int) -> Matrix:
 
 
 def _simplex(points: Points) -> Callable[[Matrix], str]:
-    from designopt.solvers.local import NelderMead
-
     settings = {"simplex": 0.02}
     return NelderMead(**settings).searching(points)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation import Options, ProblemError, Refinement
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers import sweep
@@ -101,8 +102,6 @@ class Collocation:
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for what cannot be stated as a program."""
-        from designopt.collocation import ProblemError
-
         if _incomplete(problem):
             return
         study, points = self._points(problem)
@@ -128,8 +127,6 @@ class Collocation:
 
     def options(self) -> Options:
         """How each program is solved."""
-        from designopt.collocation import Options, Refinement
-
         refine = self.refine
         if refine is not None:
             given = refine if isinstance(refine, Mapping) else vars(refine)

@@ -10,6 +10,7 @@ import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.age_survival import survival
 from designopt.solvers.pymoo_search import (
     Crossover,
     Generations,
@@ -235,8 +236,6 @@ class AGEMOEA(Generations):
         from pymoo.algorithms.moo.nsga2 import binary_tournament
         from pymoo.operators.selection.tournament import TournamentSelection
         from pymoo.util.display.multi import MultiObjectiveOutput
-
-        from designopt.solvers.age_survival import survival
 
         def build(**general: Any) -> Any:
             algorithm = GeneticAlgorithm(

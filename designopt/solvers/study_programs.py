@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.collocation import Guess, ProblemError, Program
+from designopt.collocation.solution.saving import to_arrays
+from designopt.collocation.solve.multistart import perturbed
+from designopt.collocation.solve.refine import refine
+from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.solve.solve import checked
+from designopt.collocation.solve.warm import solve_near
+from designopt.collocation.transcription.compiled import with_compiled
+from designopt.collocation.transcription.functions import state
 from designopt.problem import Solved
 from designopt.solvers.trajectories import StudyTrajectory
 from designopt.space import Matrix
@@ -31,17 +40,11 @@ class StudyPrograms:
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
-        from designopt.collocation import Program
-
         Program(self._study.base, self._options)
 
     @cached_property
     def _built(self) -> tuple[StudyTrajectory, Program]:
         """The question and its program, which all designs share."""
-        from designopt.collocation import Program
-        from designopt.collocation.transcription.compiled import with_compiled
-        from designopt.collocation.transcription.functions import state
-
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size
             program = Program(mean.base, replace(options, compile="never", scales={}))
@@ -55,8 +58,6 @@ class StudyPrograms:
 
     def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
         """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
-        from designopt.collocation import ProblemError
-
         try:
             problem = self._built[0].at(x)
             found = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
@@ -68,10 +69,6 @@ class StudyPrograms:
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: trajectories perturbed with random numbers of `seed`, parameters where the design is."""
-        from designopt.collocation import Guess
-        from designopt.collocation.solve.multistart import perturbed
-        from designopt.collocation.solve.rollout import rollout
-
         guess = None
         if seed:
             drawn = perturbed(problem, None, np.random.default_rng(seed))
@@ -79,8 +76,6 @@ class StudyPrograms:
         return rollout(problem, guess) if self._options.rollout else guess
 
     def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: State | None) -> Solution:
-        from designopt.collocation.solve.warm import solve_near
-
         if before is None:
             return self._program.solve(problem, guess=guess)
         if self._options.refine is None:
@@ -90,18 +85,12 @@ class StudyPrograms:
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
         """Refined, and with all that tells how far it can be trusted."""
-        from designopt.collocation import Program
-        from designopt.collocation.solve.refine import refine
-        from designopt.collocation.solve.solve import checked
-
         if found.success and self._options.refine is not None:
             own = Program(problem, self._options, statement=self._program.statement)
             found = refine(own, found, self._options.refine)
         return checked(problem, self._program.statement, found) if found.success else found
 
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
-        from designopt.collocation.solution.saving import to_arrays
-
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
         figures = {

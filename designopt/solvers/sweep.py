@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.collocation.solve.warm import nearest_neighbour_path
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.space import Matrix
@@ -50,8 +51,6 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     """All combinations (n, d) of the values of `fixed`, the other entries those of `first` (d,), along a path in which
     each is near the one before. What is not active counts once; a combination that breaks a relation between fixed
     parameters is left out. Raises `InvalidSetting` when none is left."""
-    from designopt.collocation.solve.warm import nearest_neighbour_path
-
     space = problem.space
     columns = [space.names.index(name) for name in fixed]
     rows = []

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.collocation.statement.problem import Constraint as Rows
+from designopt.collocation.statement.problem import Ends, ProblemError, TrajectoryProblem, ends
+from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
@@ -66,8 +69,6 @@ class StudyTrajectory:
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of all variables that have a scale."""
-        from designopt.collocation.statement.problem import ends
-
         names = []
         for phase in self.base.phases:
             form = phase.system.residual_form
@@ -136,8 +137,6 @@ def study_trajectory(
     program cannot state, and says what to do instead.
     """
     check_symbolic(problem)
-    from designopt.collocation.statement.problem import ends
-
     objective = check_single(problem)
     model = problem.model.build()
     parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
@@ -175,8 +174,6 @@ class _Merged:
         names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
 
         def value(e: Ends) -> Any:
-            from designopt.collocation.statement.problem import Ends
-
             return function(Ends({own: e.phase[name] for own, name in names.items()}, e.parameters))
 
         return value
@@ -197,9 +194,6 @@ class _Merged:
 
     def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Rows]]:
         """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
-        from designopt.collocation.statement.problem import Constraint as Rows
-        from designopt.dynamics.system import Variable
-
         sign, size, values = objective.sign, self.size, self._values(objective)
         if len(values) == 1:
             of_all = values[0][1]
@@ -213,8 +207,6 @@ class _Merged:
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
-        from designopt.collocation.statement.problem import TrajectoryProblem
-
         phases, constraints, figures = [], {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
@@ -297,8 +289,6 @@ def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
 
 def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
     """A limit as a constraint, relative to its size."""
-    from designopt.collocation.statement.problem import Constraint as Rows
-
     size = max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
     low = -math.inf if c.minimum is None else c.minimum / size + margin
     high = math.inf if c.maximum is None else c.maximum / size - margin
@@ -311,8 +301,6 @@ def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
 
 def _related(problem: Problem, relation: Expression) -> Any:
     """A relation between parameters as a constraint, relative to the size of its sides in the middle of the space."""
-    from designopt.collocation.statement.problem import Constraint as Rows
-
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
     middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()
@@ -333,8 +321,6 @@ def _related(problem: Problem, relation: Expression) -> Any:
 
 
 def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
-    from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
-
     try:
         made = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from designopt.plugin import closest
+
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
@@ -81,8 +83,6 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
     from importlib.resources import files  # here: the command line imports this module for its help
 
     if template not in TEMPLATES:
-        from designopt.plugin import closest
-
         near = closest(template, TEMPLATES)
         hint = f"did you mean '{near}'?" if near else f"there are {', '.join(TEMPLATES)}"
         raise ValueError(f"no template named '{template}'; {hint}")
