@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import moocore
 from designopt.study.study import Choice
 
 Matrix = NDArray[np.float64]
@@ -47,8 +48,6 @@ def nondominated(F: Matrix) -> NDArray[np.bool_]:
     (`moocore`)."""
     if F.shape[1] == 1 or not len(F):
         return np.asarray(np.arange(len(F)) == (F[:, 0].argmin() if len(F) else 0))
-    import moocore
-
     return np.asarray(moocore.is_nondominated(F, keep_weakly=False), bool)
 
 
@@ -65,8 +64,6 @@ def hypervolume(F: Matrix, reference: Matrix) -> float:
         return 0.0
     if F.shape[1] == 1:
         return float(reference[0] - inside.min())
-    import moocore
-
     return float(moocore.hypervolume(inside, ref=reference))
 
 
@@ -78,8 +75,6 @@ def contributions(F: Matrix, reference: Matrix) -> Matrix:
         whole = hypervolume(F, reference)
         each[rows] = [whole - hypervolume(np.delete(F, row, axis=0), reference) for row in rows]
     elif len(rows):
-        import moocore
-
         each[rows] = moocore.hv_contributions(F[rows], ref=reference, ignore_dominated=False)
     return each
 

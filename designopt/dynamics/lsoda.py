@@ -14,6 +14,7 @@ from designopt.dynamics.interpreted import Interpreted
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
+from designopt.lazy import scipy
 
 Vector = NDArray[np.float64]
 
@@ -45,8 +46,6 @@ class InterpretedLsoda:
             return self._run(Interpreted(self._functions, u, p, q, signals), x0, times, first_step)
 
     def _run(self, model: Interpreted, x0: Vector, times: Vector, first_step: float | None) -> Trajectory:
-        from scipy.integrate import LSODA
-
         system, start, end = self._system, times[0], times[-1]
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
@@ -60,7 +59,7 @@ class InterpretedLsoda:
             status = SimulationStatus.NONFINITE
         else:
             first = None if first_step is None else min(first_step, end - start)
-            solver = LSODA(
+            solver = scipy.integrate.LSODA(
                 lambda t, x: model.rates(x, t),
                 start,
                 x0,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.variable import Vector
+from designopt.lazy import scipy
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +50,7 @@ class Signal:
     @cached_property
     def pieces(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The spline as cubics: knots (m + 1,), and coefficients (m, 4) of powers 3 to 0 of the time since a knot."""
-        from scipy.interpolate import PPoly
-
-        found = PPoly.from_spline(self._spline)
+        found = scipy.interpolate.PPoly.from_spline(self._spline)
         real = np.diff(found.x) > 0.0
         knots = np.append(found.x[:-1][real], found.x[-1])
         coefficients = np.zeros((int(real.sum()), 4))
@@ -60,9 +59,7 @@ class Signal:
 
     @cached_property
     def _spline(self) -> Any:
-        from scipy.interpolate import make_interp_spline
-
-        return make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
+        return scipy.interpolate.make_interp_spline(self.times, self.values, k=min(3, len(self.times) - 1))
 
 
 @dataclass(frozen=True, eq=False)

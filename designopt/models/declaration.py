@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
-from designopt.collocation import ProblemError
-from designopt.models.equations import Equations, Symbols
+from designopt.models.equations import Symbols
 from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Series, Setting, State
-from designopt.models.simulation import Simulation
 from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
 
 T = TypeVar("T", bound=type)
@@ -108,6 +106,9 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
         return Symbols(known, f"model '{name}'")
 
     def simulation(self: Any) -> Any:
+        from designopt.models.equations import Equations
+        from designopt.models.simulation import Simulation
+
         return Simulation(Equations.of(name, declared, lambda v: self.equations(v)), self.rtol, samples)
 
     def prepare(self: Any) -> None:
@@ -129,12 +130,17 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
         self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], states: Mapping[str, float], time: float = 0
     ) -> Any:
         """The `designopt.dynamics.Linearisation` of states and series about `states` at a `time` (s)."""
+        from designopt.dynamics import linearise
+
         system, known = self.simulation.equations.system(), numbers(self, scenario, design)
         p, q = ({v.name: known[v.name] for v in table} for table in (system.parameters, system.data))
         return linearise(system, states, p=p, q=q, t=time)
 
     def trajectory_problem(self: Any, scenario: Mapping[str, Any]) -> Any:
         """The motion and its parameters in one program."""
+        from designopt.collocation import ProblemError
+        from designopt.models.trajectory import trajectory_problem
+
         known = numbers(self, scenario, {})
         if wrong := refused(self, known):
             raise ProblemError("bad_bounds", *wrong)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics import SimulationStatus, Simulator, System
+from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
 from designopt.models.quantities import Event, Figure, Final, Integral, Parameter, Peak, Series, State
 from designopt.plugin import Diverged
@@ -122,8 +123,6 @@ class Simulation:
         self, name: str, declared: Event, simulator: Simulator, motion: Motion, numbers: Mapping[str, float]
     ) -> tuple[float, Vector | None]:
         """The time of an event, and the outputs (ny,) there; None where it does not happen."""
-        from scipy.optimize import brentq
-
         column = self.sampled.index(name)
         passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
         if not len(passed):
@@ -140,7 +139,11 @@ class Simulation:
             found: Vector = motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
             return found
 
-        at = float(brentq(lambda t: outputs(t)[column], begin, motion.t[after], xtol=1e-12 * motion.t[-1], rtol=1e-14))
+        at = float(
+            scipy.optimize.brentq(
+                lambda t: outputs(t)[column], begin, motion.t[after], xtol=1e-12 * motion.t[-1], rtol=1e-14
+            )
+        )
         return at, outputs(at)
 
     # --------------------------------------------------------------------------------------------------- derivatives

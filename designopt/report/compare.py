@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.compare_best import best_values
 from designopt.report.differences import differences
@@ -46,8 +47,6 @@ class _Entry:
     @property
     def front(self) -> NDArray[np.intp]:
         """Designs that no other one of this store dominates in the common objectives."""
-        import moocore
-
         rows = np.flatnonzero(self.result.outcomes.feasible)
         if not len(rows):
             return rows
@@ -258,8 +257,6 @@ def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
 
 def _nondominated(entries: list[_Entry], fronts: list[NDArray[np.intp]]) -> list[str]:
     """The share of each front that no design of another store dominates."""
-    import moocore
-
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     good = moocore.is_nondominated(F, keep_weakly=True)
     parts = np.split(good, np.cumsum([len(f) for f in fronts])[:-1])
@@ -316,8 +313,6 @@ def _scale(entries: list[_Entry], reference: Matrix, fronts: list[NDArray[np.int
 
 def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int) -> Figure:
     """Hypervolume with the common reference over the designs asked for."""
-    import moocore
-
     data = []
     for i, e in enumerate(entries):
         n = len(e.objectives)

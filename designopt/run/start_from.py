@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix, Space, shown_value
 from designopt.store import own
@@ -74,8 +75,6 @@ def _order(outcomes: Outcomes) -> NDArray[np.int64]:
     F = outcomes.objectives
     if F.shape[1] == 1:
         return np.asarray(np.lexsort((F[:, 0], outcomes.rank_violation)))
-    import moocore
-
     span = F.max(axis=0) - F.min(axis=0)
     distance = np.linalg.norm((F - F.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1)
     return np.asarray(np.lexsort((distance, moocore.pareto_rank(F), outcomes.rank_violation)))

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.local import NelderMead
@@ -79,14 +80,11 @@ class DifferentialEvolution:
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`. Returns why it ended."""
-        from scipy.optimize import differential_evolution
-        from scipy.stats import qmc
-
         self.check(problem)
         points = _points(problem, evaluate, start)
         d = len(problem.space.free)
         # From a child: SciPy would spawn one from the generator's seed and ignore its state.
-        first = qmc.LatinHypercube(d, rng=np.random.default_rng(rng.integers(0, 2**63, size=2))).random(
+        first = scipy.stats.qmc.LatinHypercube(d, rng=np.random.default_rng(rng.integers(0, 2**63, size=2))).random(
             self._size(problem)
         )
         known = _best_known(points, start, len(first))
@@ -98,7 +96,7 @@ class DifferentialEvolution:
                 return False
             return bool(np.std(energies) <= self.tolerance * abs(np.mean(energies)))
 
-        found = differential_evolution(
+        found = scipy.optimize.differential_evolution(
             lambda U: _merits_at(points, U.T),
             [(0.0, 1.0)] * d,
             strategy=self.strategy,
@@ -155,12 +153,10 @@ class DualAnnealing:
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for one design after the other; all random numbers come from `rng`. Returns why it ended."""
-        from scipy.optimize import dual_annealing
-
         self.check(problem)
         points = _points(problem, evaluate, start)
         known = _best_known(points, start, 1)
-        found = dual_annealing(
+        found = scipy.optimize.dual_annealing(
             lambda u: float(_merits_at(points, u[None])[0]),
             [(0.0, 1.0)] * len(problem.space.free),
             maxiter=self.iterations,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Options, ProblemError, Refinement
+from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers import sweep
@@ -187,10 +188,12 @@ class Collocation:
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """Where further starts have the free parameters (starts - 1, dimension), in [0, 1): a Latin hypercube."""
-        from scipy.stats import qmc
-
         count = self.starts - 1
-        return np.asarray(qmc.LatinHypercube(dimension, rng=rng).random(count)) if count else np.empty((0, dimension))
+        return (
+            np.asarray(scipy.stats.qmc.LatinHypercube(dimension, rng=rng).random(count))
+            if count
+            else np.empty((0, dimension))
+        )
 
     def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> _Asked:
         """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.points import Point, Points, merits, starting_points
@@ -105,8 +106,6 @@ class SLSQP(_ByDerivatives):
         return _each(first, lambda u: self._search(problem, _Path(points, slopes), u))
 
     def _search(self, problem: Problem, path: _Path, u: Matrix) -> str:
-        from scipy.optimize import minimize
-
         here, slope = path.begin(u)
         size = max(abs(here[0]), float(np.abs(slope[0]).max())) or 1.0
         far = 10.0  # how much worse, in units of size, a design without a result looks: a step is cut to a tenth
@@ -140,7 +139,7 @@ class SLSQP(_ByDerivatives):
         with warnings.catch_warnings():
             # Iterates leave the box by rounding; they are clipped, there and here.
             warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
-            found = minimize(
+            found = scipy.optimize.minimize(
                 objective,
                 np.clip(u, 0.0, 1.0),
                 method="SLSQP",
@@ -207,13 +206,11 @@ class NelderMead:
         """The search among `points`, from coordinates (d,) to why it ended."""
 
         def search(u: Matrix) -> str:
-            from scipy.optimize import minimize
-
             # Inwards, and around the start: one batch.
             simplex = np.vstack([u, u + np.diag(np.where(u + self.simplex <= 1.0, self.simplex, -self.simplex))])
             if not any(point.ok for point in points.at(simplex)):
                 return "began where no design has a result"
-            found = minimize(
+            found = scipy.optimize.minimize(
                 lambda v: float(merits(points.at(v[None])[0].outcomes)[0]),
                 u,
                 method="Nelder-Mead",
@@ -271,8 +268,6 @@ class LeastSquares(_ByDerivatives):
         )
 
     def _search(self, path: _Path, u: Matrix) -> str:
-        from scipy.optimize import least_squares
-
         here, _ = path.begin(u)
         size = float(np.abs(here).max()) or 1.0
 
@@ -281,7 +276,7 @@ class LeastSquares(_ByDerivatives):
             # Without a result: worse by far than where the search is, so that the trust region shrinks.
             return np.abs(path.last) / size + 10.0 if values is None else values / size
 
-        found = least_squares(
+        found = scipy.optimize.least_squares(
             residuals,
             np.clip(u, 0.0, 1.0),
             jac=lambda v: path.slopes(v) / size,

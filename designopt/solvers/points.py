@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import scipy
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix
 
@@ -155,9 +156,7 @@ def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) 
     d = len(points.problem.space.free)
     U = points.coordinates(start.X[order]) if len(order) else np.full((1, d), 0.5)
     if (missing := count - len(U)) > 0:
-        from scipy.stats import qmc
-
         # Unscrambled, the first point is a corner and the second the middle.
-        sequence = qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
+        sequence = scipy.stats.qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
         U = np.vstack([U, sequence[2 : 2 + missing]])
     return U

@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix, Space
@@ -170,10 +171,8 @@ class LatinHypercube:
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """The sample in the unit cube, (samples, dimension) in [0, 1)."""
-        from scipy.stats import qmc
-
         self._check_cost(dimension)
-        engine = qmc.LatinHypercube(
+        engine = scipy.stats.qmc.LatinHypercube(
             dimension,
             scramble=self.scramble,
             optimization=None if self.optimization == "none" else self.optimization,
@@ -210,9 +209,7 @@ class Sobol:
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """The sample in the unit cube, (samples, dimension) in [0, 1)."""
-        from scipy.stats import qmc
-
-        engine = qmc.Sobol(dimension, scramble=self.scramble, rng=_child(rng))
+        engine = scipy.stats.qmc.Sobol(dimension, scramble=self.scramble, rng=_child(rng))
         # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
         return np.asarray(engine.random_base2(math.ceil(math.log2(self.samples)))[: self.samples])
 
@@ -240,9 +237,9 @@ class Halton:
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """The sample in the unit cube, (samples, dimension) in [0, 1)."""
-        from scipy.stats import qmc
-
-        return _below_one(qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples))
+        return _below_one(
+            scipy.stats.qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples)
+        )
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Ask for the whole sample at once."""

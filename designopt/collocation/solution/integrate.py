@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import scipy
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -20,12 +22,10 @@ def integrate(
 
     `tolerance` is relative and absolute.
     """
-    from scipy.integrate import LSODA
-
     found = np.full((len(x), len(at)), np.nan)
     found[:, at <= start] = x[:, None]
     with np.errstate(all="ignore"):
-        solver = LSODA(rhs, start, x, float(at[-1]), rtol=tolerance, atol=tolerance)
+        solver = scipy.integrate.LSODA(rhs, start, x, float(at[-1]), rtol=tolerance, atol=tolerance)
         for _ in range(most_steps):
             if solver.status != "running":
                 break

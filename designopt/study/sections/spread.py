@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import scipy
 from designopt.plugin import Field
 from designopt.study.language import units
 from designopt.study.language.annotations import number_type, type_words
@@ -124,12 +125,10 @@ class Normal:
 
     def values(self, u: Numbers) -> list[Any]:
         """See `Spread`. A `u` of exactly 0, as in a sequence that is not scrambled, counts as half a stratum."""
-        from scipy.special import ndtr, ndtri
-
-        floor, ceiling = (ndtr((bound - self.mean) / self.deviation) for bound in (self.low, self.high))
+        floor, ceiling = (scipy.special.ndtr((bound - self.mean) / self.deviation) for bound in (self.low, self.high))
         inside = np.where(u > 0.0, np.minimum(u, 1.0 - 2.0**-53), 0.5 / max(len(u), 1))
         with np.errstate(over="ignore"):
-            x = self.mean + self.deviation * ndtri(floor + inside * (ceiling - floor))
+            x = self.mean + self.deviation * scipy.special.ndtri(floor + inside * (ceiling - floor))
         return [float(v) for v in np.clip(x, max(self.low, -_LARGEST), min(self.high, _LARGEST)) + 0.0]
 
 
