@@ -21,7 +21,7 @@ from designopt.study.load import load_study, study_from_data
 if TYPE_CHECKING:
     from designopt.run.progress import Progress
     from designopt.store.result import Result
-    from designopt.workers.evaluate import Evaluation
+    from designopt.workers.evaluation.evaluate import Evaluation
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Study:
 
         The scenario is the first one unless named. Raises `KeyError` for an unknown or missing name.
         """
-        from designopt.workers.evaluate import evaluate_one
+        from designopt.workers.evaluation.evaluate import evaluate_one
 
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
 

@@ -52,6 +52,8 @@ def layer(module: str) -> int | None:
 WINGS = {
     "designopt.study": ("language", "study", "sections"),
     "designopt.collocation": ("statement", "transcription", "solution", "solve"),
+    "designopt.store": ("own", "errors", "disk", "journal", "views"),
+    "designopt.workers": ("executor", "evaluation", "supervision", "remote", "pools"),
 }
 
 

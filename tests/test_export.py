@@ -405,7 +405,7 @@ def test_text_coordinates_and_categories_are_read_by_others(tmp_path: Path) -> N
 
 def rewritten(result: Result, row: int, **arrays: Any) -> None:
     """Other arrays of a design, as an older version may have kept them."""
-    from designopt.store.arrays import array_reference
+    from designopt.store.disk.arrays import array_reference
 
     key = result.recorded_problem.keys(result.outcomes.X[[row]])[0][0]
     np.savez(result.path / array_reference(key), **arrays)

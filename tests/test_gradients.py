@@ -13,7 +13,7 @@ from designopt.space import Space
 from designopt.study.language.derivative import derivatives
 from designopt.study.language.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator
 
 # --------------------------------------------------------------------------------------------------------- expressions
 

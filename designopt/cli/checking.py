@@ -76,7 +76,7 @@ def _refuse_no_file(file: str) -> None:
 
 def _try(study: Study, count: int, *, beside: bool) -> int:
     """Evaluate designs and say what came out, on stderr when `beside` other output; how many of them failed."""
-    from designopt.workers.evaluate import trial
+    from designopt.workers.evaluation.evaluate import trial
 
     try:
         lines, failed = trial(study.definition, count)

@@ -21,7 +21,7 @@ from designopt.problem import unequal
 if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.study.study import Constraint
-    from designopt.workers.evaluate import Evaluation
+    from designopt.workers.evaluation.evaluate import Evaluation
 
 #: Failures of the process, not of the model: computing such a design again may end or hold up this process too.
 OF_THE_PROCESS = ("timeout", "crashed", "lost_worker")
@@ -268,7 +268,7 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
 
 
 def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...]) -> Evaluation:
-    from designopt.workers.evaluate import evaluate_one
+    from designopt.workers.evaluation.evaluate import evaluate_one
 
     try:
         return evaluate_one(result.study, values, scenario=scenario, arrays=arrays)

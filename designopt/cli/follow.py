@@ -15,8 +15,8 @@ import numpy as np
 from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
 from designopt.run.progress import Snapshot, line, told
+from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
-from designopt.store.lock import at_work
 from designopt.store.running import running
 
 if TYPE_CHECKING:

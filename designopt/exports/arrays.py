@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.exports.errors import ExportError
-from designopt.store.arrays import read_arrays
-from designopt.store.journal_reader import JournalReader
-from designopt.store.table import Column
+from designopt.store.disk.arrays import read_arrays
+from designopt.store.journal.reader import JournalReader
+from designopt.store.views.table import Column
 
 if TYPE_CHECKING:
     from designopt.store.result import Result

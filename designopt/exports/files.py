@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.exports.arrays import kept_arrays, write_arrays
 from designopt.exports.errors import ExportError
 from designopt.plugin import exporter
-from designopt.store.table import Column
+from designopt.store.views.table import Column
 
 if TYPE_CHECKING:
     from designopt.store.result import Result

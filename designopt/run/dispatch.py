@@ -18,7 +18,7 @@ from designopt.run.progress import Progress
 from designopt.run.stopping import Signals, seconds_allotted
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
-from designopt.store.arrays import write_arrays
+from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
 from designopt.store.running import Running

@@ -12,10 +12,10 @@ from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Snapshot
 from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
-from designopt.store.arrays import intact, remove_arrays
+from designopt.store.disk.arrays import intact, remove_arrays
+from designopt.store.journal.schema import Kind
 from designopt.store.result import Result
-from designopt.store.schema import Kind
-from designopt.store.validated import validation_keys
+from designopt.store.views.validated import validation_keys
 from designopt.study.study import Study
 
 

@@ -14,7 +14,7 @@ from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.work import Work
 from designopt.space import Matrix
-from designopt.store.arrays import intact
+from designopt.store.disk.arrays import intact
 from designopt.study.study import Stage
 
 #: Their arrays are always brought back; what they are called is the solver's affair.

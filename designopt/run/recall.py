@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE
 from designopt.run.work import Work
-from designopt.store import recorded
-from designopt.store.arrays import read_arrays
+from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import StoreError
-from designopt.store.journal_reader import JournalReader
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
 

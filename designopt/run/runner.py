@@ -24,8 +24,9 @@ from designopt.run.progress import Progress, Silent
 from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
-from designopt.store import archive, recorded
-from designopt.store.durable import append_durably
+from designopt.store import archive
+from designopt.store.disk.durable import append_durably
+from designopt.store.disk.explain import explain
 from designopt.store.errors import (
     FailurePolicyStop,
     Interrupted,
@@ -35,18 +36,18 @@ from designopt.store.errors import (
     reading,
     resume_command,
 )
-from designopt.store.explain import explain
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.journal_reader import JournalReader
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
 from designopt.store.provenance import provenance
 from designopt.store.result import Result
-from designopt.store.validated import with_validation
+from designopt.store.views.validated import with_validation
 from designopt.study.language.findings import nearest_or_all
 from designopt.study.study import Budget, Execution, Stage, Study
 from designopt.workers.auto import executor_for
-from designopt.workers.delivery import loading
+from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor
-from designopt.workers.program_worker import has_programs
+from designopt.workers.remote.delivery import loading
 
 
 def run_study(

@@ -19,7 +19,7 @@ from designopt.run.progress import Snapshot, duration
 from designopt.run.work import Work
 from designopt.space import Matrix
 from designopt.store.errors import reading
-from designopt.store.journal_reader import Ending
+from designopt.store.journal.reader import Ending
 from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.

@@ -21,9 +21,9 @@ from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix, Space, shown_value
 from designopt.store import own
-from designopt.store.durable import write_durably
+from designopt.store.disk.durable import write_durably
+from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, reading
-from designopt.store.explain import explain
 from designopt.store.result import Result
 from designopt.study.language import units
 from designopt.study.study import Constraint, Objective, Parameter, StartFrom, Study

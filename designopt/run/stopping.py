@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from designopt.store.lock import process_start
+from designopt.store.disk.lock import process_start
 from designopt.workers.executor import Break
 
 #: Requests to stop, where the system has them.

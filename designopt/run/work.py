@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.space import Matrix
-from designopt.store.schema import Kind
+from designopt.store.journal.schema import Kind
 
 #: Chunks never hold more evaluations than this: one transaction, one message.
 LARGEST_CHUNK = 4096

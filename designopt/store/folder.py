@@ -13,14 +13,14 @@ from pathlib import Path
 from designopt.files import InputFile, root_of
 from designopt.problem import Problem
 from designopt.store import archive, own
-from designopt.store.arrays import remove_orphans
-from designopt.store.durable import make_folder_durably, write_durably
+from designopt.store.disk.arrays import remove_orphans
+from designopt.store.disk.durable import make_folder_durably, write_durably
+from designopt.store.disk.explain import explain
+from designopt.store.disk.lock import Lock
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
-from designopt.store.explain import explain
-from designopt.store.journal import Journal
-from designopt.store.journal_reader import connect_to_read
-from designopt.store.lock import Lock
-from designopt.store.rebuild import rebuild
+from designopt.store.journal.reader import connect_to_read
+from designopt.store.journal.rebuild import rebuild
+from designopt.store.journal.writer import Journal
 from designopt.study.language.files import FolderFiles
 from designopt.study.study import Study
 

@@ -20,15 +20,16 @@ from designopt.plugin import PluginError
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
 from designopt.space import Matrix
-from designopt.store import activity, recorded, table
-from designopt.store.activity import Activity, Attained
-from designopt.store.arrays import read_arrays
+from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study
-from designopt.store.journal_reader import JournalReader
-from designopt.store.programs import ProgramRecord, read_programs
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
-from designopt.store.validated import Validated, read_validation
+from designopt.store.views import activity, table
+from designopt.store.views.activity import Activity, Attained
+from designopt.store.views.programs import ProgramRecord, read_programs
+from designopt.store.views.validated import Validated, read_validation
 from designopt.study.study import Study
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from designopt.plugin import PluginError
 from designopt.problem import Problem
 from designopt.store.errors import WorkersError
 from designopt.study.study import Study
-from designopt.workers.delivery import Delivery
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.programs import ProgramWorker
+from designopt.workers.evaluation.serial import Serial
 from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor
-from designopt.workers.program_worker import ProgramWorker
-from designopt.workers.serial import Serial
+from designopt.workers.remote.delivery import Delivery
 
 #: ``auto`` begins in this process when the first batch is no larger than this, ...
 FEW = 64

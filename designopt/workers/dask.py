@@ -19,14 +19,14 @@ from designopt.files import InputFileError
 from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
-from designopt.workers import dask_worker
-from designopt.workers.connection import LEAVING, Connection, Existing
-from designopt.workers.dask_worker import DeliveredProblem
-from designopt.workers.death import LOST, Death
-from designopt.workers.delivery import Delivery
 from designopt.workers.executor import Advance, Chunk, Completion, Loss
-from designopt.workers.local import Local
-from designopt.workers.supervisor import SLACK, Supervisor
+from designopt.workers.pools.connection import LEAVING, Connection, Existing
+from designopt.workers.pools.local import Local
+from designopt.workers.remote import dask_worker
+from designopt.workers.remote.dask_worker import DeliveredProblem
+from designopt.workers.remote.delivery import Delivery
+from designopt.workers.supervision.death import LOST, Death
+from designopt.workers.supervision.supervisor import SLACK, Supervisor
 
 #: Seconds to wait for the successor of a dead worker to tell how it died.
 REPORT_WAIT = 10.0
@@ -70,7 +70,7 @@ def connect(
     if execution.scheduler != "local":
         connection = Existing(run, execution.scheduler, path, insecure=insecure, folder=folder)
     elif execution.cluster is not None and execution.workers is None:  # --workers asks for local ones
-        from designopt.workers.cluster import Jobs
+        from designopt.workers.pools.cluster import Jobs
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:

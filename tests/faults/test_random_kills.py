@@ -18,7 +18,7 @@ from run_cases import dump
 
 from designopt.run.runner import run_study
 from designopt.store.errors import StoreError
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 
 SCRIPT = Path(__file__).with_name("killed_run.py")

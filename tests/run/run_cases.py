@@ -5,8 +5,8 @@ import sqlite3
 from pathlib import Path
 
 from designopt.plugin import Use, find, load_file
-from designopt.store import schema
-from designopt.store.journal_reader import JournalReader
+from designopt.store.journal import schema
+from designopt.store.journal.reader import JournalReader
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
 

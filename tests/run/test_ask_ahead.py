@@ -15,7 +15,7 @@ from designopt.store.errors import Interrupted
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, HypervolumeGain, Stage
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.executor import Completion
 
 

@@ -15,9 +15,9 @@ from run_cases import Recorder, dump, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.study.study import Cluster
-from designopt.workers import cluster
+from designopt.workers.pools import cluster
 
 pytest.importorskip("dask_jobqueue")
 

@@ -9,8 +9,8 @@ import pytest
 from distributed import Client
 from distributed.core import connect
 
-from designopt.workers.certificates import temporary_security
-from designopt.workers.local import Local
+from designopt.workers.pools.certificates import temporary_security
+from designopt.workers.pools.local import Local
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from run_cases import Recorder, dump, listed, make_study, use
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop, WorkersError
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 
 MODELS = Path(__file__).with_name("plugins_clusters.py")
@@ -225,7 +225,7 @@ def test_a_model_that_ends_its_process_when_prepared_ends_the_run_with_a_line_th
 
 
 def test_a_set_up_that_does_not_end_is_ended_where_the_study_sets_a_time_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.workers.delivery.PREPARATION", 0.5)
+    monkeypatch.setattr("designopt.workers.remote.delivery.PREPARATION", 0.5)
     load_file(str(MODELS), MODELS.read_bytes())
     study = make_study("bowl", minimize=("value",), names=("a",), execution={"workers": 1, "timeout": 0.05})
     object.__setattr__(study, "model", Use(find("model", "endless_set_up"), {}))

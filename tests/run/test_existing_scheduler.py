@@ -12,7 +12,7 @@ from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 
 
@@ -64,7 +64,7 @@ def test_failing_designs_are_sorted_out_there_too(cluster, tmp_path):
 
 
 def test_other_versions_are_refused_unless_allowed(cluster, tmp_path, monkeypatch):
-    from designopt.workers import delivery
+    from designopt.workers.remote import delivery
 
     ours = delivery.versions
     monkeypatch.setattr(delivery, "versions", lambda plugins=(): {**ours(plugins), "numpy": "0.1"})
@@ -94,7 +94,7 @@ def test_a_scheduler_on_another_host_must_be_encrypted(tmp_path):
 
 
 def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.workers.connection.CONNECT_WAIT", 1)
+    monkeypatch.setattr("designopt.workers.pools.connection.CONNECT_WAIT", 1)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
@@ -115,7 +115,7 @@ def test_workers_with_several_threads_are_refused(tmp_path):
 
 
 STRANGE = """\
-from designopt.workers import delivery
+from designopt.workers.remote import delivery
 delivery.versions = lambda plugins=(), ours=delivery.versions: {**ours(plugins), "numpy": "0.1"}
 """
 

@@ -8,7 +8,7 @@ from run_cases import Recorder, dump, listed, make_study
 from designopt.run.failures import Attempts, place
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.study import Parameter
 

@@ -10,9 +10,9 @@ import pytest
 from designopt.plugin import Diverged, PluginError, Quantity, Use, model
 from designopt.space import Space
 from designopt.study.study import Scenario
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.prepared import PreparedScenarios, size_of
 from designopt.workers.executor import Chunk
-from designopt.workers.prepared import PreparedScenarios, size_of
 
 CALLS: list[float] = []
 

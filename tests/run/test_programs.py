@@ -14,7 +14,7 @@ from designopt.plugin import Use, find, load_file
 from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store.errors import StoreError
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.study import Budget, Scenario, Stage, StartFrom, Validation
 

@@ -171,7 +171,7 @@ def test_attained_bounds_are_shares_of_designs_within_a_hundredth_of_the_range(t
             Parameter("g", "real", 0.0, 1.0, when={"c": ("y",)}),
         ),
     )
-    from designopt.store.activity import attained_bounds
+    from designopt.store.views.activity import attained_bounds
 
     X = np.array([[1, 1.05, 0, 0.5], [5, 5.0, 0, 0.5], [3, 100.0, 1, 1.0], [1, 9e3, 1, 0.2]])
     assert attained_bounds(space, X) == [

@@ -14,8 +14,8 @@ from run_cases import Recorder, dump, listed, make_study, rewrite, use
 from designopt.problem import STATUSES
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
+from designopt.store.journal.schema import FORMAT
 from designopt.store.result import Result
-from designopt.store.schema import FORMAT
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
 

@@ -16,9 +16,9 @@ from run_cases import dump, listed, make_study
 from run_script import study
 
 from designopt.run.runner import run_study
+from designopt.store.disk.lock import Lock, process_start
 from designopt.store.errors import StoreError
-from designopt.store.journal import Journal
-from designopt.store.lock import Lock, process_start
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 
 SCRIPT = Path(__file__).with_name("run_script.py")
@@ -270,17 +270,17 @@ def test_the_note_of_a_dead_process_does_not_lock_a_store(tmp_path, monkeypatch)
     dead.wait()
     here = os.uname().nodename
     (tmp_path / "lock").write_text(json.dumps({"host": here, "pid": dead.pid, "started": "123"}))
-    monkeypatch.setattr("designopt.store.lock.file_system", lambda path: "nfs4")
+    monkeypatch.setattr("designopt.store.disk.lock.file_system", lambda path: "nfs4")
     Lock(tmp_path).release()
     (tmp_path / "lock").write_text(json.dumps({"host": "elsewhere", "pid": 1, "started": "123"}))
     with pytest.raises(StoreError, match=r"process 1 on elsewhere; if that process is gone, delete .*lock"):
         Lock(tmp_path)
-    monkeypatch.setattr("designopt.store.lock.file_system", lambda path: "ext4")
+    monkeypatch.setattr("designopt.store.disk.lock.file_system", lambda path: "ext4")
     Lock(tmp_path).release()
 
 
 def test_on_a_network_file_system_the_rollback_journal_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.store.journal.file_system", lambda path: "nfs4")
+    monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: "nfs4")
     result = run_study(make_study(stages=(listed([1.0, 0.5]),), names=("a",)), tmp_path / "s")
     assert not (tmp_path / "s" / "journal.db-wal").exists()
     assert result.counts["evaluations"] == 2

@@ -83,7 +83,7 @@ def test_the_environment_names_the_certificates_and_a_scheduler_file_lies_beside
 
 
 def test_a_certificate_of_another_authority_is_refused_in_a_sentence(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.workers.connection.CONNECT_WAIT", 2)
+    monkeypatch.setattr("designopt.workers.pools.connection.CONNECT_WAIT", 2)
     strange = certificates(tmp_path / "theirs")
     with configured(strange), pytest.raises(WorkersError, match="signed by the same authority") as caught:
         run_study(study([0.0]), tmp_path / "s", scheduler=cluster.address)

@@ -197,7 +197,7 @@ def test_a_data_root_is_a_folder_with_a_name(folder: Path) -> None:
 def test_workers_that_share_no_disk_are_sent_each_file_once(folder: Path, tmp_path: Path) -> None:
     """The scheduler is somebody else's: its workers get the names of no paths, and ask for contents by digest."""
     from designopt.run.runner import run_study
-    from designopt.workers.delivery import Delivery
+    from designopt.workers.remote.delivery import Delivery
 
     cluster = Cluster(tmp_path, "--nthreads", "1", "--nworkers", "2")
     try:

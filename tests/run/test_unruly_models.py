@@ -11,7 +11,7 @@ from run_cases import Recorder, listed, make_study
 
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 
 MODELS = Path(__file__).with_name("plugins_faults.py")
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc")
@@ -84,7 +84,7 @@ def test_a_worker_that_stops_itself_is_ended_when_the_limit_has_passed(tmp_path)
 
 @pytest.mark.faults
 def test_a_worker_that_stops_itself_does_not_hold_up_a_run_without_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.workers.supervisor.SILENCE", 1.0)
+    monkeypatch.setattr("designopt.workers.supervision.supervisor.SILENCE", 1.0)
     result = run_study(unruly("stops itself"), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "crashed"

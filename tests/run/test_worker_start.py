@@ -12,7 +12,7 @@ from run_cases import listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.workers import local
+from designopt.workers.pools import local
 
 SCRIPT = Path(__file__).with_name("run_script.py")
 
@@ -90,7 +90,7 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
         (first,) = workers.cluster.workers.values()
         workers.cluster.sync(first.close)
         end = time.monotonic() + 60.0
-        while not workers.client.scheduler_info(n_workers=-1)["workers"]:
+        while not workers.client.scheduler_info(n_workers=-1)["workers"] or not workers.cluster.workers:
             assert time.monotonic() < end
             workers.tend({}, 0)
             time.sleep(0.1)

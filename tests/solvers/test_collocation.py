@@ -17,7 +17,7 @@ from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
 from designopt.solvers.collocation import _compared
 from designopt.solvers.trajectories import symbolic
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
 from designopt.testing.evaluation import InProcess, no_outcomes

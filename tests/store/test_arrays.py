@@ -15,11 +15,11 @@ from run_cases import dump, make_study, use
 from designopt.cli import main
 from designopt.plugin import Array, Diverged, PluginError, Use, model
 from designopt.run.runner import resume_study, run_study
-from designopt.store import arrays as kept
+from designopt.store.disk import arrays as kept
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.study.study import Stage
-from designopt.workers import arrays as taken
+from designopt.workers.evaluation import arrays as taken
 
 GIVEN = {}
 DECLARED = {

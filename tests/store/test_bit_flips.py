@@ -10,8 +10,8 @@ from run_cases import dump, listed, make_study, rewrite
 
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import DamagedRecord, StoreError
+from designopt.store.journal.schema import digest
 from designopt.store.result import Result
-from designopt.store.schema import digest
 from designopt.study.study import Scenario, Validation
 
 VALUES = np.linspace(-1.9, 1.9, 60).tolist()

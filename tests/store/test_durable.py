@@ -4,12 +4,12 @@ import pytest
 from run_cases import make_study
 
 from designopt.problem import Problem
-from designopt.store.journal import Journal
+from designopt.store.journal.writer import Journal
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("ext4", "wal"), ("nfs4", "delete")])
 def test_every_commit_waits_for_the_disk(tmp_path, monkeypatch, kind, mode):
-    monkeypatch.setattr("designopt.store.journal.file_system", lambda path: kind)
+    monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: kind)
     journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
     full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous; in WAL mode NORMAL (1) may lose commits
     assert journal._db.execute("PRAGMA synchronous").fetchone() == (full,)

@@ -14,8 +14,8 @@ from designopt.exports import export
 from designopt.files import InputFile
 from designopt.report import write_report
 from designopt.run.runner import resume_study, run_study
+from designopt.store.disk.lock import Lock, at_work
 from designopt.store.errors import StoreError
-from designopt.store.lock import Lock, at_work
 from designopt.store.result import Result
 
 pytestmark = pytest.mark.timeout(60)  # a pipe that is waited for
@@ -196,7 +196,7 @@ def test_a_file_of_the_study_with_another_content_is_damaged(tmp_path):
     "note", ["[1]", '{"pid": "x", "host": "y"}', '{"pid": 1e400, "host": 1, "started": 1}', "[" * 4000]
 )
 def test_a_note_that_says_nothing_locks_nothing(tmp_path, note, monkeypatch):
-    monkeypatch.setattr("designopt.store.lock.file_system", lambda path: "nfs4")
+    monkeypatch.setattr("designopt.store.disk.lock.file_system", lambda path: "nfs4")
     (tmp_path / "lock").write_text(note)
     assert not at_work(tmp_path)
     Lock(tmp_path).release()

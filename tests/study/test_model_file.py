@@ -13,7 +13,7 @@ from designopt.store import archive
 from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 from designopt.study.model_file import read_model_file
-from designopt.workers.delivery import Delivery
+from designopt.workers.remote.delivery import Delivery
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
 from designopt.report.section import Section, Table
-from designopt.store import activity
-from designopt.store.activity import NEAR
 from designopt.store.result import Result
+from designopt.store.views import activity
+from designopt.store.views.activity import NEAR
 
 if TYPE_CHECKING:
     from designopt.study.study import Constraint

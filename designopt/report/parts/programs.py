@@ -25,7 +25,7 @@ from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
-    from designopt.store.programs import ProgramRecord
+    from designopt.store.views.programs import ProgramRecord
 
 #: Messages that are told at most.
 MESSAGES = 50

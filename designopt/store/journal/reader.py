@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from designopt.problem import Problem
-from designopt.store import format_1
+from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
-from designopt.store.explain import explained
-from designopt.store.schema import FORMAT, Kind, digest, names, statements
+from designopt.store.journal import format_1
+from designopt.store.journal.schema import FORMAT, Kind, digest, names, statements
 
 _EVALUATION = names("evaluation")
 _PLACE = {name: i for i, name in enumerate(_EVALUATION)}

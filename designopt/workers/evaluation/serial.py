@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from designopt import advance
-from designopt.workers.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.executor import Advance, Chunk, Completion
 
 #: Seconds between two moments at which what an evaluation tells of itself is shown.

@@ -2,7 +2,7 @@
 
 The notes of a worker process lie in a folder: which chunk and evaluation it is at, in a file that the kernel shares
 with the disk; stack traces of a fatal signal; what evaluations print. Its nanny reads them while it runs
-(`designopt.workers.supervisor`), and the worker that takes its place when it is dead (`designopt.workers.death`).
+(`supervisor`), and the worker that takes its place when it is dead (`death`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from designopt.workers.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
-from designopt.workers.prints import Prints
+from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
+from designopt.workers.supervision.prints import Prints
 
 #: What a process ends itself with when it cannot go on.
 BROKEN = 70

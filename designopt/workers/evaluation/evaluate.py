@@ -18,9 +18,9 @@ from designopt.plugin import Array, Diverged, InvalidDesign, ModelPlugin, Object
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
-from designopt.workers.arrays import taken
+from designopt.workers.evaluation.arrays import taken
+from designopt.workers.evaluation.prepared import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
-from designopt.workers.prepared import PreparedScenarios
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 

@@ -27,8 +27,8 @@ from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
 from designopt.study.study import Parameter, Scenario, Study
-from designopt.workers.evaluate import Evaluator
-from designopt.workers.program_worker import ProgramWorker
+from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.programs import ProgramWorker
 
 #: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
 PREPARATIONS, PREPARATION = 10.0, 60.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, Programs, Solved
 from designopt.study.study import Study
-from designopt.workers.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
+from designopt.workers.evaluation.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
 
 

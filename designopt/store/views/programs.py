@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem
-from designopt.store import recorded
-from designopt.store.arrays import read_arrays
-from designopt.store.journal_reader import JournalReader
+from designopt.store.disk.arrays import read_arrays
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Study
 
 if TYPE_CHECKING:

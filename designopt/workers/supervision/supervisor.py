@@ -17,10 +17,18 @@ from typing import Any
 
 from distributed import NannyPlugin, Status
 
-from designopt.workers.children import end_group
-from designopt.workers.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
-from designopt.workers.prints import Prints
-from designopt.workers.watch import TRACE_SIGNAL, Note, folder, judge, read_death, read_note, write_exit_code
+from designopt.workers.supervision.children import end_group
+from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
+from designopt.workers.supervision.prints import Prints
+from designopt.workers.supervision.watch import (
+    TRACE_SIGNAL,
+    Note,
+    folder,
+    judge,
+    read_death,
+    read_note,
+    write_exit_code,
+)
 
 #: An evaluation is ended after so many of its limits.
 SLACK = 1.25

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem
 from designopt.space import Matrix
-from designopt.store import recorded
-from designopt.store.journal_reader import JournalReader
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Study, Validation
 
 

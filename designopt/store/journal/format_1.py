@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 
 from designopt.problem import Problem
-from designopt.store.schema import names
+from designopt.store.journal.schema import names
 
 #: Scenario numbers from here on were programs of the solver of stage 0, 1, ... of the study.
 PROGRAMS = 1_000_000

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.store import own
-from designopt.store.durable import make_folder_durably, write_durably
+from designopt.store.disk.durable import make_folder_durably, write_durably
+from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, resume_command
-from designopt.store.explain import explain
 
 #: Files that are flushed at the same time (measured: 8 give ten times the files a second, 16 no more).
 FLUSHES = 8
 
-#: All arrays of one evaluation have so many bytes at most (`designopt.workers.arrays` keeps no more).
+#: All arrays of one evaluation have so many bytes at most (`designopt.workers.evaluation.arrays` keeps no more).
 LARGEST = 1024 * 2**20
 #: Kinds of NumPy types that are read: numbers and text, never objects.
 KINDS = "biufcUS"

@@ -18,10 +18,10 @@ import dask
 from distributed import Client, LocalCluster, Status
 
 from designopt.store.errors import WorkersError
-from designopt.workers import children
-from designopt.workers.certificates import temporary_security
-from designopt.workers.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
-from designopt.workers.watch import remaining
+from designopt.workers.pools.certificates import temporary_security
+from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.supervision import children
+from designopt.workers.supervision.watch import remaining
 
 #: So often the start of all workers is tried.
 STARTS = 5

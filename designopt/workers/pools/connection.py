@@ -17,7 +17,7 @@ import dask
 from distributed import Client
 
 from designopt.store.errors import WorkersError
-from designopt.workers.dask_worker import RunGuard
+from designopt.workers.remote.dask_worker import RunGuard
 
 #: Seconds within which a scheduler must answer.
 CONNECT_WAIT = 10

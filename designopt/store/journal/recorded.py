@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix
-from designopt.store.journal_reader import JournalReader
+from designopt.store.journal.reader import JournalReader
 
 #: Rows that are objects at the same time.
 BLOCK = 4096

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from designopt.problem import Problem
-from designopt.store.durable import flush_folder
+from designopt.store.disk.durable import flush_folder
+from designopt.store.disk.explain import explained
 from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
-from designopt.store.explain import explained
-from designopt.store.journal import new_database
-from designopt.store.journal_reader import JournalReader
-from designopt.store.schema import COUNTED, DIGESTED, digest
+from designopt.store.journal.reader import JournalReader
+from designopt.store.journal.schema import COUNTED, DIGESTED, digest
+from designopt.store.journal.writer import new_database
 from designopt.study.study import Study
 
 #: Without these records a replay would not be the same run.

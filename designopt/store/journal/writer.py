@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from designopt.problem import Problem
+from designopt.store.disk.explain import explained
+from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
 from designopt.store.errors import StoreError, refuse_foreign
-from designopt.store.explain import explained
-from designopt.store.journal_reader import Ending, JournalReader
-from designopt.store.lock import NETWORK_FILE_SYSTEMS, file_system
-from designopt.store.schema import COUNTED, FORMAT, digest, names, statements
+from designopt.store.journal.reader import Ending, JournalReader
+from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, statements
 
 _SESSION = ", ".join(names("session"))
 _SEAL_SESSION = f"UPDATE session SET digest = digest({_SESSION}) WHERE id = ?"

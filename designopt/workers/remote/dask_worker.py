@@ -17,13 +17,13 @@ from distributed.protocol.core import dumps, loads
 from designopt import advance
 from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
-from designopt.workers import children
-from designopt.workers.death import PREPARING
-from designopt.workers.delivery import Delivery
-from designopt.workers.evaluate import Evaluator, name_of, text_of
+from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
-from designopt.workers.inbox import Inbox
-from designopt.workers.watch import Watch, folder, ignore_interrupts, read_death
+from designopt.workers.remote.delivery import Delivery
+from designopt.workers.remote.inbox import Inbox
+from designopt.workers.supervision import children
+from designopt.workers.supervision.death import PREPARING
+from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
 
 #: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
 RETIREMENT = "DESIGNOPT_RETIREMENT"

@@ -24,12 +24,12 @@ from distributed import Client
 
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Cluster
-from designopt.workers import dask_worker
-from designopt.workers.batch import SYSTEMS, BatchError, BatchSystem
-from designopt.workers.certificates import temporary_security
-from designopt.workers.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
-from designopt.workers.dask_worker import RETIREMENT
-from designopt.workers.supervisor import SLACK
+from designopt.workers.pools.batch import SYSTEMS, BatchError, BatchSystem
+from designopt.workers.pools.certificates import temporary_security
+from designopt.workers.pools.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.remote import dask_worker
+from designopt.workers.remote.dask_worker import RETIREMENT
+from designopt.workers.supervision.supervisor import SLACK
 
 #: Seconds between two looks at the pool, and between two questions to the batch system.
 ROUND, QUESTION = 1.0, 15.0
@@ -83,7 +83,7 @@ class _Job:
 
 
 class Jobs:
-    """A scheduler in this process, and workers in batch jobs. See `designopt.workers.connection.Connection`."""
+    """A scheduler in this process, and workers in batch jobs. See `designopt.workers.pools.connection.Connection`."""
 
     local = False
     most_workers = None
