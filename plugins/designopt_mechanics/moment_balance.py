@@ -24,7 +24,8 @@ class MomentBalance:
     `time` (n,) s, increasing. `rows` names the coordinates, `columns` the carriers (muscles, cables, drives). `arms`
     (n, m, k) is the generalised force of a unit force, R = -dl/dq: m in rows of rotations, 1 in rows of translations.
     `moments` (n, m) is the net generalised force that the motion needs, in `row_units` ("N m" or "N"). `status` (n,)
-    tells of each frame whether it can be used: 0 means that it can; all can when it is not given.
+    tells of each frame whether it can be used: frames below 100 can, as in `designopt_recordings.frames`; all are 0 when
+    not given.
 
     Arms and moments are finite in the frames that can be used; the others may hold NaN. The arrays are kept read-only.
 
@@ -59,9 +60,8 @@ class MomentBalance:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """(n,) whether a frame can be used."""
-        usable: NDArray[np.bool_] = self.status == 0
-        return usable
+        """(n,) whether a frame can be used: a status below 100, as everywhere."""
+        return np.asarray(self.status < 100)
 
     def residual(self, forces: Vector) -> Vector:
         """(n, m) the part of the moments that `forces` (n, k) leave; NaN in frames that cannot be used."""
@@ -106,7 +106,7 @@ class MomentBalance:
                 entry = ", ".join(f"'{axis[i]}'" for axis, i in zip(axes, where, strict=True))
                 raise ValueError(
                     f"{what} of {entry} at {self.time[frame]:g} s (frame {frame}) is not finite;"
-                    " give frames that cannot be used a status other than 0"
+                    " give frames that cannot be used a status from 100 on"
                 )
 
 

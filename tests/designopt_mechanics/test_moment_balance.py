@@ -39,7 +39,7 @@ def test_without_a_status_every_frame_can_be_used() -> None:
 
 
 def test_a_frame_that_cannot_be_used_may_hold_nan_and_has_no_residual() -> None:
-    balance = MomentBalance(**{**GIVEN, **changed("moments", (1, 0), np.nan), "status": [0, 4, 0]})
+    balance = MomentBalance(**{**GIVEN, **changed("moments", (1, 0), np.nan), "status": [10, 100, 0]})
     assert balance.usable.tolist() == [True, False, True]
     left = balance.residual(np.ones((3, 3)))
     assert np.isnan(left[1]).all()

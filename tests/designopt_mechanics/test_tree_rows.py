@@ -66,7 +66,7 @@ def test_inverse_dynamics_and_joint_forces_with_loads_on_frames(rows: TreeRows) 
 
 def test_the_balance_is_what_the_wires_must_carry(rows: TreeRows) -> None:
     time = np.arange(5) * 0.01
-    balance = rows.balance(time, Z, DZ, DDZ, LOADS, status=[0, 0, 3, 0, 0])
+    balance = rows.balance(time, Z, DZ, DDZ, LOADS, status=[0, 10, 120, 0, 0])
     assert balance.rows == ("q0", "q1", "q2")
     assert balance.columns == ("w0", "w1", "w2")
     assert balance.row_units == ("N m", "N m", "N m")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
+from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
@@ -19,7 +20,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
 
     A row is the generalised force of its angle: the joint torque on the distal segment times the angle's axis, signed
     as the angle. Angles between segments that no joint connects (the scapula on the thorax) have no row. Frames without
-    a result, and frames in which an angle is not defined, have the status 1.
+    a result, and frames in which an angle is not defined, are not finite (`FrameStatus.NOT_FINITE`).
     """
     rows: list[str] = []
     moments: list[Array] = []
@@ -45,7 +46,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
         arms=np.zeros((*values.shape, 0)),
         moments=values,
         row_units=("N m",) * len(rows),
-        status=np.where(bad, 1, 0),
+        status=np.where(bad, int(FrameStatus.NOT_FINITE), 0),
     )
 
 
