@@ -24,8 +24,8 @@ class MomentBalance:
     `time` (n,) s, increasing. `rows` names the coordinates, `columns` the carriers (muscles, cables, drives). `arms`
     (n, m, k) is the generalised force of a unit force, R = -dl/dq: m in rows of rotations, 1 in rows of translations.
     `moments` (n, m) is the net generalised force that the motion needs, in `row_units` ("N m" or "N"). `status` (n,)
-    tells of each frame whether it can be used: frames below 100 can, as in `designopt_recordings.frames`; all are 0 when
-    not given.
+    tells of each frame whether it can be used: frames below 100 can, as in `designopt_recordings.frames`; all are 0
+    when not given.
 
     Arms and moments are finite in the frames that can be used; the others may hold NaN. The arrays are kept read-only.
 

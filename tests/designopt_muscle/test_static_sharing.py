@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import StaticSharing
-from designopt_muscle.models.trial import TrialError, bundled, read_trial
+from designopt_muscle.models.trial import bundled, read_trial
 from designopt_muscle.report.sharing import muscle_sharing
 from opensim_cases import case, table
 from small_models import hinge

@@ -57,6 +57,27 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), wrapped)
 
 
+def stretched(course: Course) -> tuple[Vector, Vector]:
+    """The length (n,) of a course, and its gradient by the places of the nodes (nodes, n, 3): minus what a unit tension
+    does to them. Over a surface a tension is in balance with the surface all the way, so that only straight parts pull.
+    """
+    nodes = course.nodes
+    way = np.diff(np.stack([node.x for node in nodes]), axis=0)
+    straight = np.sqrt((way**2).sum(axis=2))
+    pull = way / np.maximum(straight, 1e-300)[:, :, None]
+    length = np.zeros(len(course.frames))
+    for i, node in enumerate(nodes[:-1]):
+        if node.arc is None:
+            length = length + straight[i]
+        else:
+            length = length + node.arc
+            pull[i] = 0.0
+    force = np.zeros((len(nodes), len(course.frames), 3))
+    force[1:] += pull
+    force[:-1] -= pull
+    return np.asarray(length), force
+
+
 def _measure(course: Course, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
     """The length (n,) of a course; its derivatives are added to `slopes` (coordinates, all frames).
 
@@ -64,21 +85,8 @@ def _measure(course: Course, motion: Kinematics, names: tuple[str, ...], slopes:
     work of unit tensions on the nodes, and everything beyond a joint moves as one body.
     """
     nodes, frames = course.nodes, course.frames
-    x = np.stack([node.x for node in nodes])
-    way = np.diff(x, axis=0)
-    straight = np.sqrt((way**2).sum(axis=2))
-    pull = way / np.maximum(straight, 1e-300)[:, :, None]
-    length = np.zeros(len(frames))
-    for i, node in enumerate(nodes[:-1]):
-        if node.arc is None:
-            length = length + straight[i]
-        else:
-            length = length + node.arc
-            pull[i] = 0.0
-    force = np.zeros(x.shape)
-    force[1:] += pull
-    force[:-1] -= pull
-    moment = cross(x, force)
+    length, force = stretched(course)
+    moment = cross(np.stack([node.x for node in nodes]), force)
     bodies = [node.body for node in nodes]
     every = slice(None) if len(frames) == slopes.shape[1] else frames
     sums: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import SharingScenario
-from designopt_muscle.models.trial import Trial, TrialError, bundled, read_trial
+from designopt_muscle.models.trial import Trial, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles

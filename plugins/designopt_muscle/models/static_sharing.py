@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
-from designopt.plugin import Array, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
-from designopt_muscle.models.trial import Trial, TrialError, bundled, read_trial
+from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
+from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
+from designopt_muscle.models.trial import ExternalLoads, Trial, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.statement.criteria import (
     Criterion,
+    JointReaction,
     MinMax,
     Power,
     QuadraticLinear,
     Reserves,
     SoftSaturation,
+    Tracking,
 )
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.static.derivatives import Slopes, activation_slopes, cost_slopes
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
-from designopt_muscle.sharing.status import SharingStatus
 
 Vector = NDArray[np.float64]
 
@@ -52,48 +58,27 @@ class SharingScenario(TypedDict, total=False):
     moments: Annotated[InputFile, Q("", "table of net moments, COORDINATE_moment, if the motion has none")]
 
 
-class SharingOutputs(TypedDict):
-    """Figures over all frames with an answer."""
+class StaticScenario(SharingScenario, total=False):
+    """The trial with what only static sharing takes."""
 
-    mean_cost: Annotated[float, Q("", "of the criterion, mean over the frames")]
-    mean_squared_activation: Annotated[float, Q("", "over muscles and frames")]
-    mean_activation: Annotated[float, Q("", "over muscles and frames")]
-    peak_activation: Annotated[float, Q("", "of any muscle")]
-    peak_force: Annotated[float, Q("N", "of any muscle along its tendon")]
-    infeasible_frames: Annotated[float, Q("", "frames proved to be beyond the muscles")]
-    unanswered_frames: Annotated[float, Q("", "frames with bad input, or not converged")]
-    peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
-    strength_needed: Annotated[
-        float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
-    ]
-    peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
-    device_work: Annotated[float, Q("J", "absolute work of the drive")]
-    peak_device: Annotated[float, Q("N m", "largest moment of spring and drive together")]
-    worst_residual: Annotated[float, Q("", "largest relative error of a balance")]
+    emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
+    external_loads: Annotated[InputFile, Q("", "which recorded force acts on which body (XML of OpenSim)")]
+    external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
 
 
-ARRAYS = {
-    "time": Array(("time",), "s", "of the frames"),
-    "muscles": Array(("muscle",), "", "names", dtype="str"),
-    "coordinates": Array(("row",), "", "names of the balanced coordinates", dtype="str"),
-    "activations": Array(("time", "muscle"), "", "NaN in frames without an answer"),
-    "forces": Array(("time", "muscle"), "N", "along the tendon, active and passive"),
-    "muscle_moments": Array(("time", "row", "muscle"), "", "of each muscle, in N m or N"),
-    "net_moments": Array(("time", "row"), "", "that muscles and reserves balance, in N m or N"),
-    "device_moment": Array(("time",), "N m", "of spring and drive at the assisted coordinate"),
-    "reserves": Array(("time", "row"), "", "in N m or N"),
-    "shortfall": Array(("time", "row"), "", "what is missing in infeasible frames, in N m or N"),
-    "multipliers": Array(("time", "row"), "", "change of the cost per unit of the needed moment"),
-    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, above that no answer"),
-    "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
-    "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
-}
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What a scenario gives: the trial, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
+
+    trial: Trial
+    signals: Vector | None
+    reactions: tuple[JointReaction, ...]
+
 
 _DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
-_MOST_STRENGTH = 1e6
 
 
-@model("muscle_sharing", version=1, arrays=ARRAYS)
+@model("muscle_sharing", version=2, arrays=ARRAYS)
 class StaticSharing:
     """Shares the net moments of a recorded motion among the muscles of an OpenSim model, frame by frame.
 
@@ -103,7 +88,8 @@ class StaticSharing:
 
     Unless design, scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane;
     squared activations at full strength without reserves; no device. Passive fibre forces are left out and tendons are
-    rigid, as in OpenSim's StaticOptimization.
+    rigid, as in OpenSim's StaticOptimization. Net moments come from a table, or from masses, motion and external loads.
+    Measured activity, synergies, joint reactions and a rate limit are further terms of the problem.
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
@@ -112,6 +98,9 @@ class StaticSharing:
     ] = None
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
+    inverse_dynamics: Annotated[
+        Literal["table", "compute"], Q("", "net moments from a table, or from masses, motion and external loads")
+    ] = "table"
     tendon: Annotated[Literal["rigid", "equilibrium"], Q("", "rigid, or in static equilibrium with the fibre")] = (
         "rigid"
     )
@@ -125,8 +114,19 @@ class StaticSharing:
     reserve_weight: Annotated[float, Q("", "of a reserve's cost", gt=0)] = 1.0
     reserve_exponent: Annotated[float, Q("", "of a reserve's cost: 1, or from 2 on", ge=1)] = 2.0
     assisted: Annotated[str | None, Q("", "coordinate at which a device helps")] = None
+    emg: Annotated[MeasuredActivity | None, Q("", "measured activity that activations follow")] = None
+    synergies: Annotated[
+        dict[str, dict[str, float]] | None,
+        Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
+    ] = None
+    joint_reactions: Annotated[list[ReactionTerm], Q("", "joints whose force counts, is limited or is told")] = field(
+        default_factory=list
+    )
+    rate_limit: Annotated[
+        float | None, Q("s", "least time in which an activation goes from 0 to 1; any if none", gt=0)
+    ] = None
 
-    _trials: dict[tuple[str, str], Trial] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _given: dict[tuple[str, ...], _Given] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Read the model, so that a file that cannot be used is refused before anything runs."""
@@ -142,15 +142,31 @@ class StaticSharing:
             for name in names:
                 if name and name not in skeleton.free:
                     raise InvalidSetting(setting, f"'{name}' is no free coordinate ({', '.join(skeleton.free)})")
+        muscles, joints = {m.name for m in skeleton.muscles}, [j.name for j in skeleton.joints]
+        for name in self.emg.track if self.emg else ():
+            if name not in muscles:
+                raise InvalidSetting("emg", f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+        for command, moved in (self.synergies or {}).items():
+            for name in moved:
+                if name not in muscles:
+                    raise InvalidSetting("synergies", f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+            if not any(moved.values()):
+                raise InvalidSetting("synergies", f"'{command}' moves no muscle")
+        for i, term in enumerate(self.joint_reactions):
+            if term.joint not in joints:
+                raise InvalidSetting("joint_reactions", f"'{term.joint}' is no joint ({', '.join(joints)})")
+            if term.joint in [other.joint for other in self.joint_reactions[:i]]:
+                raise InvalidSetting("joint_reactions", f"'{term.joint}' is named twice")
 
     def evaluate(
-        self, design: SharingDesign, scenario: SharingScenario, arrays: Set[str] = frozenset()
+        self, design: SharingDesign, scenario: StaticScenario, arrays: Set[str] = frozenset()
     ) -> tuple[SharingOutputs, dict[str, NDArray[Any]]]:
         """Share the moments of the trial."""
-        trial = self._trial(scenario)
-        values = {**_DESIGN, **design}
-        sharing, device = self._shared(trial, values)
-        outputs = _outputs(trial, sharing, device, self._rate(trial))
+        given = self._read(scenario)
+        trial = given.trial
+        sharing, device = self._shared(given, {**_DESIGN, **design})
+        reactions = _reactions(given, sharing)
+        outputs = figures(sharing, device, self._rate(trial), reactions)
         made: dict[str, NDArray[Any]] = {
             "time": sharing.balance.time,
             "muscles": np.array(sharing.balance.columns),
@@ -164,17 +180,22 @@ class StaticSharing:
             "shortfall": sharing.shortfall,
             "multipliers": sharing.multipliers,
             "status": sharing.status,
+            "signals": np.full(sharing.forces.shape, np.nan)
+            if given.signals is None
+            else given.signals * sharing.scales,
+            "joints": np.array([term.joint for term in self.joint_reactions], dtype=str),
+            "reactions": reactions,
             "strength_factor": sharing.strength_factor,
             "fibre_lengths": trial.fibres.length,
         }
         return outputs, {name: made[name] for name in arrays}
 
-    def gradient(self, design: SharingDesign, scenario: SharingScenario) -> dict[str, dict[str, float]]:
+    def gradient(self, design: SharingDesign, scenario: StaticScenario) -> dict[str, dict[str, float]]:
         """Exact derivatives of the figures of activations, where every frame is balanced and the criterion is a sum."""
-        trial = self._trial(scenario)
-        values = {**_DESIGN, **design}
-        sharing, _ = self._shared(trial, values)
-        if not sharing.feasible.all() or not sharing.formulation.separable:
+        given = self._read(scenario)
+        trial, values = given.trial, {**_DESIGN, **design}
+        sharing, _ = self._shared(given, values)
+        if not sharing.feasible.all() or not sharing.separable:
             return {}
         a = sharing.activations
         peak = np.zeros(a.shape)
@@ -197,27 +218,56 @@ class StaticSharing:
     def _skeleton(self) -> InputFile:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
-    def _trial(self, scenario: Mapping[str, Any]) -> Trial:
-        """The trial of a scenario, read once in a process. Raises `InvalidDesign` for files that make none."""
-        motion, moments = scenario.get("motion"), scenario.get("moments")
-        if motion is None:
-            motion = bundled("walking_leg.csv")
-        key = motion.digest, moments.digest if moments is not None else ""
-        if key not in self._trials:
+    def _read(self, scenario: Mapping[str, Any]) -> _Given:
+        """What a scenario gives, read once in a process. Raises `InvalidDesign` for files that make no trial."""
+        files = {n: scenario.get(n) for n in ("motion", "moments", "emg", "external_loads", "external_forces")}
+        files["motion"] = files["motion"] or bundled("walking_leg.csv")
+        key = tuple("" if file is None else file.digest for file in files.values())
+        if key not in self._given:
+            self._refuse(files)
             try:
-                self._trials[key] = read_trial(
-                    self._skeleton,
-                    motion,
-                    moments,
-                    window=self.window,
-                    cutoff=self.cutoff,
-                    tendon=self.tendon,
-                    passive=self.passive,
-                    curves=self.curves,
-                )
+                self._given[key] = self._made(files)
             except (TrialError, ModelError) as error:
                 raise InvalidDesign(str(error)) from None
-        return self._trials[key]
+        return self._given[key]
+
+    def _refuse(self, files: Mapping[str, InputFile | None]) -> None:
+        """Files that nothing would be done with, and settings whose files are missing."""
+        computed, told = self.inverse_dynamics == "compute", bool(self.joint_reactions)
+        if (files["external_loads"] is None) != (files["external_forces"] is None):
+            raise InvalidDesign("external_loads and external_forces belong together: give both or none")
+        if files["external_loads"] is not None and not (computed or told):
+            raise InvalidDesign("external loads count with 'inverse_dynamics: compute' or 'joint_reactions' alone")
+        if told and not computed and files["external_loads"] is None:
+            raise InvalidDesign(
+                "joint reactions need external_loads and external_forces; if there are none, say 'inverse_dynamics:"
+                " compute'"
+            )
+        if computed and files["moments"] is not None:
+            raise InvalidDesign("net moments are computed, a table of them is not used: leave 'moments' out")
+        if (self.emg is None) != (files["emg"] is None):
+            raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")
+
+    def _made(self, files: Mapping[str, InputFile | None]) -> _Given:
+        loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
+        assert motion is not None
+        trial = read_trial(
+            self._skeleton,
+            motion,
+            files["moments"],
+            window=self.window,
+            cutoff=self.cutoff,
+            tendon=self.tendon,
+            passive=self.passive,
+            curves=self.curves,
+            inverse_dynamics=self.inverse_dynamics,
+            external=None if loads is None or forces is None else ExternalLoads(loads, forces),
+            dynamics=bool(self.joint_reactions),
+        )
+        signals = None
+        if self.emg is not None and files["emg"] is not None:
+            signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
+        return _Given(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
     def _row(self, trial: Trial) -> int | None:
         """The row of the assisted coordinate."""
@@ -233,7 +283,8 @@ class StaticSharing:
             return np.zeros(len(trial.balance.time))
         return np.asarray(np.gradient(trial.values[self.assisted], trial.balance.time))
 
-    def _shared(self, trial: Trial, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
+    def _shared(self, given: _Given, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
+        trial = given.trial
         balance, row = trial.balance, self._row(trial)
         device = np.zeros(len(balance.time))
         moments = np.array(balance.moments)
@@ -257,11 +308,32 @@ class StaticSharing:
         weights = {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
         crossed = (np.abs(needed.arms[needed.status < 100]) > 0).any(axis=(0, 2))
         reserves = Reserves(np.where(crossed, self.reserve, 0.0), self.reserve_weight, self.reserve_exponent)
-        terms = Terms(_criterion(values, self.linear, self.tie_break), weights, self.stress)
         try:
+            terms = Terms(
+                _criterion(values, self.linear, self.tie_break),
+                weights,
+                self.stress,
+                self._tracking(given),
+                self._commands(muscles.names),
+                given.reactions,
+                self.rate_limit,
+            )
             return share(needed, muscles, terms, reserves), device
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
+
+    def _tracking(self, given: _Given) -> Tracking | None:
+        if self.emg is None or given.signals is None:
+            return None
+        return Tracking(given.signals, self.emg.weight, self.emg.scale == "free", self.emg.band)
+
+    def _commands(self, muscles: tuple[str, ...]) -> Vector | None:
+        """(k, s) how commands move the muscles: the synergies, then the muscles that are in none."""
+        if self.synergies is None:
+            return None
+        shared = [[moved.get(name, 0.0) for name in muscles] for moved in self.synergies.values()]
+        alone = [i for i in range(len(muscles)) if not any(moved[i] for moved in shared)]
+        return np.column_stack([np.array(shared).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
 
     def _chain(
         self, trial: Trial, sharing: Sharing, values: Mapping[str, Any], slopes: Slopes, factor: float
@@ -281,6 +353,12 @@ class StaticSharing:
         return found
 
 
+def _reactions(given: _Given, sharing: Sharing) -> Vector:
+    """(n, joints, 3) N of the joints in the settings; NaN in frames without an answer."""
+    found = [r.offset + np.einsum("nck,nk->nc", r.gain, sharing.forces) for r in given.reactions]
+    return np.stack(found, axis=1) if found else np.zeros((len(sharing.status), 0, 3))
+
+
 def _criterion(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
     match values["criterion"]:
         case "minmax":
@@ -292,29 +370,3 @@ def _criterion(values: Mapping[str, Any], linear: float, tie_break: float) -> Cr
         case "soft_saturation":
             return SoftSaturation()
     return Power(float(values["exponent"]))
-
-
-def _outputs(trial: Trial, sharing: Sharing, device: Vector, rate: Vector) -> SharingOutputs:
-    answered = np.isfinite(sharing.activations).all(axis=1)
-    if not answered.any():
-        raise InvalidDesign(f"no frame of the trial has an answer: {sharing.summary()}")
-    a = sharing.activations[answered]
-    factor = sharing.strength_factor[answered].max()
-    time = sharing.balance.time
-    power = np.abs(np.where(np.isfinite(device), device, 0.0) * np.where(np.isfinite(rate), rate, 0.0))
-    infeasible = sharing.status == SharingStatus.INFEASIBLE
-    return SharingOutputs(
-        mean_cost=float(sharing.cost[answered].mean()),
-        mean_squared_activation=float((a**2).mean()),
-        mean_activation=float(a.mean()),
-        peak_activation=float(a.max()),
-        peak_force=float(sharing.forces[answered].max()),
-        infeasible_frames=float(infeasible.sum()),
-        unanswered_frames=float((~answered).sum()),
-        peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
-        strength_needed=float(min(factor, _MOST_STRENGTH)),
-        peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
-        device_work=float(np.trapezoid(power, time)) if len(time) > 1 else 0.0,
-        peak_device=float(np.nanmax(np.abs(device))),
-        worst_residual=float(sharing.residual[answered].max()),
-    )

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.models.dynamics import Dynamics, read_loads
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.sharing.muscles import Muscles
@@ -29,15 +31,19 @@ Vector = NDArray[np.float64]
 _ORDER = 3
 
 
-class TrialError(ValueError):
-    """Files that make no trial: which one, and why."""
+@dataclass(frozen=True)
+class ExternalLoads:
+    """What acts on bodies from outside: OpenSim's file of `assignments` (XML) and the table of `forces` it is for."""
+
+    assignments: InputFile
+    forces: InputFile
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """Frames of a motion. `balance` has the net moments as they were read; `muscles` can do what they can at full
     strength. `values` and `rates` (n,) are the coordinates by name, in rad or m, and per second; `notes` tell what a
-    reader should know."""
+    reader should know. `dynamics` is the moving model with its loads, where it was asked for."""
 
     model: OsimModel
     balance: MomentBalance
@@ -46,6 +52,12 @@ class Trial:
     values: dict[str, Vector]
     rates: dict[str, Vector]
     notes: tuple[str, ...]
+    dynamics: Dynamics | None = None
+
+    @property
+    def finite_values(self) -> dict[str, Vector]:
+        """The coordinates with 0 in place of numbers that are missing."""
+        return {name: np.where(np.isfinite(v), v, 0.0) for name, v in self.values.items()}
 
 
 def bundled(name: str) -> InputFile:
@@ -64,6 +76,9 @@ def read_trial(
     tendon: Literal["rigid", "equilibrium"] = "rigid",
     passive: bool = False,
     curves: Literal["opensim", "publication"] = "opensim",
+    inverse_dynamics: Literal["table", "compute"] = "table",
+    external: ExternalLoads | None = None,
+    dynamics: bool = False,
 ) -> Trial:
     """The trial of a `motion` of a `model`.
 
@@ -71,6 +86,9 @@ def read_trial(
     when that is not given; they are interpolated to the frames of the motion by a cubic spline if their times differ.
     Moments about coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates
     that have a net moment. Coordinates that the motion does not have stay at their defaults.
+
+    With `inverse_dynamics` "compute" the net moments are those that masses, motion and `external` loads need, of all
+    free coordinates that are not locked. `dynamics` asks for the moving model besides.
 
     `window` keeps the frames between two times (s); with a `step` (s) the frames are this far apart, from the first
     time on, on the quintic spline through the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase
@@ -92,13 +110,20 @@ def read_trial(
         given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
     recorded = table.time
     if step is None:
-        rates, _ = derivatives(recorded, given)
+        rates, seconds = derivatives(recorded, given)
     else:
-        recorded, given, rates = _resampled(motion, recorded, given, window, step)
+        recorded, given, rates, seconds = _resampled(motion, recorded, given, window, step)
+    moving = None
+    if dynamics or inverse_dynamics == "compute":
+        moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
+        moving = Dynamics.of(skeleton, moved, _loads(external, skeleton, recorded))
     of = {name: given[:, i] for i, name in enumerate(free)}
     of = {c.name: of.get(c.name, np.full(len(given), c.default)) for c in skeleton.coordinates}
-    source = _table(moments) if moments else table
-    rows, needed, units = _moments(source, moments or motion, skeleton, recorded, of)
+    if moving is not None and inverse_dynamics == "compute":
+        rows, needed = _computed(skeleton, moving)
+    else:
+        source = _table(moments) if moments else table
+        rows, needed = _moments(source, moments or motion, skeleton, recorded, of)
     frames = np.arange(len(recorded))
     if window is not None:
         frames = np.flatnonzero((recorded >= window[0] - 1e-9) & (recorded <= window[1] + 1e-9))
@@ -111,11 +136,11 @@ def read_trial(
     values = {name: given[frames, i] for i, name in enumerate(free)}
     known = np.isfinite(given[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
     geometry = muscle_geometry(skeleton, {name: np.where(known, v, 0.0) for name, v in values.items()})
-    moving = np.zeros((len(frames), len(geometry.coordinates)))
+    speeds = np.zeros((len(frames), len(geometry.coordinates)))
     for i, name in enumerate(free):
-        moving[:, geometry.coordinates.index(name)] = np.where(known, rates[frames, i], 0.0)
+        speeds[:, geometry.coordinates.index(name)] = np.where(known, rates[frames, i], 0.0)
     muscles, fibres = strengths(
-        skeleton.muscles, geometry.lengths, geometry.speeds(moving), tendon=tendon, passive=passive, curves=curves
+        skeleton.muscles, geometry.lengths, geometry.speeds(speeds), tendon=tendon, passive=passive, curves=curves
     )
     status = np.where(known & np.isfinite(needed[frames]).all(axis=1), 0, 120)
     near = (time < table.time[:6][-1] - 1e-9) | (time > table.time[-6:][0] + 1e-9)
@@ -126,19 +151,20 @@ def read_trial(
         columns=geometry.muscles,
         arms=geometry.arms[:, [geometry.coordinates.index(row) for row in rows]],
         moments=needed[frames],
-        row_units=units,
+        row_units=_units(skeleton, rows),
         status=status.astype(np.int64),
     )
     told = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
     notes = (*skeleton.notes, *table.notes, *fibres.outside(), *told)
-    moved = {name: rates[frames, i] for i, name in enumerate(free)}
-    return Trial(skeleton, balance, muscles, fibres, values, moved, notes)
+    by_name = {name: rates[frames, i] for i, name in enumerate(free)}
+    kept = None if moving is None else moving.take(frames)
+    return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, kept)
 
 
 def _resampled(
     file: InputFile, time: Vector, given: Vector, window: tuple[float, float] | None, step: float
-) -> tuple[Vector, Vector, Vector]:
-    """Times a `step` apart, and coordinates and rates there."""
+) -> tuple[Vector, Vector, Vector, Vector]:
+    """Times a `step` apart, and coordinates, rates and accelerations there."""
     from scipy.interpolate import make_interp_spline
 
     begin, end = window or (float(time[0]), float(time[-1]))
@@ -148,7 +174,8 @@ def _resampled(
         raise TrialError(f"{file.name}: frames can be spaced anew in a motion of at least 6 frames without gaps")
     at = np.minimum(begin + step * np.arange(int(np.floor((end - begin) / step + 1e-6)) + 1), time[-1])
     spline = make_interp_spline(time, given, k=5)
-    return at, np.asarray(spline(at)), np.asarray(spline.derivative(1)(at))
+    first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
+    return at, np.asarray(spline(at)), first, second
 
 
 def _table(file: InputFile) -> Table:
@@ -169,8 +196,8 @@ def _present(table: Table, names: tuple[str, ...]) -> set[str]:
 
 def _moments(
     table: Table, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
-) -> tuple[tuple[str, ...], Vector, tuple[str, ...]]:
-    """Rows, net moments (n, m) at `time`, and units; `values` (n,) are the free coordinates."""
+) -> tuple[tuple[str, ...], Vector]:
+    """Rows and net moments (n, m) at `time`; `values` (n,) are the free coordinates."""
     columns = {
         name: table.column(f"{name}{suffix}")
         for name in model.names
@@ -188,9 +215,25 @@ def _moments(
             rate = coupler.function.slope(values[coupler.independent])
             columns[coupler.independent] = columns.get(coupler.independent, 0.0) + columns[coupler.dependent] * rate
     rows = tuple(name for name in model.free if name in columns)
+    return rows, np.column_stack([columns[name] for name in rows])
+
+
+def _loads(external: ExternalLoads | None, model: OsimModel, time: Vector) -> dict[str, Vector]:
+    if external is None:
+        return {}
+    return read_loads(external.assignments, _table(external.forces), model, time)
+
+
+def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:
+    """Rows and net moments (n, m) by inverse dynamics; what is locked is held by its lock."""
+    locked = {c.name for c in model.coordinates if c.locked}
+    kept = [i for i, name in enumerate(moving.coordinates) if name not in locked]
+    return tuple(moving.coordinates[i] for i in kept), moving.moments()[:, kept]
+
+
+def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
     turning = {c.name: c.rotational for c in model.coordinates}
-    needed = np.column_stack([columns[name] for name in rows])
-    return rows, needed, tuple("N m" if turning[name] else "N" for name in rows)
+    return tuple("N m" if turning[name] else "N" for name in rows)
 
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:

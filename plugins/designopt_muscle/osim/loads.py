@@ -24,8 +24,8 @@ def external_loads(content: bytes, table: Table, model: OsimModel, time: Vector)
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
 
     `content` is the XML file, `table` the recorded forces, points and torques that it names, in the axes of the ground;
-    they are interpolated linearly. Raises `ModelError` for what is not understood and bodies or columns that are not
-    there.
+    they are interpolated linearly, NaN outside of the recorded times. Raises `ModelError` for what is not understood
+    and for bodies or columns that are not there.
     """
     root = parse(content)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
@@ -55,8 +55,12 @@ def external_loads(content: bytes, table: Table, model: OsimModel, time: Vector)
             names = [f"{prefix}{axis}" for axis in "xyz"]
             if missing := [name for name in names if name not in table.names]:
                 raise element.need(tag).error(f"names the column '{missing[0]}', which the table does not have")
-            parts.append(np.column_stack([np.interp(time, table.time, table.column(name)) for name in names]))
+            parts.append(np.column_stack([_interpolated(table, name, time) for name in names]))
         force, point, torque = parts
         load = np.concatenate([force, np.cross(point, force) + torque], axis=1)
         found[body] = found[body] + load if body in found else load
     return found
+
+
+def _interpolated(table: Table, name: str, time: Vector) -> Vector:
+    return np.interp(time, table.time, table.column(name), left=np.nan, right=np.nan)

@@ -51,7 +51,7 @@ def tree_of(model: OsimModel) -> Tree:
         for step in joint.rotations:
             if not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
                 motions.append(Rotate(_vector(step.axis), variable(step)))
-        between = f"{joint.child}{_JOINT}"
+        between = joint_frame(joint.child)
         place = joint.in_parent
         frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(place[:3, 3]), place[:3, :3]))
         back = inverse(joint.in_child)
@@ -66,6 +66,11 @@ def tree_of(model: OsimModel) -> Tree:
         if c.name in free
     )
     return Tree(coordinates, tuple(frames))
+
+
+def joint_frame(child: str) -> str:
+    """The frame of a tree that the joint of the body `child` moves."""
+    return f"{child}{_JOINT}"
 
 
 def _vector(values: Any) -> tuple[float, float, float]:

@@ -24,7 +24,8 @@ class Terms:
     """Everything that says what is minimised and what is allowed besides the balance of moments.
 
     `weights` (k,) of the muscles, 1 when None. With `stress` the force per cross-section F a / F_o takes the place of
-    the activation in the criterion. `synergies` (k, s) is W, not negative.
+    the activation in the criterion. `synergies` (k, s) is W, not negative. `rate_limit` (s) is the least time in which
+    an activation may go from 0 to 1: frames are then solved together.
     """
 
     criterion: Criterion = field(default_factory=Power)
@@ -33,6 +34,7 @@ class Terms:
     tracking: Tracking | None = None
     synergies: Vector | None = None
     reactions: tuple[JointReaction, ...] = ()
+    rate_limit: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,10 @@ def activation_slopes(sharing: Sharing, weights: Vector) -> Slopes:
     smallest maximum, synergies, joint reactions).
     """
     formulation, frames, k = sharing.formulation, sharing.frames, len(sharing.muscles.names)
-    if not formulation.separable:
-        raise ValueError("derivatives of activations are known for criteria that are sums over the muscles")
+    if not sharing.separable:
+        raise ValueError(
+            "derivatives of activations are known for criteria that are sums over the muscles of single frames"
+        )
     good = np.asarray(sharing.status[frames] < 100)
     x = np.where(good[:, None], sharing.variables, 0.5)
     y = np.where(good[:, None], sharing.prices, 0.0)

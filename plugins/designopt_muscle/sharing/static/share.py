@@ -16,6 +16,7 @@ from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
 from designopt_muscle.sharing.statement.formulate import Balance, formulate
 from designopt_muscle.sharing.statement.formulation import Formulation, Terms
 from designopt_muscle.sharing.statement.prepare import Prepared, prepare
+from designopt_muscle.sharing.static.coupled import coupled
 from designopt_muscle.sharing.static.diagnose import Diagnosis, diagnose
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.static.tracking import fitted_scales
@@ -58,6 +59,8 @@ def share(
     formulation = formulate(work, reserves, terms, scales)
     found = solve(formulation, strict=strict)
     diagnosis = diagnose(formulation, found, work.passive_moments)
+    if terms.rate_limit is not None:
+        found = coupled(formulation, balance.time[prepared.frames], terms.rate_limit, found, diagnosis)
     return _assembled(prepared, muscles, formulation, found, diagnosis, scales, reserve_warning)
 
 
@@ -106,13 +109,14 @@ def _assembled(
         deficit=_spread(balance, frames, diagnosis.deficit),
         strength_factor=_spread(balance, frames, diagnosis.factor),
         residual=np.abs(left / formulation.rows).max(axis=1) / size,
-        stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers)),
+        stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers, prepared.terms)),
         iterations=_spread(balance, frames, found.iterations, 0).astype(np.int64),
         scales=scales,
         formulation=formulation,
         frames=frames,
         variables=x,
         prices=multipliers,
+        separable=formulation.separable and prepared.terms.rate_limit is None,
     )
 
 
@@ -128,9 +132,9 @@ def _within(activations: Vector, work: Balance) -> Vector:
     return np.asarray(np.clip(activations, work.lower, work.upper))
 
 
-def stationarity(formulation: Formulation, x: Vector, multipliers: Vector) -> Vector:
+def stationarity(formulation: Formulation, x: Vector, multipliers: Vector, terms: Terms) -> Vector:
     """(n,) the natural residual ``|x - P(x - slope + A^T multipliers)|``; NaN where limits have a part in it."""
-    if formulation.limits is not None:
+    if formulation.limits is not None or terms.rate_limit is not None:
         return np.full(len(x), np.nan)
     slope = formulation.slope(x) - np.einsum("nmv,nm->nv", formulation.matrix, multipliers)
     projected = np.clip(x - slope, formulation.lower, formulation.upper)

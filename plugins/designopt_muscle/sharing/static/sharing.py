@@ -31,7 +31,8 @@ class Sharing:
 
     `residual` (n,) is the largest error of a balance, `stationarity` (n,) of the optimality conditions, both relative;
     `iterations` (n,). `scales` (k,) are the scales of tracked signals. `formulation` has the numbers of the solved
-    `frames` (indices), `variables` (s, v) and `prices` (s, m) their solution, for derivatives.
+    `frames` (indices), `variables` (s, v) and `prices` (s, m) their solution, for derivatives; they are known
+    where the problem is `separable`: a sum over the muscles of single frames.
     """
 
     balance: MomentBalance
@@ -55,6 +56,7 @@ class Sharing:
     frames: NDArray[np.int64]
     variables: Vector
     prices: Vector
+    separable: bool
 
     @property
     def feasible(self) -> NDArray[np.bool_]:

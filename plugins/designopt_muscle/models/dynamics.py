@@ -1,0 +1,75 @@
+"""Net moments and joint forces of a trial from masses, motion and external loads: inverse dynamics without muscles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_mechanics.tree_rows import TreeRows
+from designopt_recordings.table import Table
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.osim.loads import external_loads
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.tree import joint_frame, tree_of
+from designopt_muscle.osim.xml import ModelError
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """A moving model: `z`, `dz`, `ddz` (n, m) of its free coordinates, and `loads` (n, 6) on bodies, both in SI."""
+
+    rows: TreeRows
+    z: Vector
+    dz: Vector
+    ddz: Vector
+    loads: Mapping[str, Vector]
+
+    @classmethod
+    def of(
+        cls,
+        model: OsimModel,
+        motion: Mapping[str, tuple[Vector, Vector, Vector]],
+        loads: Mapping[str, Vector],
+    ) -> Dynamics:
+        """The `model` with the coordinates of `motion` by name, each with its rates and accelerations (n,).
+
+        Coordinates that do not move are left at their defaults. Frames with numbers that are missing have NaN results.
+        """
+        tree = tree_of(model)
+        n = len(next(iter(motion.values()))[0])
+        default = {c.name: c.default for c in model.coordinates}
+        still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in tree.names}
+        z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in tree.names]) for i in range(3))
+        return cls(TreeRows(tree, gravity=model.gravity, loaded=tuple(loads)), z, dz, ddz, dict(loads))
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return self.rows.tree.names
+
+    def moments(self) -> Vector:
+        """(n, m) generalised forces that the motion needs beside gravity and loads."""
+        return self.rows.inverse_dynamics(self.z, self.dz, self.ddz, self.loads)
+
+    def joint_forces(self, children: Sequence[str]) -> dict[str, Vector]:
+        """(n, 3) N by child body: the force of the parent on it if no muscle pulls, in the axes of the ground."""
+        found = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
+        return {child: found[joint_frame(child)][:, :3] for child in children}
+
+    def take(self, frames: NDArray[np.int64]) -> Dynamics:
+        """Some of the frames."""
+        loads = {body: load[frames] for body, load in self.loads.items()}
+        return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads)
+
+
+def read_loads(file: InputFile, table: Table, model: OsimModel, time: Vector) -> dict[str, Vector]:
+    """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
+    try:
+        return external_loads(file.content, table, model, time)
+    except ModelError as error:
+        raise TrialError(f"{file.name}: {error}") from None

@@ -1,0 +1,89 @@
+"""Measured activity of a trial: from a file of envelopes or raw channels to signals of muscles at the frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Annotated, Literal
+
+import numpy as np
+from designopt_recordings.channels import Channels
+from designopt_recordings.emg import at_frames, channels_of, envelope, normalised, reference
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_recording, read_table
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt.plugin import Quantity as Q
+from designopt_muscle.models.errors import TrialError
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeasuredActivity:
+    """What a study says of EMG: which channel belongs to which muscle, and what activations have to do with it."""
+
+    track: Annotated[dict[str, str], Q("", "channel of each measured muscle; several muscles may have the same one")]
+    weight: Annotated[float, Q("", "of the squared difference between activation and signal", ge=0)] = 1.0
+    scale: Annotated[Literal["fixed", "free"], Q("", "free: a scale for each muscle, with the least cost over all")] = (
+        "fixed"
+    )
+    band: Annotated[
+        tuple[float, float] | None, Q("", "lowest and highest difference between activation and signal; any if none")
+    ] = None
+    delay: Annotated[float, Q("s", "electromechanical delay: activations follow the signal", ge=0)] = 0.0
+    signal: Annotated[
+        Literal["envelope", "raw"], Q("", "raw: filtered, rectified and divided by the trial's largest 0.25 s")
+    ] = "envelope"
+
+    def __post_init__(self) -> None:
+        if not self.track:
+            raise ValueError("track names no muscle")
+        if self.band is not None and not self.band[0] <= self.band[1]:
+            raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
+        if self.band is not None and self.scale == "free":
+            raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
+
+
+def measured(file: InputFile, said: MeasuredActivity, muscles: tuple[str, ...], time: Vector) -> Vector:
+    """(n, k) signals of `muscles` at `time` (n,) s; NaN for muscles without a channel and frames without a sample.
+
+    The file is a table (STO, MOT, CSV) with even times or a C3D recording with analog channels. Envelopes are fractions
+    of the greatest activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
+    """
+    channels = sorted(set(said.track.values()))
+    try:
+        if PurePath(file.name).suffix.lower() == ".c3d":
+            analog = read_recording(file).analog
+            if analog is None:
+                raise RecordingError("it has no analog channels")
+            found = analog.selected(channels)
+        else:
+            found = channels_of(read_table(file), channels, "1")
+        found = _envelopes(found) if said.signal == "raw" else _fractions(found)
+        values = at_frames(found, time, said.delay)
+    except RecordingError as error:
+        told = str(error)
+        raise TrialError(told if told.startswith(file.name) else f"{file.name}: {told}") from None
+    signals = np.full((len(time), len(muscles)), np.nan)
+    for muscle, channel in said.track.items():
+        signals[:, muscles.index(muscle)] = values[:, found.names.index(channel)]
+    return signals
+
+
+def _envelopes(raw: Channels) -> Channels:
+    smooth = envelope(raw)
+    return normalised(smooth, reference(smooth))
+
+
+def _fractions(envelopes: Channels) -> Channels:
+    """The channels, if they can be fractions of the greatest activity."""
+    for name, values in zip(envelopes.names, envelopes.values.T, strict=True):
+        low, high = (float(f(values[np.isfinite(values)], initial=0.0)) for f in (np.min, np.max))
+        if low < -1e-6 or high > 1.5:
+            raise RecordingError(
+                f"the channel '{name}' goes from {low:.3g} to {high:.3g}: envelopes are fractions of the greatest"
+                " activity; say 'signal: raw' for raw EMG, or divide by a reference"
+            )
+    return envelopes

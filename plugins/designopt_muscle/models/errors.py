@@ -1,0 +1,5 @@
+"""What goes wrong with the files of a trial."""
+
+
+class TrialError(ValueError):
+    """Files that make no trial: which one, and why."""

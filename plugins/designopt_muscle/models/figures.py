@@ -1,0 +1,91 @@
+"""What the static sharing of a trial is told by: figures and arrays."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Array, InvalidDesign
+from designopt.plugin import Quantity as Q
+from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_muscle.sharing.status import SharingStatus
+
+Vector = NDArray[np.float64]
+
+#: What `strength_needed` says where no strength is enough.
+_MOST_STRENGTH = 1e6
+
+
+class SharingOutputs(TypedDict):
+    """Figures over all frames with an answer."""
+
+    mean_cost: Annotated[float, Q("", "of the criterion, mean over the frames")]
+    mean_squared_activation: Annotated[float, Q("", "over muscles and frames")]
+    mean_activation: Annotated[float, Q("", "over muscles and frames")]
+    peak_activation: Annotated[float, Q("", "of any muscle")]
+    peak_force: Annotated[float, Q("N", "of any muscle along its tendon")]
+    infeasible_frames: Annotated[float, Q("", "frames proved to be beyond the muscles, or beyond their rate limit")]
+    unanswered_frames: Annotated[float, Q("", "frames with bad input, or not converged")]
+    peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
+    strength_needed: Annotated[
+        float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
+    ]
+    peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
+    peak_reaction: Annotated[float, Q("N", "largest norm of a joint reaction that the settings name; 0 without one")]
+    device_work: Annotated[float, Q("J", "absolute work of the drive")]
+    peak_device: Annotated[float, Q("N m", "largest moment of spring and drive together")]
+    worst_residual: Annotated[float, Q("", "largest relative error of a balance")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the frames"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("row",), "", "names of the balanced coordinates", dtype="str"),
+    "activations": Array(("time", "muscle"), "", "NaN in frames without an answer"),
+    "forces": Array(("time", "muscle"), "N", "along the tendon, active and passive"),
+    "muscle_moments": Array(("time", "row", "muscle"), "", "of each muscle, in N m or N"),
+    "net_moments": Array(("time", "row"), "", "that muscles and reserves balance, in N m or N"),
+    "device_moment": Array(("time",), "N m", "of spring and drive at the assisted coordinate"),
+    "reserves": Array(("time", "row"), "", "in N m or N"),
+    "shortfall": Array(("time", "row"), "", "what is missing in infeasible frames, in N m or N"),
+    "multipliers": Array(("time", "row"), "", "change of the cost per unit of the needed moment"),
+    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, 105 beyond the rate limit, above that no answer"),
+    "signals": Array(("time", "muscle"), "", "measured activity, scaled; NaN for muscles without"),
+    "joints": Array(("joint",), "", "whose reactions the settings name", dtype="str"),
+    "reactions": Array(("time", "joint", "component"), "N", "force of the parent on the child, in the axes asked for"),
+    "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
+    "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
+}
+
+
+def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -> SharingOutputs:
+    """Figures of a sharing: `device` (n,) N m and its `rate` (n,) rad/s, `reactions` (n, joints, 3) N.
+
+    Raises `InvalidDesign` where no frame has an answer.
+    """
+    answered = np.isfinite(sharing.activations).all(axis=1)
+    if not answered.any():
+        raise InvalidDesign(f"no frame of the trial has an answer: {sharing.summary()}")
+    a = sharing.activations[answered]
+    factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
+    time = sharing.balance.time
+    power = np.abs(np.where(np.isfinite(device), device, 0.0) * np.where(np.isfinite(rate), rate, 0.0))
+    infeasible = (sharing.status == SharingStatus.INFEASIBLE) | (sharing.status == SharingStatus.TOO_FAST)
+    return SharingOutputs(
+        mean_cost=float(sharing.cost[answered].mean()),
+        mean_squared_activation=float((a**2).mean()),
+        mean_activation=float(a.mean()),
+        peak_activation=float(a.max()),
+        peak_force=float(sharing.forces[answered].max()),
+        infeasible_frames=float(infeasible.sum()),
+        unanswered_frames=float((~answered).sum()),
+        peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
+        strength_needed=float(min(factor, _MOST_STRENGTH)),
+        peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
+        device_work=float(np.trapezoid(power, time)) if len(time) > 1 else 0.0,
+        peak_device=float(np.nanmax(np.abs(device))),
+        peak_reaction=float(np.nanmax(np.linalg.norm(reactions[answered], axis=2), initial=0.0)),
+        worst_residual=float(sharing.residual[answered].max()),
+    )

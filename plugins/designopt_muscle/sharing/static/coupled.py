@@ -1,0 +1,184 @@
+"""Activations that change slowly: all frames of a motion in one sparse convex program.
+
+The rate limit ``|a_k - a_(k-1)| <= dt / tau`` couples neighbouring frames; cost, rows, bounds and limits of each frame
+are those of its formulation. IPOPT (Wächter & Biegler, Math. Program. 106, 2006) solves the program from the answers of
+the single frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.solvers.solve import Solved
+from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_muscle.sharing.statement.limits import LinearLimits, NormLimit
+from designopt_muscle.sharing.static.diagnose import Diagnosis
+from designopt_muscle.sharing.status import SharingStatus
+
+Vector = NDArray[np.float64]
+
+#: A row whose least-squares shortfall is more than this, relative to its size, is not balanced within the rate.
+_SHORT = 1e-8
+_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """One run of frames: casadi's solver and what its unknowns are."""
+
+    solve: Any
+    frames: int
+    variables: int
+    rows: int
+
+
+def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, diagnosis: Diagnosis) -> Solved:
+    """The solution of all frames together, `time` (n,) s apart.
+
+    Frames that cannot be balanced alone keep their answers and end a run. Where a run cannot be balanced within the
+    rate, the frames with a least-squares shortfall are infeasible; it is in `diagnosis`, which is changed in place.
+    """
+    x, multipliers = np.array(diagnosis.x), np.array(found.multipliers)
+    converged, iterations = np.array(found.converged), np.array(found.iterations)
+    for run in _runs(diagnosis.status == SharingStatus.OPTIMAL):
+        if len(run) < 2:
+            continue
+        part = formulation.take(run)
+        room = np.diff(time[run]) / tau
+        good, answer, prices, steps = _solved(part, room, x[run], part.needed, None)
+        if not good:
+            lack = _lack(part, room, x[run])
+            short = np.abs(lack).max(axis=1) > _SHORT
+            if short.any():
+                good, answer, prices, steps = _solved(part, room, x[run], part.needed - lack, None)
+                missing = np.where(short[:, None], lack, 0.0) * part.rows
+                size = float(np.sqrt((missing**2).sum()))
+                diagnosis.status[run[short]] = SharingStatus.TOO_FAST
+                diagnosis.missing[run] = missing
+                diagnosis.combination[run] = missing / size
+                diagnosis.deficit[run] = np.where(short, size, 0.0)
+                diagnosis.factor[run[short]] = np.nan
+        if good:
+            x[run], multipliers[run] = answer, prices
+        else:
+            diagnosis.status[run] = SharingStatus.NOT_CONVERGED
+            converged[run] = False
+        iterations[run] = steps
+    diagnosis.x[:] = x
+    return Solved(x, multipliers, converged, iterations)
+
+
+def _runs(good: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Neighbouring frames with an answer."""
+    index = np.flatnonzero(good)
+    return np.split(index, np.flatnonzero(np.diff(index) > 1) + 1) if len(index) else []
+
+
+def _lack(part: Formulation, room: Vector, start: Vector) -> Vector:
+    """(n, m) the least-squares shortfall, relative to the sizes of the rows, within bounds, limits and rate."""
+    weight = (part.rows / part.rows.max()) ** 2
+    _, answer, _, _ = _solved(part, room, start, part.needed, weight)
+    return np.asarray(part.needed - np.einsum("nmv,nv->nm", part.matrix, answer))
+
+
+def _solved(
+    part: Formulation, room: Vector, start: Vector, needed: Vector, shortfall: Vector | None
+) -> tuple[bool, Vector, Vector, int]:
+    """Whether it converged, variables (n, v), multipliers (n, m), iterations.
+
+    With `shortfall` (m,) the rows are left open, and the sum of the squares of what is missing, so weighted, is least.
+    """
+    import casadi as ca
+
+    n, m, v = part.matrix.shape
+    x = ca.SX.sym("x", v, n)
+    rows = ca.horzcat(*(_sparse(part.matrix[k]) @ x[:, k] for k in range(n)))
+    moved = _sparse(part.to_activation) @ x
+    rate = moved[:, 1:] - moved[:, :-1]
+    sides = [(ca.vec(rate), np.repeat(-room, moved.rows()), np.repeat(room, moved.rows()))]
+    for limit in part.limits.parts if part.limits is not None else ():
+        value = _limited(limit, x, n)
+        sides.append((value, np.full(value.numel(), -np.inf), np.zeros(value.numel())))
+    if shortfall is None:
+        sides.insert(0, (ca.vec(rows), needed.ravel(), needed.ravel()))
+        cost = _cost(part, x, n)
+    else:
+        cost = ca.sumsqr(ca.repmat(ca.DM(np.sqrt(shortfall)), 1, n) * (rows - ca.DM(needed.T)))
+    program = {"x": ca.vec(x), "f": cost, "g": ca.vertcat(*(g for g, _, _ in sides))}
+    quiet: dict[str, Any] = {
+        "print_time": False,
+        "error_on_fail": False,
+        "ipopt": {"print_level": 0, "sb": "yes", "tol": _TOLERANCE, "max_iter": 300, "bound_relax_factor": 0.0},
+    }
+    solver = ca.nlpsol("coupled", "ipopt", program, quiet)
+    inside = np.clip(start, part.lower + 1e-3, part.upper - 1e-3) if part.cost.saturating else start
+    found = solver(
+        x0=inside.ravel(),
+        lbx=part.lower.ravel(),
+        ubx=part.upper.ravel(),
+        lbg=np.concatenate([low for _, low, _ in sides]),
+        ubg=np.concatenate([up for _, _, up in sides]),
+    )
+    stats = solver.stats()
+    answer = np.asarray(found["x"], dtype=np.float64).reshape(n, v)
+    prices = np.zeros((n, m)) if shortfall is not None else -np.asarray(found["lam_g"])[: n * m, 0].reshape(n, m)
+    return bool(stats["success"]), np.clip(answer, part.lower, part.upper), prices, int(stats["iter_count"])
+
+
+def _sparse(matrix: Vector) -> Any:
+    import casadi as ca
+
+    return ca.sparsify(ca.DM(matrix))
+
+
+def _cost(part: Formulation, x: Any, n: int) -> Any:
+    """The cost of all frames, relative to their scale."""
+    import casadi as ca
+
+    of = x if part.inner is None else _sparse(part.inner) @ x
+    shape = of.shape
+
+    def each(values: Vector) -> Any:
+        return ca.DM(np.broadcast_to(values, shape))
+
+    cost = part.cost
+    total = ca.sum1(ca.sum2(of * (0.5 * each(cost.quadratic) * of + each(cost.linear))))
+    weight = np.broadcast_to(cost.weight, shape)
+    exponent = np.broadcast_to(cost.exponent, shape)
+    for i, k in zip(*np.nonzero(weight), strict=True):
+        w, p = float(weight[i, k]), float(exponent[i, k])
+        if cost.saturating:
+            total -= w * ca.sqrt(1.0 - of[i, k] ** 2)
+        else:
+            total += w * _power(of[i, k], p)
+    for k in range(n):
+        if part.quadratic is not None:
+            total += 0.5 * ca.bilin(ca.DM(part.quadratic[k]), x[:, k], x[:, k])
+        if part.linear is not None:
+            total += ca.dot(ca.DM(part.linear[k]), x[:, k])
+    return total
+
+
+def _power(value: Any, p: float) -> Any:
+    """|value|^p, twice differentiable: whole even powers as they are, others of the size."""
+    import casadi as ca
+
+    return value**p if p % 2.0 == 0.0 else ca.sqrt(value**2 + 1e-24) ** p
+
+
+def _limited(limit: LinearLimits | NormLimit, x: Any, n: int) -> Any:
+    """What may not be positive of all frames."""
+    import casadi as ca
+
+    parts = []
+    for k in range(n):
+        if isinstance(limit, LinearLimits):
+            parts.append(_sparse(limit.matrix[k]) @ x[:, k] - ca.DM(limit.right[k]))
+        else:
+            c = ca.DM(limit.offset[k]) + ca.DM(limit.gain[k]) @ x[:, k]
+            parts.append(0.5 * (ca.sumsqr(c) - 1.0))
+    return ca.vertcat(*parts)
