@@ -276,6 +276,18 @@ def test_muscles_of_a_pattern_move_the_joint_with_virtual_links_as_algebraic_var
     assert solution.phase.values["ulna_1"][-1] == pytest.approx(0.5, abs=1e-8)
 
 
+def test_a_pattern_has_jacobian_poses_resultants_and_joint_forces_as_arrays() -> None:
+    wanted = frozenset({"tensions", "moments", "jacobian", "poses", "resultants", "joint_forces"})
+    _, made = WirePatterns().evaluate({"activation": 0.3, "angle": 0.8}, {"pattern": "biceps"}, wanted)
+    assert set(made) == wanted
+    forces = -np.einsum("nwz,nw->nz", made["jacobian"], made["tensions"])
+    joints = made["moments"].shape[1]
+    assert forces[:, :joints] == pytest.approx(made["moments"], rel=1e-12)
+    assert forces[:, joints:] == pytest.approx(made["resultants"], abs=1e-10)
+    assert np.abs(made["resultants"]).max() < 1e-8
+    assert made["joint_forces"].shape[2] == 6
+
+
 def test_an_anatomy_without_muscles_has_no_trajectory_problem() -> None:
     with pytest.raises(InvalidSetting, match="this anatomy has none"):
         WirePatterns().trajectory_problem({"pattern": "elbow_ligaments"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
@@ -42,15 +44,23 @@ class Inverse:
     """The least sum of (s / max)^2 of an anatomy's muscles, by IPOPT.
 
     The unknowns are the tensions s within tone and maximum and the pose of the links; tendons and ligaments follow
-    their laws. One object serves many frames; give the last answer as the start of the next.
+    their laws. One object serves many frames; give the last answer as the start of the next. Frames `loaded` may carry
+    forces and moments from outside (see `TreeRows`).
     """
 
-    def __init__(self, anatomy: Anatomy) -> None:
-        self.anatomy = anatomy
+    def __init__(self, anatomy: Anatomy, loaded: Sequence[str] = ()) -> None:
+        self.anatomy, self.loaded = anatomy, tuple(loaded)
         self._muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
 
-    def at(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike, start: Shared | None = None) -> Shared:
-        """At joints (m) with their rates and accelerations.
+    def at(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike,
+        start: Shared | None = None,
+        loads: Mapping[str, ArrayLike] | None = None,
+    ) -> Shared:
+        """At joints (m) with their rates and accelerations, and `loads` (6) on the loaded frames.
 
         Raises `ValueError` for arrays that do not fit and `Infeasible`.
         """
@@ -58,6 +68,7 @@ class Inverse:
         motion = [np.asarray(v, dtype=np.float64) for v in (q, dq, ddq)]
         if any(v.shape != (m,) or not np.isfinite(v).all() for v in motion):
             raise ValueError(f"joints, rates and accelerations are {m} finite numbers each")
+        data = np.concatenate([*motion, load_rows(self.loaded, loads, 1)[0]])
         muscle = [isinstance(law, Muscle) for law in a.laws.values()]
         tone, most = (np.array([getattr(law, n) for law in self._muscles]) for n in ("tone", "greatest"))
         reference = a.tree.reference[m:]
@@ -66,7 +77,7 @@ class Inverse:
         near = np.full(len(reference), 0.5)
         solved = self._program(
             x0=np.concatenate([s0 / most, x0]),
-            p=np.concatenate(motion),
+            p=data,
             lbx=np.concatenate([tone / most, reference - near]),
             ubx=np.concatenate([np.ones(len(most)), reference + near]),
             lbg=0.0,
@@ -78,9 +89,7 @@ class Inverse:
             row = int(left.argmax())
             names = [*a.joints, *a.links]
             raise Infeasible(f"the wires do not carry the motion: at '{names[row]}' {left[row]:.3g} is missing")
-        tensions, tau, contact = (
-            np.asarray(r, dtype=np.float64).ravel() for r in self._results(found, np.concatenate(motion))
-        )
+        tensions, tau, contact = (np.asarray(r, dtype=np.float64).ravel() for r in self._results(found, data))
         parts = {f.name: contact[6 * i : 6 * i + 6] for i, f in enumerate(a.tree.frames)}
         cost = float(((tensions[muscle] / most) ** 2).sum())
         return Shared(tensions, found[len(most) :], tau, cost, float(left.max(initial=0.0)), parts)
@@ -104,12 +113,14 @@ class Inverse:
                 tension.append(law.greatest * share[k])
                 k += 1
         tensions = ca.vertcat(*tension)
-        tau = inverse_dynamics(state, a.gravity)[:m]
+        outer = ca.SX.sym("loads", 6 * len(self.loaded))
+        loads = load_symbols(self.loaded, outer)
+        tau = inverse_dynamics(state, a.gravity, loads)[:m]
         balance = moment_arms(state, a.wires) @ tensions - ca.vertcat(tau, still)
-        joints = efforts(state, a.gravity, pulls(state, a.wires, tensions)).joints
+        joints = efforts(state, a.gravity, [*loads, *pulls(state, a.wires, tensions)]).joints
         contact = ca.vertcat(*(ca.vertcat(*joints[f.name]) for f in a.tree.frames))
         unknowns = ca.vertcat(share, z[m:])
-        return unknowns, ca.vertcat(z[:m], dq, ddq), ca.sumsqr(share), balance, tensions, tau, contact
+        return unknowns, ca.vertcat(z[:m], dq, ddq, outer), ca.sumsqr(share), balance, tensions, tau, contact
 
     @cached_property
     def _program(self) -> Any:

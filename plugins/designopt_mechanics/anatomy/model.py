@@ -17,6 +17,7 @@ from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
 from designopt_mechanics.anatomy.companion import Anatomy, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
+from designopt_mechanics.anatomy.frames import AnatomyRows
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.anatomy.reading import bundled
 from designopt_mechanics.anatomy.vrml import read_vrml
@@ -64,6 +65,12 @@ ARRAYS = {
     "time": Array(("time",), "rad", "first coordinate of the sweep"),
     "tensions": Array(("time", "wire"), "N", "in the order of the file"),
     "moments": Array(("time", "joint"), "N m", "of all wires on the joints"),
+    "jacobian": Array(("time", "wire", "coordinate"), "", "J_L = dl/dz, m or 1; joints, then virtual links"),
+    "poses": Array(("time", "link_coordinate"), "m", "of the virtual links; turns of rigid ones in rad"),
+    "resultants": Array(("time", "link_coordinate"), "N", "of all wires on the virtual links; moments in N m"),
+    "joint_forces": Array(
+        ("time", "frame", "component"), "N", "at rest, from the frame before: force, then moment (N m) about the origin"
+    ),
     "scene": Array(("time", "vertex", "axis"), "m", "drawing of the wires; lines end where a place is not a number"),
 }
 
@@ -121,10 +128,14 @@ class WirePatterns:
             effort=float(np.mean((pull / [law.greatest for law in muscles]) ** 2)) if len(muscles) else 0.0,
         )
         shown = {"time": angles, "tensions": tensions, "moments": moments}
+        z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
+        z[:, 0] = angles
+        z[:, len(anatomy.joints) :] = shown["poses"] = np.array([b.pose for b in found])
+        if arrays & {"jacobian", "resultants", "joint_forces"}:
+            q, still = z[:, : len(anatomy.joints)], np.zeros((_SAMPLES, len(anatomy.joints)))
+            frames = AnatomyRows(anatomy, compiled=False).at(q, still, still, shown["poses"], tensions)
+            shown |= {"jacobian": frames.jacobian, "resultants": frames.resultants, "joint_forces": frames.joints}
         if "scene" in arrays:
-            z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
-            z[:, 0] = angles
-            z[:, len(anatomy.joints) :] = [b.pose for b in found]
             lines = [[Point(GROUND), *(Point(f.name) for f in anatomy.tree.frames if f.body is not None)]]
             lines += [list(wire.points) for wire in anatomy.wires]
             shown["scene"] = scene.drawing(TreeRows(anatomy.tree, compiled=False), lines, z)
