@@ -213,6 +213,13 @@ def test_exports_lie_beside_the_page_and_bear_its_name_when_it_is_not_the_stores
     assert (tmp_path / "rods.designs.csv").read_bytes() == (Path(STORE) / "designs.csv").read_bytes()
 
 
+def test_of_a_format_with_many_files_only_the_first_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / f"walk{k}.sto" for k in range(6)]
+    monkeypatch.setattr("designopt.exports.export", lambda *_, **__: files)
+    done = designopt("report", STORE, "--export", "sto")
+    assert done.output.splitlines()[1:] == [str(files[0]), f"{tmp_path}: 5 more files of the format sto"]
+
+
 def test_a_study_may_ask_for_exports_after_its_run(tmp_path: Path) -> None:
     store = str(tmp_path / "s.study")
     options = ("--set", "report.export=[csv, netcdf]", "--set", "execution.arrays=[]")

@@ -17,6 +17,9 @@ from designopt.plugin import ExportPlugin, Use
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
+#: Of a format that writes more files only the first is named.
+LISTED = 4
+
 
 @click.command()
 @click.argument("stores", nargs=-1, required=True, metavar="STORE...", type=click.Path())
@@ -135,8 +138,12 @@ def write_exports(
     for form in formats:
         name = form if isinstance(form, str) else form.plugin.name
         try:
-            for file in export(result, page.parent, [form], prefix=prefix):
+            files = export(result, page.parent, [form], prefix=prefix)
+            listed = files if len(files) <= LISTED else files[:1]
+            for file in listed:
                 click.echo(f"{label}{file}")
+            if len(listed) < len(files):
+                click.echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
         except ExportError as error:
             if required:
                 fail(f"error: {error}", WRONG_INPUT)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 #: Names that the page replaces by a colour of its light or dark theme: (light, dark).
 THEMED: Mapping[str, tuple[str, str]] = {
     "@ink": ("#1b2430", "#e8ecf1"),
@@ -32,6 +35,10 @@ ORDERED = "Viridis"
 ORDERED_LINES = ((0.0, "@low"), (0.5, "@middle"), (1.0, "@high"))
 
 
+#: Positive values whose largest is so many times the smallest are drawn on a log axis.
+DECADES = 1e3
+
+
 def category(i: int) -> str:
     """Colour of category number `i`."""
     return CATEGORIES[i % len(CATEGORIES)]
@@ -40,6 +47,18 @@ def category(i: int) -> str:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """A Plotly axis with `title`; further Plotly attributes by keyword."""
     return {"title": {"text": title}, "automargin": True, **more}
+
+
+def over_decades(values: ArrayLike) -> bool:
+    """Whether `values`, errors say, are positive and range over decades; what is not finite does not count."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    return bool(known.size and known.min() > 0.0 and known.max() >= DECADES * known.min())
+
+
+def scale_for(values: ArrayLike) -> dict[str, Any]:
+    """Attributes of an axis for `values`: a log axis for positive ones that range over decades."""
+    return {"type": "log", "exponentformat": "power"} if over_decades(values) else {}
 
 
 def layout(**more: Any) -> dict[str, Any]:

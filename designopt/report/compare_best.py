@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
@@ -75,5 +75,7 @@ def _figure(entries: Sequence[Entry], histories: Sequence[Matrix], objective: Ob
             "marker": {"size": 5},
             "hovertemplate": f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b><extra></extra>",
         })  # fmt: skip
-    axes = {"xaxis": axis("designs asked for"), "yaxis": axis(plain(with_unit(objective.name, objective.unit)))}
+    scale = scale_for([value for trace in data for value in trace["y"]])
+    title = plain(with_unit(objective.name, objective.unit))
+    axes = {"xaxis": axis("designs asked for"), "yaxis": axis(title, **scale)}
     return Figure("Best so far, over the designs", {"data": data, "layout": layout(**axes)}, height=360)

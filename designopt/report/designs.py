@@ -22,20 +22,25 @@ POSES = 9
 
 
 def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
-    """The arrays of designs that have all of `names` in every scenario, by the design's words and the scenario."""
+    """The arrays of designs that have all of `names` in every scenario, by design and scenario.
+
+    A design goes by the name that the study gives it, or by its values.
+    """
     found: dict[tuple[str, str], Arrays] = {}
     space, scenarios = result.problem.space, result.problem.scenarios
     chosen = list(dict.fromkeys(result.chosen().values()))
+    given = {row: name for name, row in reversed(result.named.items())}
     rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
     designs = 0
     for row in rows:
         values = space.values(result.outcomes.X[row].tolist())
         words = [f"{p.name} {number(values[p.name])} {p.unit}".strip() for p in space.free if p.name in values]
+        called = given.get(row) or ", ".join(words) or "the design"
         some = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)
             if set(names) <= arrays.keys():
-                some[", ".join(words) or "the design", scenario.name] = arrays
+                some[called, scenario.name] = arrays
         if len(some) == len(scenarios):
             found |= some
             designs += 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest
 from designopt.study.language.files import Files
-from designopt.study.language.findings import Finding, Path, nearest_key
+from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part
 from designopt.study.language.refusals import shown
 from designopt.study.language.values import check
@@ -84,7 +84,7 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
             break
         section = SECTIONS.get(name)
         if section is None:
-            hint = nearest_key(str(name), SECTIONS, data)
+            hint = nearest_or_all(str(name), SECTIONS)
             ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
             near = closest(str(name), SECTIONS)
             given.present.update([near] if near else [])

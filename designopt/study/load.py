@@ -15,7 +15,7 @@ from designopt.plugin import Plugin, PluginError, load_file
 from designopt.study.check import check_study
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
-from designopt.study.language.findings import issues, nearest
+from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.part import Part, as_part
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
@@ -134,22 +134,31 @@ def _study(
             load_file(name, content)
         except PluginError as error:
             wrong.append(Issue("", None, None, None, "", str(error)))
+    file = root
     for override in overrides:
         try:
             root = _overridden(root, override)
         except StudyError as error:
             wrong.extend(error.issues)
-    data = root.data()
 
-    def typed(path: Sequence[str | int]) -> bool:
-        _, node = locate(root, path)
-        return node is not None and not node.span.source.lines
+    def checked(root: Node) -> tuple[Study | None, list[Finding]]:
+        def typed(path: Sequence[str | int]) -> bool:
+            _, node = locate(root, path)
+            return node is not None and not node.span.source.lines
 
-    study, findings = check_study(data, read, problem_of, folder=folder, typed=typed)
+        return check_study(root.data(), read, problem_of, folder=folder, typed=typed)
+
+    study, findings = checked(root)
+    if findings and overrides:  # what is right without them is no mistake of the file
+        in_file = set(checked(file)[1])
+        label = " ".join(f"--set {override}" for override in overrides)
+        caused = issues([finding for finding in findings if finding not in in_file], root)
+        wrong += [i if i.line is None else Issue(label, None, None, None, i.path, i.message) for i in caused]
+        findings = [finding for finding in findings if finding in in_file]
     wrong = [*issues(findings, root), *wrong]
     if wrong or study is None:
         raise StudyError(wrong)
-    return replace(study, text=as_text(data), plugin_files=tuple(plugin_files))
+    return replace(study, text=as_text(root.data()), plugin_files=tuple(plugin_files))
 
 
 # ------------------------------------------------------------------------------------------------------- overrides
@@ -206,7 +215,7 @@ def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) 
         names.append(str(named[1].scalar) if named else str(item.scalar))
     if step in names:
         return names.index(step)
-    raise fail(f"there is no element named '{step}'{nearest(step, names)}")
+    raise fail(f"there is no element named '{step}'{nearest_or_all(step, names)}")
 
 
 # ---------------------------------------------------------------------------------------------------- Python values

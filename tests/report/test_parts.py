@@ -318,6 +318,43 @@ def test_parallel_coordinates_hold_feasible_designs_only() -> None:
     assert sum(dimensions[4]["values"]) == 4
 
 
+def test_an_inactive_parameter_is_drawn_below_its_range_and_says_so() -> None:
+    space = (
+        Parameter("kind", "choice", values=("rod", "tube")),
+        Parameter("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
+        Parameter("fill", "choice", values=("foam", "air"), when={"kind": ("tube",)}),
+    )
+    given = result([(1, 2.0, 1), (0, 1.0, 0)], {"mass": [1, 2], "sag": [2, 1]}, space=space)
+    section = parallel(given)
+    assert section is not None
+    _, wall, fill = section.figures[0].plot["data"][0]["dimensions"][:3]
+    assert list(wall["values"]) == pytest.approx([2.0, -0.2])
+    assert wall["range"] == pytest.approx([-0.2, 9.0])
+    assert list(wall["ticktext"]) == ["inactive", "1", "3", "5", "7", "9"]
+    assert list(fill["values"]) == pytest.approx([1.0, -0.15])
+    assert list(fill["ticktext"]) == ["inactive", "foam", "air"]
+
+
+def test_an_objective_over_decades_has_a_log_axis() -> None:
+    given = result([(10.0, 0.1), (20.0, 0.2), (30.0, 0.3)], {"mass": [1e-6, 1e-4, 1e-3], "sag": [9, 5, 4]})
+    plane = front(given).figures[0].plot["layout"]  # type: ignore[union-attr]
+    assert plane["xaxis"]["type"] == "log"
+    assert plane["xaxis"]["range"] == pytest.approx([-6.3, -2.7])  # exponents, with a tenth of room
+    assert "type" not in plane["yaxis"]
+    assert {a["x"] for a in plane["annotations"]} <= {-6.0, -4.0, -3.0}
+    best = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    assert "type" not in best["yaxis2"]
+    mass = parallel(given).figures[0].plot["data"][0]["dimensions"][2]  # type: ignore[union-attr]
+    assert sorted(mass["values"]) == pytest.approx([-6.0, -4.0, -3.0])
+    assert "1e-06" in mass["ticktext"]
+
+
+def test_the_best_value_so_far_is_drawn_on_a_log_axis_where_it_falls_over_decades() -> None:
+    given = result([(10.0, 0.1), (20.0, 0.2)], {"mass": [1.0, 1e-4]}, objectives=(minimize("mass", "kg"),))
+    best = convergence(given).figures[-1].plot["layout"]  # type: ignore[union-attr]
+    assert best["yaxis"]["type"] == "log"
+
+
 @pytest.mark.parametrize(
     ("label", "text"),
     [

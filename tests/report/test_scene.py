@@ -91,6 +91,18 @@ def test_a_scene_shows_every_frame_of_a_short_motion(result: Any) -> None:
     assert arrow["y"][1] < arrow["y"][0]
 
 
+def test_a_design_that_the_study_names_has_its_name_in_the_selector(tmp_path: Path) -> None:
+    study = designopt.define(
+        study="named",
+        model=pendulum,
+        space={"length": [0.5, 1.0]},
+        solver={"use": "evaluate", "designs": [{"name": "short", "length": 0.5}, {"name": "long", "length": 1.0}]},
+        execution={"executor": "serial", "arrays": {"time": "all", "scene": "all"}},
+    )
+    (figure,) = Scene()(study.run(tmp_path / "named.study")).figures
+    assert figure.choices[0].options == ("short", "long")
+
+
 def test_wires_change_their_colour_with_the_array(result: Any) -> None:
     plot = Scene(wires="wires", colour="tension")(result).figures[0].plot
 

@@ -189,6 +189,7 @@ def test_values_are_replaced_by_set(load, base_text, override, look, value) -> N
         ("seed=!!int 3", "tags"),
         ("model.mass=-1", "--set model.mass=-1: error: model.mass: must be above 0 kg, is -1"),
         ("objectives.0.minimize=1 - roh", "did you mean 'rho'?"),
+        ("space.stiffness.low=1e9", "--set space.stiffness.low=1e9: error: space.stiffness: low"),
     ],
 )
 def test_mistakes_of_set_name_its_text(load, base_text, override, message) -> None:
@@ -196,6 +197,12 @@ def test_mistakes_of_set_name_its_text(load, base_text, override, message) -> No
         load(base_text, overrides=[override])
     assert message in str(caught.value)
     assert caught.value.issues[-1].line is None
+
+
+def test_a_mistake_of_the_file_stays_one_of_the_file_when_a_value_is_set(load, base_text) -> None:
+    with pytest.raises(StudyError) as caught:
+        load(base_text.replace("seed:", "sed:"), overrides=["space.stiffness.low=1e9"])
+    assert [issue.file[:5] for issue in caught.value.issues] == ["dampe", "--set"]
 
 
 def test_set_changes_one_of_several_uses_of_an_anchor(load) -> None:
@@ -216,7 +223,8 @@ def test_files_are_read_next_to_the_study(folder) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("curv.csv", "does not exist; did you mean 'curve.csv'?"),
+        ("curv.csv", "does not exist; did you mean 'curve.csv'? (looked for in {folder})"),
+        ("sub/curve.csv", "does not exist (looked for in {folder}/sub)"),
         ("../outside.csv", "leads out of the study's folder"),
         ("sub/../../outside.csv", "leads out of the study's folder"),
         ("link.csv", "leads out of the study's folder"),
@@ -237,7 +245,7 @@ def test_files_outside_of_the_folder_are_refused(folder, name, message) -> None:
         load_study(path)
     (issue,) = caught.value.issues
     assert (issue.path, issue.line, issue.column) == ("model.curve", 6, 10)
-    assert message in issue.message
+    assert message.format(folder=folder.resolve()) in issue.message
 
 
 def test_a_missing_or_unreadable_study_is_one_sentence(tmp_path) -> None:

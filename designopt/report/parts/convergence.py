@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import axis, bare_layout, category
+from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
@@ -145,7 +145,7 @@ def _best(result: Result) -> Figure:
 def _ticks(values: Matrix) -> dict[str, Any]:
     """A few ticks; for a value that never changed that value only, for Plotly would zoom into its rounding errors."""
     if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
-        return {"nticks": 5}
+        return scale_for(values) or {"nticks": 5}
     value = float(values[-1])
     room = abs(value) or 1.0
     return {"range": [value - room, value + room], "tickvals": [value], "ticktext": [number(value)]}

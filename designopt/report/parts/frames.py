@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from designopt.plugin import Quantity, report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import Arrays, Plot, kept, missing, selectable
 from designopt.report.labels import number
 from designopt.report.section import Section, Table
@@ -60,10 +60,10 @@ class Frames:
             for k, column in enumerate(columns)
         ]  # fmt: skip
         words = f"{name.replace('_', ' ')} [{unit}]" if unit else name.replace("_", " ")
-        whole = {"dtick": 1} if name == self.status else {}
+        scale = {"dtick": 1} if name == self.status else scale_for(values)
         return {
             "data": data,
-            "layout": layout(xaxis=axis("time [s]"), yaxis=axis(words, **whole), meta={"jump": True}),
+            "layout": layout(xaxis=axis("time [s]"), yaxis=axis(words, **scale), meta={"jump": True}),
         }
 
     def _tables(self, result: Result, motions: dict[tuple[str, str], Arrays]) -> tuple[Table, ...]:

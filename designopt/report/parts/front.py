@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
     count,
     design_values,
@@ -31,6 +31,7 @@ from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
 
 Rows = NDArray[np.intp]
+Matrix = NDArray[np.float64]
 
 #: At most this many dominated designs are drawn, and as many front designs; the CSV has every design of the front.
 DRAWN = 3000
@@ -115,9 +116,16 @@ def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
     values = objective_values(result)
     every = np.concatenate(list(drawn.values()))
     return [
-        view(values[drawn["Pareto front"], j], values[every, j], o.direction == "minimize")
-        for j, o in enumerate(result.problem.objectives)
+        view(v[drawn["Pareto front"]], v[every], o.direction == "minimize")
+        for v, o in zip(_on_axes(values, drawn["Pareto front"]).T, result.problem.objectives, strict=True)
     ]
+
+
+def _on_axes(values: Matrix, rows: Rows) -> Matrix:
+    """`values` (n, m) as places on their axes: the logarithm where those of `rows` range over decades."""
+    logs = [over_decades(column) for column in values[rows].T]
+    with np.errstate(all="ignore"):
+        return np.where(logs, np.log10(values), values)
 
 
 def _styles() -> dict[str, dict[str, Any]]:
@@ -143,7 +151,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     designs: dict[int, Rows] = {}
     axes: dict[str, Any] = {}
     annotations = []
-    ranges = _ranges(result, drawn)
+    ranges, places = _ranges(result, drawn), _on_axes(values, drawn["Pareto front"])
+    scales = [scale_for(column) for column in values[drawn["Pareto front"]].T]
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
     chosen = result.chosen()
@@ -153,12 +162,20 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         suffix = "" if k == 1 else str(k)
         left, top = column * (size + gap), 1.0 - line * (size + gap)
         axes[f"xaxis{suffix}"] = axis(
-            labels[x] if line == m - 2 else "", domain=[left, left + size], anchor=f"y{suffix}", range=ranges[x]
+            labels[x] if line == m - 2 else "",
+            domain=[left, left + size],
+            anchor=f"y{suffix}",
+            range=ranges[x],
+            **scales[x],
         )
         axes[f"yaxis{suffix}"] = axis(
-            labels[y] if column == 0 else "", domain=[max(top - size, 0.0), top], anchor=f"x{suffix}", range=ranges[y]
+            labels[y] if column == 0 else "",
+            domain=[max(top - size, 0.0), top],
+            anchor=f"x{suffix}",
+            range=ranges[y],
+            **scales[y],
         )
-        sides = (_extent(ranges[x], values[:, x]), _extent(ranges[y], values[:, y]))
+        sides = (_extent(ranges[x], places[:, x]), _extent(ranges[y], places[:, y]))
         frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
         for name, rows in drawn.items():
             if not len(rows):
@@ -188,7 +205,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             designs[len(data)] = np.array([row])
             data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
             if mark or m == 2:
-                annotations.append(_annotation(label, values[row, x], values[row, y], suffix, mark))
+                annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
     return Figure(
         "Objectives against each other",
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
@@ -323,7 +340,10 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
         )
     ranges = _ranges(result, drawn)
     short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
-    scene = {f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j]} for j, a in enumerate("xyz")}
+    scene = {
+        f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j], **scale_for(values[drawn["Pareto front"], j])}
+        for j, a in enumerate("xyz")
+    }
     return Figure(
         "The three objectives in space",
         {

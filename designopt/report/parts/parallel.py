@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import ORDERED_LINES, colour_bar
+from designopt.report.colours import ORDERED_LINES, colour_bar, over_decades
 from designopt.report.labels import (
+    active_values,
     count,
     design_values,
     objective_labels,
@@ -23,11 +25,16 @@ from designopt.report.labels import (
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
+from designopt.study.study import Parameter
 
 #: At most this many designs are drawn, those of the front first.
 DRAWN = 2000
 #: So many letters have room above all axes of a page of 1000 pixels together; an axis has at least so many pixels.
 LETTERS, AXIS = 100, 72
+#: Ticks of an axis that Plotly does not mark by itself.
+TICKS = 5
+
+Vector = NDArray[np.float64]
 
 
 @report("parallel", version=1)
@@ -46,27 +53,11 @@ def parallel(result: Result) -> Section | None:
     axes = len(space.free) + len(labels) + 1
     width = max(1000, AXIS * axes)
     room = LETTERS * width // 1000 // axes
-    dimensions: list[dict[str, Any]] = []
-    for j, p in enumerate(space.free):
-        log = p.kind == "real" and p.scale == "log"
-        x = outcomes.X[rows, j]
-        dimension: dict[str, Any] = {
-            "label": wrapped(parameter_label(p), room),
-            "values": np.log10(x) if log else x,
-            "tickformat": ".5~g",
-        }
-        if p.kind == "choice":
-            dimension |= {"tickvals": list(range(len(p.values))), "ticktext": [plain(str(v)) for v in p.values]}
-        if p.kind in ("real", "int"):
-            dimension["range"] = [np.log10(p.low), np.log10(p.high)] if log else [p.low, p.high]
-        if log:
-            ticks = np.linspace(np.log10(p.low), np.log10(p.high), 5)
-            dimension |= {"tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
-        dimensions.append(dimension)
-    dimensions += [
-        {"label": wrapped(label, room), "values": values[rows, j], "tickformat": ".5~g"}
-        for j, label in enumerate(labels)
+    dimensions = [
+        {"label": wrapped(parameter_label(p), room), **_parameter(p, x)}
+        for p, x in zip(space.free, active_values(result)[rows].T, strict=True)
     ]
+    dimensions += [{"label": wrapped(label, room), **_objective(values[rows, j])} for j, label in enumerate(labels)]
     if len(labels) > 1:
         yes_no = {"tickvals": [0, 1], "ticktext": ["no", "yes"], "range": [0, 1]}
         brush = {"constraintrange": [0.5, 1.0]} if len(kept) > 1 else {}
@@ -110,6 +101,43 @@ def parallel(result: Result) -> Section | None:
         ),
         notes=(thin,) if len(rows) < len(feasible) else (),
     )
+
+
+def _parameter(p: Parameter, x: Vector) -> dict[str, Any]:
+    """Values and ticks of a parameter; where it is inactive, NaN in `x`, lines pass below its range."""
+    axis: dict[str, Any]
+    if p.kind == "choice":
+        low, high = 0.0, len(p.values) - 1.0
+        axis = {"values": x, "tickvals": [*range(len(p.values))], "ticktext": [plain(str(v)) for v in p.values]}
+    else:
+        log = p.kind == "real" and p.scale == "log"
+        low, high = (math.log10(p.low), math.log10(p.high)) if log else (float(p.low), float(p.high))
+        axis = _exponents(x, low, high) if log else {"values": x, "tickformat": ".5~g"}
+        axis["range"] = [low, high]
+    if np.isfinite(x).all():
+        return axis
+    below = low - 0.15 * (high - low or 1.0)
+    ticks = np.linspace(low, high, TICKS)
+    marks, words = axis.get("tickvals", ticks), axis.get("ticktext", [f"{t:.3g}" for t in ticks])
+    return {
+        "values": np.where(np.isfinite(x), axis["values"], below),
+        "range": [below, high],
+        "tickvals": [below, *marks],
+        "ticktext": ["inactive", *words],
+    }
+
+
+def _objective(x: Vector) -> dict[str, Any]:
+    """Values and ticks of an objective; one that ranges over decades has a log axis."""
+    if not over_decades(x):
+        return {"values": x, "tickformat": ".5~g"}
+    return _exponents(x, float(np.log10(x.min())), float(np.log10(x.max())))
+
+
+def _exponents(x: Vector, low: float, high: float) -> dict[str, Any]:
+    """An axis with the exponents of `x` to the base of ten, marked with the values from `low` to `high`."""
+    ticks = np.linspace(low, high, TICKS)
+    return {"values": np.log10(x), "tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
 
 
 def _table(result: Result, rows: NDArray[np.intp]) -> Table:

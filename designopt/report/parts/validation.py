@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
-from designopt.report.colours import axis, bare_layout, category
+from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
 from designopt.report.section import Choice, Figure, Section, Table
 from designopt.store.result import Result
@@ -134,7 +134,7 @@ def _boxes(result: Result, done: Any) -> Figure:
         update[str(len(labels))] = {"x": known[:, j]}
         variants[(j,) if len(labels_of) > 1 else ()] = {
             "data": update,
-            "layout": {"xaxis": {"title": {"text": plain(label)}}},
+            "layout": {"xaxis": axis(plain(label), **{"type": "linear", **scale_for(done.objectives[:, j])})},
         }
     axes = {"xaxis": axis(plain(labels_of[0])), "yaxis": axis("", type="category", autorange="reversed")}
     return Figure(

@@ -83,7 +83,8 @@ class FolderFiles:
             return InputFile.at(target, name, largest=LARGEST if root_of(name) else LARGEST_BESIDE)
         except FileNotFoundError:
             here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
-            raise ValueError(f"file '{name}' does not exist{nearest(target.name, here)}") from None
+            near = nearest(target.name, here)
+            raise ValueError(f"file '{name}' does not exist{near} (looked for in {target.parent})") from None
         except InputFileError as error:
             larger = "" if root_of(name) else "; larger ones belong below a data root (--data NAME=FOLDER)"
             raise ValueError(f"{error}{larger if 'at most' in str(error) else ''}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from designopt.plugin import closest
@@ -45,11 +45,6 @@ def nearest_or_all(word: str, known: Iterable[str]) -> str:
     """The nearest known word, or all of them when none is near."""
     words = list(known)
     return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
-
-
-def nearest_key(word: str, keys: Collection[str], given: Container[str]) -> str:
-    """The nearest possible key, or those that are not given yet."""
-    return nearest(word, keys) or nearest_or_all(word, [key for key in keys if key not in given])
 
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from designopt.plugin import InputFile, PluginError, Quantity, closest
 from designopt.study.language.annotations import type_name
-from designopt.study.language.findings import MOST, Finding, nearest_key
+from designopt.study.language.findings import MOST, Finding, nearest_or_all
 from designopt.study.language.leaves import LEAVES, word_of
 from designopt.study.language.refusals import refused, several, wrong_kind
 
@@ -266,7 +266,7 @@ def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, An
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
-        findings = [Finding((), f"unknown key '{key}'{nearest_key(key, entries, value)}", key) for key in unknown]
+        findings = [Finding((), f"unknown key '{key}'{nearest_or_all(key, entries)}", key) for key in unknown]
         meant = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
         missing = [key for key in required if key not in value and key not in meant]
         findings.extend(Finding((), _missing(key, entries[key])) for key in missing)
