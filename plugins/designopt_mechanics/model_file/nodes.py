@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from designopt.study.language import units
 from designopt.study.language.errors import StudyError
-from designopt.study.language.findings import Finding, Path, issues, nearest_key
+from designopt.study.language.findings import Finding, Path, issues, nearest_or_all
 from designopt.study.language.yaml import Node, parse_bytes
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class At:
             known = (*needed, *possible)
             for key in entries:
                 if key not in known:
-                    raise self.wrong(f"no entry '{key}' here{nearest_key(key, known, entries)}", key=key)
+                    raise self.wrong(f"no entry '{key}' here{nearest_or_all(key, known)}", key=key)
         for key in needed:
             if key not in entries:
                 raise self.wrong(f"'{key}' is missing")
