@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.osim.read import read_model
 from designopt_recordings.files.storage import read_storage
 from opensim_cases import table
@@ -133,14 +134,19 @@ SURFACES = {
     "cylinder": ("WrapCylinder", "<radius>0.05</radius><length>2</length>"),
     "sphere": ("WrapSphere", "<radius>0.08</radius>"),
     "ellipsoid": ("WrapEllipsoid", "<dimensions>0.1 0.06 0.08</dimensions>"),
+    "torus": ("WrapTorus", "<inner_radius>0.02</inner_radius><outer_radius>0.06</outer_radius>"),
 }
+TORUS = "<inner_radius>0.015</inner_radius><outer_radius>0.05</outer_radius>"
 
 
 @pytest.mark.parametrize("kind", SURFACES)
 @pytest.mark.parametrize("quadrant", ["all", "+x", "-y"])
 def test_a_path_over_a_surface_is_longer_than_the_straight_one_and_has_its_slope(kind, quadrant):
     q = np.linspace(-1.5, 1.0, 60)
-    model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant), path_wraps=USED))
+    place = (
+        {"at": "0.02 0.1 0.03", "turned": "1.3 0.4 0"} if kind == "torus" else {}
+    )  # a ring that the path goes through
+    model = read_model(hinge(wraps=surface(*SURFACES[kind], quadrant=quadrant, **place), path_wraps=USED))
     bare = read_model(hinge())
     over, straight = (muscle_geometry(m, {"flexion": q}) for m in (model, bare))
     wrapped = over.wrapped[:, 0] > 0
@@ -178,6 +184,64 @@ def test_an_ellipsoid_with_one_long_axis_is_nearly_a_cylinder():
     )
     assert (cylinder.wrapped == long.wrapped).all()
     assert cylinder.lengths == pytest.approx(long.lengths, abs=2e-6)
+
+
+def test_a_path_through_a_ring_in_a_plane_with_its_axis_goes_round_a_circle():
+    """Then the tube is a circle of 15 mm, 50 mm from the axis: tangents and arc by plane geometry."""
+    ends = np.array([[0.09, 0.0, 0.08], [0.07, 0.0, -0.11]])
+    found = around_torus(ends[:1], ends[1:], 0.015, 0.05, "all")
+    d = ends[:, [0, 2]] - [0.05, 0.0]
+    far = np.linalg.norm(d, axis=1)
+    from_inside = np.pi - np.arctan2(np.abs(d[:, 1]), d[:, 0])  # angle of each end from the side of the axis
+    arc = from_inside.sum() - np.arccos(0.015 / far).sum()
+    assert found.engaged[0]
+    assert found.arc[0] == pytest.approx(0.015 * arc, abs=1e-10)
+    way = np.linalg.norm(found.first[0] - ends[0]), np.linalg.norm(found.last[0] - ends[1])
+    assert way == pytest.approx(np.sqrt(far**2 - 0.015**2), abs=1e-10)
+    assert found.first[0, 1] == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_path_through_the_middle_of_a_ring_does_not_touch_it():
+    found = around_torus(np.array([[0.01, 0.0, 0.1]]), np.array([[-0.01, 0.01, -0.1]]), 0.015, 0.05, "all")
+    assert not found.engaged[0]
+
+
+def test_lengths_over_a_torus_have_the_ends_tangents_as_gradient():
+    """Shortest paths pull along their tangents: 300 pairs of ends above and below the ring, touching or beside it."""
+    rng = np.random.default_rng(0)
+    a, b = (np.column_stack([*rng.uniform(-0.1, 0.1, (2, 300)), s * rng.uniform(0.05, 0.2, 300)]) for s in (1, -1))
+
+    def length(a, b):
+        t = around_torus(a, b, 0.02, 0.06, "all")
+        around = np.linalg.norm(t.first - a, axis=1) + t.arc + np.linalg.norm(b - t.last, axis=1)
+        return np.where(t.engaged, around, np.linalg.norm(b - a, axis=1)), t
+
+    whole, touch = length(a, b)
+    assert 0.5 < touch.engaged.mean() < 0.9
+    assert (whole >= np.linalg.norm(b - a, axis=1)).all()
+    to = np.where(touch.engaged[:, None], touch.first, b)
+    pull = (a - to) / np.linalg.norm(a - to, axis=1)[:, None]
+    for i, step in enumerate(1e-6 * np.eye(3)):
+        slope = (length(a + step, b)[0] - length(a - step, b)[0]) / 2e-6
+        assert slope == pytest.approx(pull[:, i], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("at", "turned", "opensim"),
+    [
+        ("0 0.12 0", "1.2 0 0", [0.51139978, 0.47835941, 0.42442011, 0.36534892, 0.32304488]),
+        ("0.02 0.1 0.03", "1.3 0.4 0", [0.51139978, 0.47835941, 0.42345161, 0.36659618, 0.34410962]),
+    ],
+)
+def test_lengths_through_a_torus_are_near_those_of_opensim(at, turned, opensim):
+    """OpenSim 4.6 goes round a straight cylinder in place of the bent tube: up to 2.5 mm shorter, never longer."""
+    model = read_model(hinge(wraps=surface("WrapTorus", TORUS, at=at, turned=turned), path_wraps=USED))
+    found = muscle_geometry(model, {"flexion": np.linspace(-1.0, 1.0, 5)})
+    assert found.wrapped[:, 0].tolist() == [0, 0, 1, 1, 1]
+    assert found.lengths[:2, 0] == pytest.approx(opensim[:2], abs=1e-8)
+    longer = found.lengths[2:, 0] - opensim[2:]
+    assert (longer > 0).all()
+    assert longer.max() < 2.5e-3
 
 
 def test_jumps_of_a_path_are_told_with_muscle_and_time():

@@ -49,10 +49,10 @@ def test_a_property_that_a_muscle_leaves_out_is_that_of_the_files_defaults(opens
         (
             hinge(
                 path_wraps=USED,
-                wraps=surface("WrapTorus", "<inner_radius>0.01</inner_radius><outer_radius>0.05</outer_radius>"),
+                wraps=surface("WrapTorus", "<inner_radius>0.05</inner_radius><outer_radius>0.01</outer_radius>"),
             ),
-            "<PathWrap ",
-            "wraps around the torus 'surface'",
+            "<WrapT",
+            "has an outer_radius of 0.01; it is larger than the inner_radius, 0.05",
         ),
         (hinge().replace(b"0.2 0.01 0<", b"0.2 zero 0<"), "<location>0.2", "'zero' is not a number"),
         (hinge().replace(b"0.2 0.01 0<", b"0.2 0<"), "<location>0.2", "holds 2 numbers, not 3"),

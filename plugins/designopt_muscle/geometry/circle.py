@@ -93,7 +93,9 @@ def _circle(a: Vector, b: Vector, radius: float, quadrant: str, side: Vector | N
 
         middle = {s: start[s] + 0.5 * s * angle[s] for s in (1.0, -1.0)}
         heights = {s: on(np.column_stack([np.cos(middle[s]), np.sin(middle[s])])) for s in middle}
-        positive = heights[1.0] >= heights[-1.0]
+        # a way round that is nearly a whole turn has its middle on the named side, too
+        both = (heights[1.0] > 0) & (heights[-1.0] > 0)
+        positive = np.where(both, angle[1.0] <= angle[-1.0], heights[1.0] >= heights[-1.0])
         a_on, b_on = on(a) > 0, on(b) > 0
         through = (a_on != b_on) & (on(nearest) < 0)
         wraps = (~a_on & ~b_on) | hits | through

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from designopt_muscle.geometry.circle import around_cylinder, around_sphere
 from designopt_muscle.geometry.ellipsoid import around_ellipsoid
+from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.geometry.touch import Touch
 from designopt_muscle.osim.model import WrapObject
 
@@ -19,4 +20,6 @@ def touch(surface: WrapObject, a: Vector, b: Vector) -> Touch:
         return around_cylinder(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
     if surface.kind == "sphere":
         return around_sphere(a, b, surface.sizes[0], surface.quadrant)
+    if surface.kind == "torus":
+        return around_torus(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
     return around_ellipsoid(a, b, np.array(surface.sizes), surface.quadrant)

@@ -158,12 +158,16 @@ def _wraps(body: Element, name: str) -> list[WrapObject]:
                 raise element.error("is a wrap object that is not understood")
         if not all(0.0 < size < np.inf for size in sizes):
             raise element.error(f"has the sizes {', '.join(f'{s:g}' for s in sizes)}; they are positive")
+        if kind == "torus" and sizes[0] >= sizes[1]:
+            raise element.error(
+                f"has an outer_radius of {sizes[1]:g}; it is larger than the inner_radius, {sizes[0]:g}"
+            )
         quadrant = element.word("quadrant", "all") or "all"
         quadrant = f"+{quadrant}" if quadrant in ("x", "y", "z") else quadrant
         if quadrant not in _QUADRANTS:
             raise element.need("quadrant").error(f"'{quadrant}' is none of {', '.join(_QUADRANTS)}")
-        if kind == "cylinder" and quadrant[1] == "z":
-            raise element.need("quadrant").error("a cylinder has no side along its axis z")
+        if kind in ("cylinder", "torus") and quadrant[1] == "z":
+            raise element.need("quadrant").error(f"a {kind} has no side along its axis z")
         place = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
         found.append(
             WrapObject(element.name, name, kind, sizes, place, quadrant, element.flag("active", True))  # type: ignore[arg-type]

@@ -209,8 +209,6 @@ def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> Pat
     name = element.word("wrap_object")
     if name not in wraps:
         raise element.error(f"wraps around '{name}', which is not there")
-    if wraps[name].kind == "torus":
-        raise element.error(f"wraps around the torus '{name}'; cylinders, spheres and ellipsoids are understood")
     first, last = (int(v) for v in element.numbers("range", 2, (-1.0, -1.0)))
     for end in (first, last):
         if end != -1 and not 1 <= end <= points:
