@@ -109,33 +109,37 @@ def chain(n: int) -> RodTree:
 
 
 def forward(n: int) -> tuple[float, int]:
-    """Microseconds of one forward dynamics of a chain, compiled, over rows; and its number of operations."""
-    tree = chain(n)
+    """Microseconds of one forward dynamics of a chain, compiled, over rows; and its number of operations.
+
+    As many rows as have 6000 rods: the same amount of data for every n, 0.6 MB, which stays in the processor's caches as
+    the one state does that Pinocchio is given again and again.
+    """
+    tree, count = chain(n), 6000 // n
     (zc, z), (dzc, dz), (fc, f) = (symbols(tree, name) for name in ("z", "dz", "f"))
     function = ca.Function("forward", [zc, dzc, fc], [ca.cse(ca.vertcat(*forward_dynamics(tree, z, dz, f)))])
     rows = Rows(function)
     rng = np.random.default_rng(0)
-    q = np.concatenate([rng.uniform(-1, 1, (500, 2 * n)), rng.uniform(0.3, 0.9, (500, n))], axis=1)
-    v, forces = rng.normal(size=(2, 500, 3 * n))
-    return 1e6 * best(lambda: rows(q, v, forces), batches=9) / 500, function.n_instructions()
+    q = np.concatenate([rng.uniform(-1, 1, (count, 2 * n)), rng.uniform(0.3, 0.9, (count, n))], axis=1)
+    v, forces = rng.normal(size=(2, count, 3 * n))
+    return 1e6 * best(lambda: rows(q, v, forces), batches=25) / count, function.n_instructions()
 
 
 def test_forward_dynamics_of_rods_grows_with_their_number_and_beats_aba(record_property: Any) -> None:
-    measured = {n: forward(n) for n in (2, 10, 30, 100)}
+    measured = {n: forward(n) for n in (2, 10, 20, 30, 50, 70, 100)}
     ours = {n: time_ for n, (time_, _) in measured.items()}
 
     def growth(column: int) -> float:
-        sizes = [10, 30, 100]
+        sizes = [n for n in measured if n >= 10]
         return float(np.polyfit(np.log(sizes), np.log([measured[n][column] for n in sizes]), 1)[0])
 
-    # The operations grow with n; the time a little faster, for code of more rods leaves the processor's caches.
     record_property("growth_of_operations", growth(1))
     record_property("growth_of_time", growth(0))
     print("\nrods, forward dynamics:", {n: f"{t:.2f} us" for n, t in ours.items()}, f"growth {growth(0):.2f}")
     assert growth(1) <= 1.02
-    assert growth(0) <= 1.3
+    assert growth(0) <= 1.1
     theirs = peer("chains")
-    for n, own in ours.items():
+    for n in (int(k) for k in theirs):
+        own = ours[n]
         ratio = theirs[str(n)] / own
         record_property(f"ratio_to_aba_{n}", ratio)
         print(f"n = {n}: aba {theirs[str(n)]:.2f} us, ratio {ratio:.1f}")
