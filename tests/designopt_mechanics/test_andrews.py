@@ -15,6 +15,7 @@ from designopt_mechanics.andrews.mechanism import joint_functions as functions
 from designopt_mechanics.andrews.model import AndrewsSqueezer
 from designopt_mechanics.andrews.systems import system
 from designopt_mechanics.report.andrews import andrews_angles
+from designopt_mechanics.report.cost import andrews_cost
 from designopt_mechanics.report.scene import mechanism_scene
 from designopt_mechanics.state import State
 
@@ -138,7 +139,13 @@ def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:
     words = [result.problem.space.values(x.tolist())["formulation"] for x in result.outcomes.X]
     best = words[int(np.nanargmin(result.outcomes.objectives[:, 0]))]
     assert best == "joint_functions"
-    for part in (andrews_angles, mechanism_scene):
+    for part in (andrews_angles, andrews_cost, mechanism_scene):
         section = part(result)
         assert section is not None
         assert section.figures
+    error, gap = andrews_cost(result).figures
+    assert {line["name"] for line in error.plot["data"]} == {"joint functions", "constraints, 100 1/s"}
+    assert [line["name"] for line in gap.plot["data"]] == ["constraints, 100 1/s"]  # joint functions have no gap
+    assert all(f.plot["layout"]["yaxis"]["type"] == "log" for f in (error, gap))
+    offered = [word for choice in andrews_angles(result).figures[2].choices for word in choice.options]
+    assert {"constraints" in word for word in offered} == {True, False}

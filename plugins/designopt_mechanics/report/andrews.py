@@ -47,5 +47,10 @@ def _angles(arrays: Arrays, *, turning: bool) -> Plot:
 
 
 def _gap(arrays: Arrays) -> Plot:
-    data = [line(1e3 * np.asarray(arrays["time"]), 1e9 * np.asarray(arrays["gap"]), line={"color": "@accent"})]
-    return {"data": data, "layout": layout(xaxis=axis("time [ms]"), yaxis=axis("gap [nm]", rangemode="tozero"))}
+    gap = 1e9 * np.asarray(arrays["gap"])
+    vertical = axis("gap [nm]", rangemode="tozero")
+    if gap.any():
+        gap = np.where(gap > 0.0, gap, np.nan)  # a logarithmic axis has no place for 0
+        vertical = axis("gap [nm]", type="log", exponentformat="power")
+    data = [line(1e3 * np.asarray(arrays["time"]), gap, line={"color": "@accent"})]
+    return {"data": data, "layout": layout(xaxis=axis("time [ms]"), yaxis=vertical)}

@@ -1,0 +1,70 @@
+"""Report part `andrews_cost`: error and gap of the squeezing mechanism against the work, by formulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Plot
+from designopt.report.labels import number
+from designopt.report.section import Figure, Section
+from designopt.store.result import Result
+
+Vector = NDArray[np.float64]
+
+_MARKS = ("circle", "diamond", "square", "triangle-up", "x", "cross")
+
+
+@report("andrews_cost", version=1)
+def andrews_cost(result: Result) -> Section | None:
+    """Errors and gaps over evaluations of the right-hand side, all axes logarithmic, a line for each formulation."""
+    found, names = result.outcomes, ("error", "drift", "evaluations")
+    if not len(found.X) or any(n not in found.figures for n in names):
+        return None
+    error, drift, work = (found.figures[n][:, 0] for n in names)
+    groups = _groups(result)
+    title = "Work and error"
+    x = axis("evaluations of the right-hand side", type="log")
+    return Section(
+        title,
+        introduction="Every design of the study: tighter tolerances to the right. Constraints are shown by the rate of "
+        "their stabilisation.",
+        figures=(
+            Figure("Error of the angles at the end", _plot(groups, work, error, x, "relative error"), height=420),
+            Figure("Largest gap of the loops", _plot(groups, work, drift, x, "gap [m]"), height=380,
+                   note="Joint functions have none."),
+        ),
+    )  # fmt: skip
+
+
+def _groups(result: Result) -> Mapping[str, list[int]]:
+    """Rows of the results by what they are called in the legend."""
+    space, groups = result.problem.space, dict[str, list[int]]()
+    for row, x in enumerate(result.outcomes.X):
+        values = space.values(x.tolist())
+        name = str(values.get("formulation", "joint_functions")).replace("_", " ")
+        if name == "constraints" and "stabilisation" in values:
+            name += f", {number(values['stabilisation'])} 1/s"
+        groups.setdefault(name, []).append(row)
+    return groups
+
+
+def _plot(groups: Mapping[str, list[int]], work: Vector, values: Vector, x: dict[str, Any], title: str) -> Plot:
+    data = []
+    for k, (name, rows) in enumerate(groups.items()):
+        order = np.array(rows)[np.argsort(work[rows])]
+        shown = order[np.isfinite(values[order]) & (values[order] > 0.0)]
+        if not len(shown):
+            continue
+        data.append({
+            "type": "scatter", "mode": "lines+markers", "name": name, "x": work[shown].tolist(),
+            "y": [float(f"{v:.4g}") for v in values[shown]], "line": {"color": category(k)},
+            "marker": {"symbol": _MARKS[k % len(_MARKS)], "size": 8, "color": category(k)},
+        })  # fmt: skip
+    y = axis(title, type="log", exponentformat="power")
+    return {"data": data, "layout": layout(xaxis=x, yaxis=y)}
