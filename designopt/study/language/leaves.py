@@ -8,15 +8,15 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import PlainValidator, Strict, WithJsonSchema
 
 from designopt.plugin import InputFile, Quantity
 from designopt.study.language import units
 from designopt.study.language.findings import nearest
-from designopt.study.language.refusals import refused, wrong_kind
+from designopt.study.language.refusals import is_number, refused, wrong_kind
 
 
-def _plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
+def plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
     """A type for pydantic: `validate` gives the value or raises, `schema` is its JSON Schema."""
     return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
 
@@ -25,12 +25,12 @@ def _number(quantity: Quantity | None) -> Any:
     def validate(value: Any) -> float:
         return in_range(amount_in(value, quantity), quantity)
 
-    return _plain(validate, {"anyOf": [{"type": "number", **_bounds(quantity)}, {"type": "string"}]})
+    return plain(validate, {"anyOf": [{"type": "number", **_bounds(quantity)}, {"type": "string"}]})
 
 
 def _integer(quantity: Quantity | None) -> Any:
     def validate(value: Any) -> int:
-        if isinstance(value, int) and not isinstance(value, bool):
+        if is_number(value) and isinstance(value, int):
             whole = value
         else:
             number = amount_in(value, quantity, "a whole number")
@@ -41,7 +41,7 @@ def _integer(quantity: Quantity | None) -> Any:
             raise refused("the number is too large")
         return typing.cast(int, in_range(whole, quantity))
 
-    return _plain(validate, {"type": "integer", **_bounds(quantity)})
+    return plain(validate, {"type": "integer", **_bounds(quantity)})
 
 
 def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
@@ -63,7 +63,7 @@ def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number")
 
 def to_amount(value: Any, expected: str = "a number") -> units.Amount:
     """A finite number with the unit it was given in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+    if not is_number(value) and not isinstance(value, str):
         raise wrong_kind(expected, value)
     if isinstance(value, str):
         try:
@@ -118,35 +118,8 @@ def _bounds(quantity: Quantity | None) -> dict[str, float]:
     return {word: bound for word, bound in pairs.items() if bound is not None}
 
 
-def _word(_: Quantity | None) -> Any:
-    def validate(value: Any) -> str:
-        if isinstance(value, str):
-            return value
-        number = isinstance(value, (int, float))
-        raise wrong_kind("a word", value, "; put quotes around it" if number else "")
-
-    return _plain(validate, {"type": "string"})
-
-
-def _flag(_: Quantity | None) -> Any:
-    def validate(value: Any) -> bool:
-        if isinstance(value, bool):
-            return value
-        raise wrong_kind("true or false", value)
-
-    return _plain(validate, {"type": "boolean"})
-
-
-def _nothing(_: Quantity | None) -> Any:
-    def validate(value: Any) -> None:
-        if value is not None:
-            raise wrong_kind("nothing", value)
-
-    return _plain(validate, {"type": "null"})
-
-
 def _amount(_: Quantity | None) -> Any:
-    return _plain(to_amount, {"anyOf": [{"type": "number"}, {"type": "string"}]})
+    return plain(to_amount, {"anyOf": [{"type": "number"}, {"type": "string"}]})
 
 
 def _file(_: Quantity | None) -> Any:
@@ -160,7 +133,7 @@ def _file(_: Quantity | None) -> Any:
         except ValueError as error:
             raise refused(str(error)) from None
 
-    return _plain(validate, {"type": "string", "description": "a file name relative to the study file"})
+    return plain(validate, {"type": "string", "description": "a file name relative to the study file"})
 
 
 def word_of(choices: tuple[Any, ...]) -> Any:
@@ -175,17 +148,17 @@ def word_of(choices: tuple[Any, ...]) -> Any:
             raise refused(f"'{value[:40]}' is not one of {words}{nearest(value, [str(c) for c in choices])}")
         raise wrong_kind(f"one of {words}" if len(choices) > 1 else f"'{words}'", value)
 
-    return _plain(validate, {"enum": list(choices)})
+    return plain(validate, {"enum": list(choices)})
 
 
 #: The check of each type, given what is said about its numbers.
 LEAVES: dict[Any, Callable[[Quantity | None], Any]] = {
     float: _number,
     int: _integer,
-    str: _word,
-    bool: _flag,
-    None: _nothing,
-    type(None): _nothing,
+    str: lambda _: Annotated[str, Strict()],
+    bool: lambda _: Annotated[bool, Strict()],
+    None: lambda _: None,
+    type(None): lambda _: None,
     InputFile: _file,
     units.Amount: _amount,
 }

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Plugin
-from designopt.study.language.findings import Finding
-from designopt.study.language.refusals import refused, several, shown, wrong_kind
+from designopt.study.language.refusals import refused, shown, wrong_kind
 from designopt.study.language.words import LABEL
 
 
@@ -22,45 +21,27 @@ class Part:
     settings: Mapping[str, Any]
     bare: bool = False
 
-    @staticmethod
-    def __study_type__() -> Any:
-        return _part_type(False)
+
+def _section(value: Any) -> Part:
+    given = as_part(value)
+    if given is not None:
+        return given
+    if not isinstance(value, Mapping):
+        hint = f"; write {{use: {value}}}" if isinstance(value, str) and LABEL.fullmatch(value) else ""
+        raise wrong_kind("a mapping with 'use'", value, hint)
+    if "use" not in value:
+        raise refused("'use' is missing (the name of a plugin)")
+    name, settings = value["use"], {key: v for key, v in value.items() if key != "use"}
+    declared = as_part(name)
+    if declared is not None:
+        return Part(declared.use, {**declared.settings, **settings})
+    if not isinstance(name, str):
+        raise refused(f"'use' must be the name of a plugin, is {shown(name)}", at="use")
+    return Part(name, settings)
 
 
-class NamedPart:
-    """A plugin section that may be the plugin's name alone."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        return _part_type(True)
-
-
-def _part_type(name_alone: bool) -> Any:
-    def validate(value: Any) -> Part:
-        given = as_part(value)
-        if given is not None:
-            return given
-        if name_alone and isinstance(value, str):
-            return Part(value, {}, bare=True)
-        if not isinstance(value, Mapping):
-            hint = f"; write {{use: {value}}}" if isinstance(value, str) and LABEL.fullmatch(value) else ""
-            raise wrong_kind("a mapping with 'use'", value, hint)
-        if "use" not in value:
-            raise refused("'use' is missing (the name of a plugin)")
-        name, settings = value["use"], {key: v for key, v in value.items() if key != "use"}
-        declared = as_part(name)
-        if declared is not None:
-            return Part(declared.use, {**declared.settings, **settings})
-        if not isinstance(name, str):
-            raise several([Finding((), f"'use' must be the name of a plugin, is {shown(name)}", at="use")])
-        return Part(name, settings)
-
-    section = {"type": "object", "properties": {"use": {"type": "string"}}, "required": ["use"]}
-    return Annotated[
-        Any,
-        PlainValidator(validate),
-        WithJsonSchema({"anyOf": [{"type": "string"}, section]} if name_alone else section),
-    ]
+def _named(value: Any) -> Part:
+    return Part(value, {}, bare=True) if isinstance(value, str) else _section(value)
 
 
 def as_part(value: Any) -> Part | None:
@@ -71,3 +52,10 @@ def as_part(value: Any) -> Part | None:
     if is_dataclass(value) and not isinstance(value, type):
         return Part(plugin, {f.name: getattr(value, f.name) for f in fields(value) if f.init})
     return Part(plugin, {})
+
+
+_SCHEMA = {"type": "object", "properties": {"use": {"type": "string"}}, "required": ["use"]}
+#: A plugin section: ``{use: name, settings}``.
+PartSection = Annotated[Part, PlainValidator(_section), WithJsonSchema(_SCHEMA)]
+#: A plugin section that may be the plugin's name alone.
+NamedPart = Annotated[Part, PlainValidator(_named), WithJsonSchema({"anyOf": [{"type": "string"}, _SCHEMA]})]

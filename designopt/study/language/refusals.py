@@ -1,29 +1,63 @@
-"""What checks of values raise: mistakes in our own sentences, for pydantic to carry."""
+"""Mistakes in values: our own, which pydantic carries, and pydantic's, as findings in our own sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import PydanticCustomError
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from designopt.study.language.findings import Finding
+
+#: What was expected where pydantic found something of another kind.
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "none_required": "nothing",
+    "string_type": "a word",
+    "tuple_type": "a list",
+}
 
 
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
     finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
-    return PydanticCustomError("kind", "{expected}", {"findings": [finding], "expected": expected})
+    return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
 
 
-def refused(message: str) -> PydanticCustomError:
-    """The right kind of value, but not an acceptable one."""
-    return PydanticCustomError("value", "{text}", {"findings": [Finding((), message)], "text": message})
+def refused(message: str, **where: Any) -> PydanticCustomError:
+    """The right kind of value, but not an acceptable one; `where` as in `Finding`."""
+    return PydanticCustomError("value", "{finding}", {"finding": Finding((), message, **where)})
 
 
-def several(findings: list[Finding], sound: Any = None) -> PydanticCustomError:
-    """Several findings at once, and what is `sound` of the value."""
-    return PydanticCustomError("value", "several", {"findings": findings, "sound": sound})
+def several(findings: Sequence[Finding]) -> ValidationError:
+    """Several findings at once."""
+    errors = [PydanticCustomError("value", "{finding}", {"finding": finding}) for finding in findings]
+    return ValidationError.from_exception_data("", [InitErrorDetails(type=error, input=None) for error in errors])
+
+
+def findings(error: ValidationError) -> Iterator[Finding]:
+    """What is wrong, with paths in the user's data."""
+    for item in error.errors(include_url=False):
+        known = item.get("ctx", {}).get("finding")
+        if known is None:
+            hint = "; put quotes around it" if item["type"] == "string_type" and is_number(item["input"]) else ""
+            known = Finding((), f"expected {_EXPECTED[item['type']]}, not {shown(item['input'])}{hint}")
+        yield known.below(item["loc"])
+
+
+def expected(error: ValidationError) -> str | None:
+    """What kind of value was expected instead of this one; None for one of the right kind with wrong contents."""
+    item, *more = error.errors(include_url=False, include_input=False)
+    if more or item["loc"]:
+        return None
+    return item["ctx"]["expected"] if item["type"] == "kind" else _EXPECTED.get(item["type"])
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def shown(value: Any) -> str:

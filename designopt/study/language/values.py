@@ -14,14 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, Union
 
 import typing_extensions
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, WrapValidator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WrapValidator
 
 from designopt.plugin import InputFile, PluginError, Quantity, closest
 from designopt.study.language.annotations import type_name
 from designopt.study.language.findings import MOST, Finding, nearest_or_all
 from designopt.study.language.leaves import LEAVES, word_of
-from designopt.study.language.refusals import refused, several, wrong_kind
+from designopt.study.language.refusals import expected, findings, refused, several, wrong_kind
 
 #: Gives a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], InputFile]
@@ -57,30 +56,25 @@ def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]
     try:
         return against.validate_python(data, context={"read": read}), []
     except ValidationError as error:
-        return _sound(error), _flat(error)
+        found = list(findings(error))
+    try:
+        return against.validate_python(data, context={"read": read, "lenient": True}), found
+    except ValidationError:
+        return None, found
 
 
-def _flat(error: ValidationError) -> list[Finding]:
-    found: list[Finding] = []
-    for item in error.errors(include_url=False, include_input=False):
-        path = item["loc"]
-        context = item.get("ctx", {})
-        if "findings" in context:
-            found.extend(finding.below(path) for finding in context["findings"])
-        else:
-            found.append(Finding(path, item["msg"]))
-    return found
+def _none_if_wrong(value: Any, handler: Any, info: Any) -> Any:
+    """A member of a list or mapping; what is sound of the whole is wanted when something of it is wrong."""
+    try:
+        return handler(value)
+    except ValidationError:
+        if info.context.get("lenient"):
+            return None
+        raise
 
 
-def _sound(error: ValidationError) -> Any:
-    """What is sound of the value that is wrong; None if nothing is."""
-    return _sound_parts(error).get(None)
-
-
-def _sound_parts(error: ValidationError) -> dict[Any, Any]:
-    """What is sound of each wrong member of a list or mapping, by its key; None as key stands for the whole."""
-    items = error.errors(include_url=False, include_input=False)
-    return {(item["loc"] or (None,))[0]: item.get("ctx", {}).get("sound") for item in items}
+_MEMBER = WrapValidator(_none_if_wrong)
+_KEY = Annotated[str, BeforeValidator(str)]
 
 
 # ------------------------------------------------------------------------------------------------------ annotations
@@ -91,9 +85,9 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         own = next((m for m in args[1:] if isinstance(m, Quantity)), None)
-        return adapted(args[0], own or quantity)
-    if hasattr(hint, "__study_type__"):
-        return hint.__study_type__()
+        checks = [m for m in args[1:] if not isinstance(m, Quantity)]
+        inner = Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], own or quantity)
+        return Annotated[(inner, *checks)] if checks else inner
     if origin in (Union, types.UnionType):
         return _union(args, quantity)
     if origin is Literal:
@@ -103,98 +97,55 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     if typing.is_typeddict(hint) or (dataclasses.is_dataclass(hint) and isinstance(hint, type)):
         return _record(hint)
     if origin in (list, Sequence) or hint in (list, Sequence):
-        return _list_of(list[adapted(args[0] if args else Any, quantity)])  # type: ignore[misc]
+        return list[_member(args[0] if args else Any, quantity)]  # type: ignore[misc]
     if origin is tuple:
         return _tuple_of(args, quantity)
     if origin in (dict, Mapping) or hint in (dict, Mapping):
-        return _mapping_of(dict[str, adapted(args[1] if args else Any, quantity)])  # type: ignore[misc]
+        return dict[_KEY, _member(args[1] if args else Any, quantity)]  # type: ignore[misc]
     if hint in (Any, object):
         return Any
     raise PluginError(f"a study file cannot give a value of type {type_name(hint)}")
 
 
+def _member(hint: Any, quantity: Quantity | None) -> Any:
+    return Annotated[adapted(hint, quantity), _MEMBER]
+
+
 def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
-    parts = [adapted(member, quantity) for member in members]
+    parts = [adapted(member, quantity) for member in members if member is not type(None)]
     adapters = [TypeAdapter(part) for part in parts]
 
     def validate(value: Any, _: Any, info: Any) -> Any:
         if value is None and type(None) in members:
             return None
-        errors = []
-        for member, adapter in zip(members, adapters, strict=True):
-            if member is type(None):
-                continue
+        kinds: dict[str, None] = {}
+        meant = None  # the member that the value was meant for: the right kind, wrong in its content
+        for adapter in adapters:
             try:
-                return adapter.validate_python(value, context=info.context)
+                return adapter.validate_python(value, context={**info.context, "lenient": False})
             except ValidationError as error:
-                errors.append(error)
-        raise _most_telling(errors, value)
+                kind = expected(error)
+                if kind is None:
+                    meant = meant or adapter
+                else:
+                    kinds[kind] = None
+        if meant is None:
+            raise wrong_kind(" or ".join(kinds), value)
+        return meant.validate_python(value, context=info.context)
 
-    return Annotated[Union[tuple(parts)], WrapValidator(validate)]  # noqa: UP007
-
-
-def _most_telling(errors: list[ValidationError], value: Any) -> PydanticCustomError:
-    """The complaint of the member that the value was meant for: the right kind, wrong in its content."""
-    expected = []
-    for error in errors:
-        items = error.errors(include_url=False, include_input=False)
-        if len(items) > 1 or items[0]["loc"] or items[0]["type"] != "kind":
-            return several(_flat(error), _sound(error))
-        expected.append(items[0]["ctx"]["expected"])
-    return wrong_kind(" or ".join(expected), value)
-
-
-def _list_of(inner: Any) -> Any:
-    def validate(value: Any, handler: Any) -> Any:
-        if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
-            raise wrong_kind("a list", value)
-        try:
-            return handler(list(value))
-        except ValidationError as error:
-            wrong = _sound_parts(error)
-            rest = iter(handler([item for i, item in enumerate(value) if i not in wrong]))
-            sound = [wrong[i] if i in wrong else next(rest) for i in range(len(value))]
-            raise several(_flat(error), sound) from None
-
-    return Annotated[inner, WrapValidator(validate)]
+    return Annotated[Union[(*parts, *({type(None)} & {*members}))], WrapValidator(validate)]
 
 
 def _tuple_of(args: tuple[Any, ...], quantity: Quantity | None) -> Any:
     if len(args) == 2 and args[1] is Ellipsis:
-        inner: Any = tuple[adapted(args[0], quantity), ...]  # type: ignore[misc]
-        count = None
-    else:
-        inner = tuple[tuple(adapted(a, quantity) for a in args)]  # type: ignore[misc]
-        count = len(args)
+        return tuple[adapted(args[0], quantity), ...]  # type: ignore[misc]
 
     def validate(value: Any, handler: Any) -> Any:
-        if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
-            raise wrong_kind("a list", value)
-        if count is not None and len(value) != count:
-            raise refused(f"needs {count} values, has {len(value)}")
-        return handler(tuple(value))
+        if isinstance(value, Sequence) and not isinstance(value, str) and len(value) != len(args):
+            raise refused(f"needs {len(args)} values, has {len(value)}")
+        return handler(value)
 
-    return Annotated[inner, WrapValidator(validate)]
-
-
-def _mapping_of(inner: Any) -> Any:
-    def validate(value: Any, handler: Any) -> Any:
-        if not isinstance(value, Mapping):
-            raise wrong_kind("a mapping", value)
-        given = {str(k): v for k, v in value.items()}
-        try:
-            return handler(given)
-        except ValidationError as error:
-            raise several(_flat(error), _sound_members(error, given, handler)) from None
-
-    return Annotated[inner, WrapValidator(validate)]
-
-
-def _sound_members(error: ValidationError, given: Mapping[str, Any], handler: Callable[[Any], Any]) -> dict[str, Any]:
-    """The mapping `given` after the check by `handler` that failed with `error`; None for what is wrong."""
-    wrong = _sound_parts(error)
-    rest = handler({key: item for key, item in given.items() if key not in wrong})
-    return {key: wrong[key] if key in wrong else rest[key] for key in given}
+    return Annotated[tuple[tuple(adapted(a, quantity) for a in args)], WrapValidator(validate)]  # type: ignore[misc]
 
 
 def _record(hint: Any) -> Any:
@@ -260,24 +211,25 @@ def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, An
     extra: Any = {"required": required} if required else {}
     setattr(record, "__pydantic_config__", ConfigDict(extra="forbid", json_schema_extra=extra))  # noqa: B010
 
-    def validate(value: Any, handler: Any) -> Any:
+    def validate(value: Any, handler: Any, info: Any) -> Any:
         if dataclasses.is_dataclass(value) and build is not None and type(value).__name__ == name:
             return value
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
-        findings = [Finding((), f"unknown key '{key}'{nearest_or_all(key, entries)}", key) for key in unknown]
+        found = [Finding((), f"unknown key '{key}'{nearest_or_all(key, entries)}", key) for key in unknown]
         meant = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
         missing = [key for key in required if key not in value and key not in meant]
-        findings.extend(Finding((), _missing(key, entries[key])) for key in missing)
+        found.extend(Finding((), _missing(key, entries[key])) for key in missing)
         known = {key: value[key] for key in entries if key in value}
+        if build is None and info.context.get("lenient"):
+            return {**handler(known), **dict.fromkeys([*meant, *missing])}
         try:
             result = handler(known)
         except ValidationError as error:
-            findings.extend(_flat(error))
-            result = _sound_members(error, known, handler)
-        if findings:
-            raise several(findings, None if build else {**result, **dict.fromkeys([*meant, *missing])})
+            found.extend(findings(error))
+        if found:
+            raise several(found)
         return build(result) if build else result
 
     return Annotated[record, WrapValidator(validate)]
@@ -297,4 +249,4 @@ def _table_field(entry: Entry) -> Any:
     if entry.quantity and entry.quantity.unit:
         extra["x-unit"] = entry.quantity.unit
     about = entry.quantity.description if entry.quantity else None
-    return Annotated[inner, Field(description=about or None, json_schema_extra=extra or None)]
+    return Annotated[inner, _MEMBER, Field(description=about or None, json_schema_extra=extra or None)]

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.language.refusals import refused, wrong_kind
+from designopt.study.language.refusals import is_number, refused, wrong_kind
 
 LABEL = re.compile(r"\w[\w.+-]{0,79}")
+_WORD = re.compile(r"[\w][\w.:@/+,=-]{0,199}")
 
 
 def spelt_out(value: Any) -> Any:
@@ -23,84 +24,60 @@ def spelt_out(value: Any) -> Any:
     return {"low": value[0], "high": value[1]}
 
 
-class Label:
-    """A name for people and folders: letters, digits and ``_ . + -``."""
+def _matching(pattern: re.Pattern[str], otherwise: str) -> PlainValidator:
+    """A text that matches `pattern`."""
 
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if not isinstance(value, str):
-                raise wrong_kind("a word", value, "; put quotes around it" if isinstance(value, (int, float)) else "")
-            if not LABEL.fullmatch(value):
-                raise refused(f"{value[:40]!r} is not a name: use letters, digits and _ . + -, at most 80")
-            return value
+    def validate(value: Any) -> str:
+        if not isinstance(value, str):
+            raise wrong_kind("a word", value, "; put quotes around it" if is_number(value) else "")
+        if not pattern.fullmatch(value):
+            raise refused(f"{value[:40]!r} {otherwise}")
+        return value
 
-        return Annotated[str, PlainValidator(validate), WithJsonSchema({"type": "string", "pattern": "^\\w[\\w.+-]*$"})]
+    return PlainValidator(validate)
 
 
-class Formula:
-    """The text of an expression or relation; it is parsed later, with its place at hand."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                return repr(value)
-            if not isinstance(value, str):
-                raise wrong_kind("an expression", value)
-            return value
-
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema({"type": "string"})]
+def _formula(value: Any) -> str:
+    if is_number(value):
+        return repr(value)
+    if not isinstance(value, str):
+        raise wrong_kind("an expression", value)
+    return value
 
 
-class Scalar:
-    """A word, number or truth value."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> Any:
-            if not isinstance(value, (str, int, float, bool)):
-                raise wrong_kind("a word or a number", value)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise refused(f"must be a finite number, is {value}")
-            if isinstance(value, int) and abs(value) >= 2**63:
-                raise refused("the number is too large")
-            return value
-
-        schema = {"type": ["string", "number", "boolean"]}
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, (str, int, float, bool)):
+        raise wrong_kind("a word or a number", value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise refused(f"must be a finite number, is {value}")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise refused("the number is too large")
+    return value
 
 
-class Something:
-    """Any value but nothing."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> Any:
-            if value is None:
-                raise wrong_kind("a value", value)
-            return value
-
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema({})]
+def _something(value: Any) -> Any:
+    if value is None:
+        raise wrong_kind("a value", value)
+    return value
 
 
-class Word:
-    """One word without spaces, quotes or anything else that a shell reads."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> str:
-            if not isinstance(value, str):
-                raise wrong_kind("a word", value, "; put quotes around it" if _number(value) else "")
-            if not _WORD.fullmatch(value):
-                raise refused(f"{value[:40]!r} is not one word: use letters, digits and _ . : @ / + , = -")
-            return value
-
-        return Annotated[str, PlainValidator(validate), WithJsonSchema({"type": "string", "pattern": _WORD.pattern})]
-
-
-_WORD = re.compile(r"[\w][\w.:@/+,=-]{0,199}")
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+#: A name for people and folders: letters, digits and ``_ . + -``.
+Label = Annotated[
+    str,
+    _matching(LABEL, "is not a name: use letters, digits and _ . + -, at most 80"),
+    WithJsonSchema({"type": "string", "pattern": "^\\w[\\w.+-]*$"}),
+]
+#: One word without spaces, quotes or anything else that a shell reads.
+Word = Annotated[
+    str,
+    _matching(_WORD, "is not one word: use letters, digits and _ . : @ / + , = -"),
+    WithJsonSchema({"type": "string", "pattern": _WORD.pattern}),
+]
+#: The text of an expression or relation; it is parsed later, with its place at hand.
+Formula = Annotated[str, PlainValidator(_formula), WithJsonSchema({"type": "string"})]
+#: A word, number or truth value.
+Scalar = Annotated[
+    str | float | int | bool, PlainValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})
+]
+#: Any value but nothing.
+Something = Annotated[Any, PlainValidator(_something), WithJsonSchema({})]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Quantity
-from designopt.study.language.findings import Finding, Path, nearest_or_all
+from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.refusals import refused, several, wrong_kind
 from designopt.study.language.units import Amount
 from designopt.study.language.values import Checked, check, checker
@@ -58,29 +58,22 @@ def _settings_type(method: str) -> Checked:
     return checker(_SETTINGS[method])
 
 
-class Rule:
-    """``knee``, or ``{topsis: {norm: minmax}}``: one method, as (method, settings)."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
-            alone = isinstance(value, str)
-            if not alone and not isinstance(value, Mapping):
-                raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
-            if not alone and len(value) != 1:
-                raise refused(f"one rule is needed here, these are {len(value)}; write each as a member of the list")
-            method, settings = (value, {}) if alone else next(iter(value.items()))
-            if method not in _SETTINGS:
-                message = f"'{method[:40]}' is not one of {', '.join(_SETTINGS)}{nearest_or_none(method)}"
-                raise several([Finding((), message, key=None if alone else method)])
-            if alone and method == "nearest_to":
-                raise refused("write the values to be near to: {nearest_to: {objective: value}}")
-            checked, findings = check(_settings_type(method), settings, info.context["read"])
-            if findings:
-                raise several([finding.below((method,)) for finding in findings], (method, checked))
-            return method, checked
-
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema(_JSON_SCHEMA)]
+def _rule(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
+    alone = isinstance(value, str)
+    if not alone and not isinstance(value, Mapping):
+        raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
+    if not alone and len(value) != 1:
+        raise refused(f"one rule is needed here, these are {len(value)}; write each as a member of the list")
+    method, settings = (value, {}) if alone else next(iter(value.items()))
+    if method not in _SETTINGS:
+        message = f"'{method[:40]}' is not one of {', '.join(_SETTINGS)}{nearest_or_none(method)}"
+        raise refused(message, key=None if alone else method)
+    if alone and method == "nearest_to":
+        raise refused("write the values to be near to: {nearest_to: {objective: value}}")
+    checked, findings = check(_settings_type(method), settings, info.context["read"])
+    if findings and not info.context.get("lenient"):
+        raise several([finding.below((method,)) for finding in findings])
+    return method, checked
 
 
 def nearest_or_none(word: str) -> str:
@@ -119,6 +112,8 @@ _JSON_SCHEMA = {
         },
     ]
 }
+#: A rule that picks a design of the front: its name and its settings.
+Rule = Annotated[tuple[str, Mapping[str, Any]], PlainValidator(_rule), WithJsonSchema(_JSON_SCHEMA)]
 
 
 def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:

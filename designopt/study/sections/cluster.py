@@ -26,27 +26,24 @@ _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]+)")
 _LEAST = 100_000_000
 
 
-class Memory:
-    """An amount of memory with its unit, in bytes: ``32 GB``."""
+def _bytes(value: Any) -> int:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise refused(f"a unit is needed, as in {value:g} GB (one of {', '.join(BYTES)})")
+    if not isinstance(value, str):
+        raise wrong_kind("an amount of memory such as 32 GB", value)
+    match = _AMOUNT.fullmatch(value.strip())
+    if match is None or match[2] not in BYTES:
+        raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
+    size: int = round(float(match[1]) * BYTES[match[2]])
+    if size < _LEAST:
+        raise refused(f"must be at least 100 MB, is {value.strip()}")
+    if size >= 2**63:
+        raise refused("the number is too large")
+    return size
 
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> int:
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                raise refused(f"a unit is needed, as in {value:g} GB (one of {', '.join(BYTES)})")
-            if not isinstance(value, str):
-                raise wrong_kind("an amount of memory such as 32 GB", value)
-            match = _AMOUNT.fullmatch(value.strip())
-            if match is None or match[2] not in BYTES:
-                raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
-            size: int = round(float(match[1]) * BYTES[match[2]])
-            if size < _LEAST:
-                raise refused(f"must be at least 100 MB, is {value.strip()}")
-            if size >= 2**63:
-                raise refused("the number is too large")
-            return size
 
-        return Annotated[Any, PlainValidator(validate), WithJsonSchema({"type": "string", "pattern": _AMOUNT.pattern})]
+#: An amount of memory with its unit, in bytes: ``32 GB``.
+Memory = Annotated[int, PlainValidator(_bytes), WithJsonSchema({"type": "string", "pattern": _AMOUNT.pattern})]
 
 
 def cluster(ctx: Context, execution: Mapping[str, Any]) -> Cluster | None:

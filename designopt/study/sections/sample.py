@@ -16,7 +16,7 @@ from designopt.study.language import settings
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part, as_part
 from designopt.study.language.refusals import shown, wrong_kind
-from designopt.study.language.values import Entry, adapted, check, members_of, table
+from designopt.study.language.values import Entry, check, members_of, table
 from designopt.study.language.words import Label, spelt_out
 from designopt.study.sections.context import Context
 from designopt.study.sections.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
@@ -28,20 +28,15 @@ MOST_VARIED = 100
 Numbers = NDArray[np.float64]
 
 
-class SpreadEntry:
-    """How a condition varies, or the short form ``[low, high]``."""
-
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any, handler: Any) -> Any:
-            value = spelt_out(value)
-            if not isinstance(value, Mapping):
-                raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
-            return handler(value)
-
-        return Annotated[adapted(SpreadSection), WrapValidator(validate)]
+def _spread(value: Any, handler: Any) -> Any:
+    value = spelt_out(value)
+    if not isinstance(value, Mapping):
+        raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
+    return handler(value)
 
 
+#: How a condition varies, or the short form ``[low, high]``.
+SpreadEntry = Annotated[SpreadSection, WrapValidator(_spread)]
 SampleSection = TypedDict(
     "SampleSection",
     {

@@ -29,21 +29,19 @@ class ScenarioSection(TypedDict, total=False):
     name: Required[Label]
 
 
-class ScenarioEntry:
-    """A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known."""
+def _entry(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise wrong_kind("a mapping", value)
+    return {str(key): item for key, item in value.items()}
 
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any) -> Mapping[str, Any]:
-            if not isinstance(value, Mapping):
-                raise wrong_kind("a mapping", value)
-            return {str(key): item for key, item in value.items()}
 
-        name = {"type": "string"}
-        one = {"type": "object", "properties": {"name": name, "use": False}, "required": ["name"]}
-        return Annotated[
-            Any, PlainValidator(validate), WithJsonSchema({"anyOf": [one, sample.JSON_SCHEMA, *trials.JSON_SCHEMAS]})
-        ]
+_ONE = {"type": "object", "properties": {"name": {"type": "string"}, "use": False}, "required": ["name"]}
+#: A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known.
+ScenarioEntry = Annotated[
+    Mapping[str, Any],
+    PlainValidator(_entry),
+    WithJsonSchema({"anyOf": [_ONE, sample.JSON_SCHEMA, *trials.JSON_SCHEMAS]}),
+]
 
 
 @dataclass

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
-from designopt.study.language.part import NamedPart, Part
+from designopt.study.language.part import NamedPart, PartSection
 from designopt.study.language.refusals import wrong_kind
 from designopt.study.language.settings import json_schema, settings_type
 from designopt.study.language.units import Amount
-from designopt.study.language.values import Checked, adapted, checker
+from designopt.study.language.values import Checked, checker
 from designopt.study.language.words import Formula, Label, Scalar, Word, spelt_out
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.cluster import Memory
@@ -50,18 +50,15 @@ class _ShortForms:
         return {**section, **pair, "type": ["object", "array", "number", "string", "boolean"]}
 
 
-class ParameterEntry:
-    """A parameter section, or its short forms: ``[low, high]`` and a fixed value alone."""
+def _parameter(value: Any, handler: Any) -> Any:
+    if value is None:
+        raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
+    value = spelt_out(value)
+    return handler(value if isinstance(value, Mapping) else {"value": value})
 
-    @staticmethod
-    def __study_type__() -> Any:
-        def validate(value: Any, handler: Any) -> Any:
-            if value is None:
-                raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
-            value = spelt_out(value)
-            return handler(value if isinstance(value, Mapping) else {"value": value})
 
-        return Annotated[adapted(ParameterSection), WrapValidator(validate), _ShortForms()]
+#: A parameter section, or its short forms: ``[low, high]`` and a fixed value alone.
+ParameterEntry = Annotated[ParameterSection, WrapValidator(_parameter), _ShortForms()]
 
 
 class ObjectiveSection(TypedDict, total=False):
@@ -123,7 +120,7 @@ class StageSection(TypedDict, total=False):
     """One solver with its budget."""
 
     name: Required[Annotated[Label, Quantity("", "name of the stage")]]
-    solver: Required[Annotated[Part, Quantity("", "what proposes designs")]]
+    solver: Required[Annotated[PartSection, Quantity("", "what proposes designs")]]
     budget: Annotated[BudgetSection, Quantity("", "where the stage ends; default: where its solver does")]
     start_from: Annotated[StartFromSection, Quantity("", "known designs to begin with; default none")]
 
@@ -245,16 +242,18 @@ SECTIONS: dict[str, Section] = {
     "title": Section(str, meaning="one line for people"),
     "description": Section(str, meaning="free text"),
     "seed": Section(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
-    "model": Section(Part, meaning="what computes a design", required=True, kind="model"),
+    "model": Section(PartSection, meaning="what computes a design", required=True, kind="model"),
     "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
     "missing": Section(MissingSection, meaning="scenarios that may lack a result without failing their design"),
     "space": Section(ParameterEntry, "mapping", "the design variables"),
     "relations": Section(Formula, "list", "inequalities between design variables"),
-    "figures": Section(Part, "mapping", "objective plugins under the names that expressions use", kind="objective"),
+    "figures": Section(
+        PartSection, "mapping", "objective plugins under the names that expressions use", kind="objective"
+    ),
     "objectives": Section(ObjectiveSection, "list", "what is to be made small or large"),
     "constraints": Section(ConstraintSection, "list", "limits"),
     "stages": Section(StageSection, "list", "solvers, one after the other"),
-    "solver": Section(Part, meaning="the solver of a study with a single stage", kind="solver"),
+    "solver": Section(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
     "budget": Section(BudgetSection, meaning="the budget of that single stage"),
     "execution": Section(ExecutionSection, meaning="when, where and how often"),
     "report": Section(ReportSection, meaning="what the report shows"),
