@@ -400,6 +400,12 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
         find("solver", "elsewhere:nsga2")
 
 
+def test_a_plugin_of_earlier_versions_names_the_one_that_does_the_same() -> None:
+    with pytest.raises(PluginError, match="the solver 'de' of earlier versions is gone; use 'differential_evolution'"):
+        find("solver", "de")
+    assert find("solver", "differential_evolution").name == "differential_evolution"
+
+
 def test_a_model_is_not_found_as_a_solver():
     @model("only_a_model", version=1, unchecked=True)
     def only_a_model(design, scenario):

@@ -38,6 +38,9 @@ GROUPS: dict[Kind, str] = {
     "export": "designopt.exports",
 }
 
+#: What took the place of plugins of earlier versions.
+REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evolution"}
+
 _declared: dict[tuple[Kind, str], Plugin] = {}
 
 
@@ -115,6 +118,8 @@ def find(kind: Kind, name: str) -> Plugin:
     if declared and not distribution:
         return declared
     if not entries:
+        if (kind, bare) in REPLACED:
+            raise PluginError(f"the {kind} '{bare}' of earlier versions is gone; use '{REPLACED[kind, bare]}'")
         known = names(kind)
         near = closest(bare, known)
         hint = f"; did you mean '{near}'?" if near else ""

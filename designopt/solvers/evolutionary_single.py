@@ -1,4 +1,4 @@
-"""Evolutionary algorithms for one objective: a genetic one and differential evolution through pymoo, and CMA-ES."""
+"""Evolutionary algorithms for one objective: a genetic one through pymoo, and CMA-ES."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from designopt.solvers.pymoo_search import (
     EXHAUSTED,
     Generations,
     check_single,
-    search,
 )
 from designopt.space import Matrix, Space
 
@@ -42,67 +41,6 @@ class Genetic(Generations):
 
         self.check(problem)
         return self.search(GA, FitnessSurvival, problem, evaluate, rng, start)
-
-
-@solver("de", version=1)
-class DE:
-    """Differential evolution, Storn & Price (1997), through pymoo: scaled differences of designs move other designs.
-
-    Each design competes with a trial made from it: a base (``best``, or ``rand``om, or on the way ``target-to-best``)
-    plus `weight` times one or two differences, crossed with it, and now and then mutated. Few settings, and strong on
-    continuous problems of some tens of parameters, also ill-scaled ones. Search coordinates, failures and
-    ``start_from`` are as in nsga2; a trial that is a known design costs nothing.
-    """
-
-    needs_budget: ClassVar[bool] = True
-    uses_start: ClassVar[bool] = True
-    objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-
-    population: Annotated[int, Quantity("", "designs that compete, each with its own trial", ge=6, le=100_000)] = 50
-    base: Annotated[Literal["best", "rand", "target-to-best"], Quantity("", "what the differences are added to")] = (
-        "best"
-    )
-    differences: Annotated[Literal[1, 2], Quantity("", "how many differences are added")] = 1
-    weight: Annotated[float, Quantity("", "factor of the differences, F", gt=0.0, le=2.0)] = 0.5
-    exchange: Annotated[
-        Literal["bin", "exp"],
-        Quantity("", "parameters that come from the base: each by chance (binomial), or a run of neighbours"),
-    ] = "bin"
-    rate: Annotated[float, Quantity("", "share of parameters that come from the base, CR", ge=0.0, le=1.0)] = 0.9
-    jitter: Annotated[bool, Quantity("", "vary `weight` by up to 0.05 % in each parameter")] = False
-    mutated: Annotated[float, Quantity("", "share of trials that are mutated besides", ge=0.0, le=1.0)] = 0.1
-
-    def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
-        return self.population
-
-    def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is not one number to be made small."""
-        check_single("de", problem)
-
-    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
-        from pymoo.algorithms.soo.nonconvex.de import DE as Algorithm
-        from pymoo.algorithms.soo.nonconvex.ga import FitnessSurvival
-
-        self.check(problem)
-        return search(
-            lambda **general: Algorithm(
-                variant=f"DE/{self.base}/{self.differences}/{self.exchange}",
-                F=self.weight,
-                CR=self.rate,
-                jitter=self.jitter,
-                prob_mut=self.mutated,
-                **general,
-            ),
-            FitnessSurvival,
-            problem,
-            evaluate,
-            rng,
-            start,
-            population=self.population,
-            replaces=True,
-        )
 
 
 @solver("cma_es", version=1)

@@ -114,7 +114,7 @@ def check_several(name: str, problem: Problem) -> None:
     check_searchable(name, problem)
     if len(problem.objectives) < 2:
         raise InvalidSetting(
-            "use", f"{name} spreads designs along a front and needs two objectives; for one use genetic, de or cma_es"
+            "use", f"{name} spreads designs along a front and needs two objectives; for one use genetic or cma_es"
         )
 
 
@@ -139,15 +139,13 @@ def search(
     *,
     population: int,
     offspring: int | None = None,
-    replaces: bool = False,
 ) -> str:
     """Ask for generation after generation until `evaluate` ends it; all random numbers come from `rng`.
 
     Returns why there is nothing left to ask for, should that happen.
 
     `build` makes pymoo's algorithm from its general arguments, `select` the survival that picks the best of too many
-    known designs. An algorithm that `replaces` lets each child compete with its own parent and needs all of them: a
-    child that is a known design competes with the known result.
+    known designs.
     """
     from pymoo.config import Config
     from pymoo.core.problem import Problem as SearchProblem
@@ -160,15 +158,13 @@ def search(
         n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
     )
     unasked = _Unasked(space, _rows(start.X))
-    known = _Known(space, start) if replaces else None
     arguments: dict[str, Any] = {
         "pop_size": population,
         "n_offsprings": offspring,
         "sampling": _first(box, space, rng, start.take(~start.failed), population, select),
         "seed": rng,  # numpy's default_rng passes a generator through: no other source of chance remains
+        "eliminate_duplicates": unasked,
     }
-    if not replaces:
-        arguments["eliminate_duplicates"] = unasked
     algorithm = build(**arguments)
     algorithm.setup(box, termination=NoTermination())
 
@@ -180,24 +176,13 @@ def search(
         if generation is None:
             algorithm.termination.force_termination = False  # pymoo would end here
             generation = random_designs(offspring or population)
-        elif known and not len(unasked.do(generation)):
-            fresh = random_designs(len(generation))
-            for individual, other in zip(generation, fresh, strict=False):
-                individual.X = other.X
-            generation = generation if len(fresh) else fresh
         if not len(generation):
             return EXHAUSTED
         new = generation[[not individual.evaluated for individual in generation]]
-        if known:
-            new = known.settle(new, unasked)
         if len(new):
             X = space.from_search(new.get("X").astype(float))
             unasked.rows |= _rows(X)
-            outcomes = evaluate(X)
-            _tell(new, outcomes)
-            if known:
-                known.add(outcomes)
-                known.settle(generation[[not individual.evaluated for individual in generation]], unasked)
+            _tell(new, evaluate(X))
         # Objectives near the largest double overflow on the way to crowding distances, and NSGA-III's normalisation
         # changes Python's filter of warnings for the whole process.
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -226,12 +211,8 @@ def _tell(individuals: Any, outcomes: Outcomes) -> None:
     """Write `outcomes` into pymoo's individuals. A failed design has no objectives; its constraint alone ranks it."""
     F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
     for individual, f, g in zip(individuals, F, outcomes.rank_violation, strict=True):
-        _write(individual, f, g)
-
-
-def _write(individual: Any, f: Matrix, g: float) -> None:
-    individual.F, individual.G = f, np.array([g])
-    individual.evaluated.update(("F", "G", "H"))
+        individual.F, individual.G = f, np.array([g])
+        individual.evaluated.update(("F", "G", "H"))
 
 
 def _rows(X: Matrix) -> set[bytes]:
@@ -264,24 +245,3 @@ class _Unasked:
             return []
         X = self.space.from_search(individuals.get("X").astype(float)) + 0.0
         return [row.tobytes() for row in X]
-
-
-class _Known:
-    """The results of all designs so far, for algorithms that propose the same one again."""
-
-    def __init__(self, space: Space, start: Outcomes) -> None:
-        self.space = space
-        self._results: dict[bytes, tuple[Matrix, float]] = {}
-        self.add(start)
-
-    def add(self, outcomes: Outcomes) -> None:
-        F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
-        for row, f, g in zip(outcomes.X + 0.0, F, outcomes.rank_violation.tolist(), strict=True):
-            self._results[row.tobytes()] = f, g
-
-    def settle(self, individuals: Any, unasked: _Unasked) -> Any:
-        """Give known results to `individuals`; returns those without one, each design once."""
-        for individual, row in zip(individuals, unasked.designs(individuals), strict=True):
-            if row in self._results:
-                _write(individual, *self._results[row])
-        return unasked.do(individuals[[not individual.evaluated for individual in individuals]])

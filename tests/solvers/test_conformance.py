@@ -15,7 +15,6 @@ SETTINGS = {
     "age_moea": [{"population": 8}],
     "cma_es": [{}, {"population": 8, "restarts": 1}],
     "collocation": [{"intervals": 8}, {"intervals": 8, "starts": 2, "chain": 2, "verify": 1}],
-    "de": [{"population": 10}, {"population": 8, "base": "rand", "differences": 2, "exchange": "exp", "jitter": True}],
     "differential_evolution": [{"population": 8}, {"strategy": "rand1exp", "polish": True}],
     "dual_annealing": [{}, {"polish": True}],
     "full_factorial": [{"levels": 3}],

@@ -242,12 +242,12 @@ def _settings() -> Iterator[Case]:
     budget = "budget: {evaluations: 1000000000}\n"
     for text in (
         "nsga2, population: 1000000000", "nsga2, offspring: 1000000000", "nsga3, partitions: 1000000",
-        "nsga3, directions: 1000000000", "sms_emoa, population: 1000000000", "de, population: 1000000000",
+        "nsga3, directions: 1000000000", "sms_emoa, population: 1000000000",
         "cma_es, population: 1000000000", "differential_evolution, population: 1000000000",
         "nelder_mead, starts: 1000000000", "sobol, samples: 1000000000", "latin_hypercube, samples: 19000000",
         "full_factorial, levels: 100000", "genetic, population: 9223372036854775807",
     ):  # fmt: skip
-        single = text.split(",")[0] in ("de", "cma_es", "differential_evolution", "nelder_mead", "genetic")
+        single = text.split(",")[0] in ("cma_es", "differential_evolution", "nelder_mead", "genetic")
         aims = "objectives: [{name: a, minimize: 1 - rho}]\n" if single else AIMS
         yield Case(
             f"solver {text}", study(aims=aims, solver=f"solver: {{use: {text}}}\n{budget}"), sound="19000000" in text
