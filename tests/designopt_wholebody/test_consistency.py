@@ -134,6 +134,14 @@ def test_one_bad_frame_is_marked_and_changes_no_other(full: Subject, raw: Array)
     assert (result.status[others] == ConsistencyStatus.OK).all()
 
 
+@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
+def test_no_digit_of_a_frame_depends_on_the_frames_beside_it(full: Subject, raw: Array, method: Method) -> None:
+    weights = np.linspace(0.01, 1.0, full.n)
+    together = consistent_positions(full, raw[:20], method=method, weights=weights)
+    for some in (np.array([7]), np.array([2, 3, 11]), np.arange(1, 20, 2)):
+        assert np.array_equal(consistent_positions(full, raw[some], method=method, weights=weights).q, together.q[some])
+
+
 def test_a_posture_far_from_the_measured_one_is_marked(full: Subject, raw: Array) -> None:
     result = consistent_positions(full, raw[:10])
     limit = float(np.median(result.moved))

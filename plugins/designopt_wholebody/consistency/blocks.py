@@ -5,7 +5,8 @@
 
 with W block diagonal over the bodies. Rows of rigidity stand in one body only and are full rank, so they are eliminated
 in blocks of six; what remains are the rows of joints and contacts (88 of 214 in the full model). Everything is done for
-many frames at once.
+many frames at once, and no frame's digits depend on how many: arrays are contiguous (`np.take`), so that products of
+matrices take the same way for any number of frames.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Blocks:
 
     def vector_of(self, blocks: Array) -> Array:
         """(f, n) the coordinates in blocks (f, bodies, 12)."""
-        return np.asarray(blocks.reshape(len(blocks), -1)[:, self._gather])
+        return np.asarray(np.take(blocks.reshape(len(blocks), -1), self._gather, axis=1))
 
     def inverse_metric(self, blocks: Sequence[Array]) -> Array:
         """(bodies, 12, 12) inverses of the metric of each body, (size, size)."""
@@ -143,9 +144,9 @@ class Blocks:
         """(f, bodies, 6, 12) rows of rigidity and (f, bodies, slots, 12) rows of joints and contacts."""
         f = len(entries)
         rigid = np.zeros((f, self.count * _RIGID * _SIZE))
-        rigid[:, self._rigid_places] = entries[:, self._rigid_entries]
+        rigid[:, self._rigid_places] = np.take(entries, self._rigid_entries, axis=1)
         joint = np.zeros((f, self.count * self._width * _SIZE))
-        joint[:, self._joint_places] = entries[:, self._joint_entries]
+        joint[:, self._joint_places] = np.take(entries, self._joint_entries, axis=1)
         slots = joint.reshape(f, self.count, self._width, _SIZE)
         if contacts is not None:
             for k, (b, slot, body) in enumerate(
@@ -179,7 +180,9 @@ class Blocks:
         size = len(self._joint_rows)
         flat = np.zeros((len(Jr), size * size))
         if size:
-            flat[:, self._pair_targets] = np.add.reduceat(pairs[:, self._pair_sources], self._pair_starts, axis=1)
+            flat[:, self._pair_targets] = np.add.reduceat(
+                np.take(pairs, self._pair_sources, axis=1), self._pair_starts, axis=1
+            )
         S = flat.reshape(len(Jr), size, size)
         diagonal = np.einsum("fii->fi", S)
         diagonal += np.where(diagonal > 0.0, ease, 1.0)  # rows that are off stand alone
@@ -188,8 +191,8 @@ class Blocks:
     def split(self, values: Array) -> tuple[Array, Array]:
         """Values of all rows (f, m) as those of rigidity (f, bodies, 6) and those of joints (f, joint rows)."""
         rigid = np.zeros((len(values), self.count * _RIGID))
-        rigid[:, self._rigid_to] = values[:, self.rigid_rows]
-        return rigid.reshape(len(values), self.count, _RIGID), values[:, self._joint_rows]
+        rigid[:, self._rigid_to] = np.take(values, self.rigid_rows, axis=1)
+        return rigid.reshape(len(values), self.count, _RIGID), np.take(values, self._joint_rows, axis=1)
 
     def merged(self, rigid: Array, joint: Array) -> Array:
         """The inverse of `split`."""
@@ -208,7 +211,7 @@ class Blocks:
     def spread(self, joint: Array) -> Array:
         """(f, bodies, slots) the values of joint rows (f, joint rows) at each body's slots."""
         padded = np.concatenate([joint, np.zeros((len(joint), 1))], axis=1)
-        return np.asarray(padded[:, self._slot_rows])
+        return np.asarray(np.take(padded, self._slot_rows, axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,15 @@ Method = Literal["schur", "augmented_lagrangian"]
 
 #: Frames solved at once: more do not fit into the cache.
 _CHUNK = 16
-#: ε of the proximal term: large enough for dependent rows, small enough not to be seen in the steps.
-_PROXIMAL = 1e-9
+#: ε of the proximal term for weights of 1. Rows that depend on one another contradict each other in the second order of
+#: a step, and their multipliers grow as that over ε: 1e-9 takes twice the iterations, or fails, with several contacts.
+_PROXIMAL = 1e-5
 _ARMIJO = 1e-4
 _HALVINGS = 30
+#: Below this norm of the step merits differ by round-off, and a step that round-off halves would make a frame depend on
+#: the last digits of its coordinates: there Aitken's relaxation gives the length of steps (Irons & Tuck 1969).
+_NEAR = 1e-4
+_SHORTEST, _LONGEST = 0.1, 4.0
 
 
 class ConsistencyStatus(Status):
@@ -165,6 +170,8 @@ class _Search:
         self.multipliers = np.zeros((len(raw), blocks.m))
         self.price = np.ones(len(raw))
         self.steps = np.full(len(raw), np.inf)
+        self.lengths = np.ones(len(raw))
+        self.last = np.zeros_like(raw)
         self.phi = self._values(raw, np.arange(len(raw)))
         self.violations = np.linalg.norm(self.phi, axis=1)
         self.iterations = np.zeros(len(raw), dtype=np.int64)
@@ -175,10 +182,8 @@ class _Search:
             active = np.flatnonzero(~self.done & np.isfinite(self.violations))
             if not len(active):
                 return
-            before = self.q[active]
             self.step(active)
             self.iterations[active] += 1
-            self.steps[active] = np.linalg.norm(self.q[active] - before, axis=1)
             self.violations[active] = np.linalg.norm(self.phi[active], axis=1)
             small = (self.steps[active] < self.tolerance) & (self.violations[active] < self.tolerance)
             self.done[active[small]] = True
@@ -189,36 +194,36 @@ class _Search:
             return phi
         return np.concatenate([phi, self.blocks.contact_values(q, self.contacts.taken(frames))], axis=1)
 
-    def _rows(self, active: Integers) -> tuple[tuple[Array, Array], Array]:
-        """Rows in blocks and J (q - q*) for the active frames."""
-        constraints = self.blocks.subject.constraints
-        q, entries = self.q[active], constraints.entries(self.q[active])
+    def _rows(self, active: Integers) -> tuple[Array, Array]:
+        """Rows in blocks for the active frames."""
         contacts = None if self.contacts is None else self.contacts.taken(active)
-        rows = self.blocks.rows_of(entries, contacts)
-        away = q - self.raw[active]
-        moved = constraints.product(entries, away)
-        if contacts is not None:
-            now, then = (self.blocks.contact_values(x, contacts) for x in (q, self.raw[active]))
-            moved = np.concatenate([moved, now - then], axis=1)
-        return rows, moved
+        return self.blocks.rows_of(self.blocks.subject.constraints.entries(self.q[active]), contacts)
+
+    def _pull(self, active: Integers, rows: tuple[Array, Array]) -> Array:
+        """-W (q - q*) - Jᵀ λ: what is left of the first-order condition."""
+        away = self.weights * (self.q[active] - self.raw[active])
+        return np.asarray(-away - self._transposed(rows, self.multipliers[active]))
 
     def _schur_step(self, active: Integers) -> None:
-        """(J W⁻¹ Jᵀ + ε) λ⁺ = φ - J (q - q*) + ε λ,  q⁺ = q* - W⁻¹ Jᵀ λ⁺, shortened while the merit grows."""
-        rows, moved = self._rows(active)
-        factored = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL)
-        easing = _PROXIMAL * self.multipliers[active]
-        easing[:, self.blocks.rigid_rows] = 0.0
-        away, multipliers = factored.solve(np.zeros_like(self.raw[active]), moved - self.phi[active] - easing)
-        self.multipliers[active] = multipliers
-        self._search_line(active, self.raw[active] + away - self.q[active])
+        """W Δq + Jᵀ Δλ = -W (q - q*) - Jᵀ λ,  J Δq - ε Δλ = -φ, the step shortened while the merit grows.
+
+        In increments, because multipliers of thousands would leave their round-off in the steps.
+        """
+        rows = self._rows(active)
+        factored = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
+        step, change = factored.solve(self._pull(active, rows), -self.phi[active])
+        near = np.linalg.norm(step, axis=1) < _NEAR
+        length = np.where(near, self._relaxation(active, step), 1.0)
+        self.multipliers[active] += length[:, None] * change
+        self._search_line(active, step, length, near)
 
     def _augmented_step(self, active: Integers) -> None:
         """(W + Jᵀ α J) Δq = -W (q - q*) - Jᵀ (α φ + λ),  λ⁺ = λ + α φ(q⁺), written with y = α (J Δq + φ)."""
-        rows, _ = self._rows(active)
+        rows = self._rows(active)
         ease = 1.0 / self.penalty
         factored = self.blocks.factored(rows, self.inverse_metric, ease, ease)
-        pull = -self.weights * (self.q[active] - self.raw[active]) - self._transposed(rows, self.multipliers[active])
-        step, _ = factored.solve(pull, -self.phi[active])
+        step, _ = factored.solve(self._pull(active, rows), -self.phi[active])
+        self.steps[active] = np.linalg.norm(step, axis=1)
         self.q[active] += step
         self.phi[active] = self._values(self.q[active], active)
         self.multipliers[active] += self.penalty * self.phi[active]
@@ -229,23 +234,32 @@ class _Search:
         both = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
         return self.blocks.vector_of(both[..., 0])
 
-    def _search_line(self, active: Integers, step: Array) -> None:
-        """Halve the steps until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds the largest multiplier."""
+    def _relaxation(self, active: Integers, step: Array) -> Array:
+        """ω of Aitken: the length with which the last step would have left the least of this one."""
+        last = self.last[active]
+        turn = step - last
+        square = (turn**2).sum(axis=1)
+        found = -self.lengths[active] * (last * turn).sum(axis=1) / np.where(square > 0.0, square, 1.0)
+        known = (self.steps[active] < _NEAR) & (square > 0.0)
+        return np.asarray(np.where(known, np.clip(found, _SHORTEST, _LONGEST), 1.0))
+
+    def _search_line(self, active: Integers, step: Array, length: Array, near: NDArray[np.bool_]) -> None:
+        """Halve steps that are not `near` the end until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds all multipliers."""
+        self.last[active], self.lengths[active] = step, length
+        self.steps[active] = np.linalg.norm(step, axis=1)
         self.price[active] = np.maximum(self.price[active], 1.2 * np.abs(self.multipliers[active]).max(axis=1))
         price, q = self.price[active], self.q[active]
         start = self._merit(q, self.phi[active], active)
         slope = np.einsum("fn,n,fn->f", q - self.raw[active], self.weights, step)
         slope -= price * np.abs(self.phi[active]).sum(axis=1)
-        left = np.arange(len(active))
-        length = np.ones(len(active))
+        left, length = np.arange(len(active)), length.copy()
         for _ in range(_HALVINGS):
             frames = active[left]
             trial = q[left] + length[left, None] * step[left]
             phi = self._values(trial, frames)
             self.q[frames], self.phi[frames] = trial, phi
-            merit = self._merit(trial, phi, frames)
-            slack = 1e-13 * (1.0 + np.abs(start[left]))
-            left = left[~(merit <= start[left] + _ARMIJO * length[left] * slope[left] + slack)]
+            fallen = self._merit(trial, phi, frames) <= start[left] + _ARMIJO * length[left] * slope[left]
+            left = left[~(fallen | near[left])]
             if not len(left):
                 return
             length[left] *= 0.5

@@ -86,7 +86,7 @@ class Constraints:
 
     def product(self, entries: Array, vector: Array) -> Array:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
-        return np.asarray(np.add.reduceat(entries * vector[:, self.column_of], self._row_starts, axis=1))
+        return np.asarray(np.add.reduceat(entries * np.take(vector, self.column_of, axis=1), self._row_starts, axis=1))
 
     def bias(self, q: Array, qdot: Array) -> Array:
         """(f, m) J̇ q̇."""
@@ -107,9 +107,9 @@ class Constraints:
 
     def _joined(self, direct: Array, chains: list[tuple[Array, Array | None]]) -> Array:
         data = np.zeros((len(direct), len(self.row_of)))
-        data[:, self._direct_to] = direct[:, self._direct]
+        data[:, self._direct_to] = np.take(direct, self._direct, axis=1)
         for outer, inner in chains:
             if inner is not None and len(self._outer):
-                products = outer[:, self._outer] * inner[:, self._inner]
+                products = np.take(outer, self._outer, axis=1) * np.take(inner, self._inner, axis=1)
                 data[:, self._chain_to] += np.add.reduceat(products, self._sums, axis=1)
         return data

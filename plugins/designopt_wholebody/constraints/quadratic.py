@@ -37,7 +37,7 @@ class Quadratic:
         """(f, terms' entries) what q (f, n) adds to the entries `owners`."""
         if not len(self.owners):
             return np.zeros((len(q), 0))
-        return np.asarray(np.add.reduceat(q[:, self.sources] * self.factors, self.starts, axis=1))
+        return np.asarray(np.add.reduceat(np.take(q, self.sources, axis=1) * self.factors, self.starts, axis=1))
 
     def entries(self, q: Array) -> Array:
         """(f, entries) of the Jacobian for q (f, n)."""
@@ -53,7 +53,7 @@ class Quadratic:
 
     def product(self, data: Array, vector: Array) -> Array:
         """(f, m) Jacobian (as entries) times a vector (f, n)."""
-        return _summed(data * vector[:, self.columns], self.rows, self.m)
+        return _summed(data * np.take(vector, self.columns, axis=1), self.rows, self.m)
 
     def values(self, q: Array) -> Array:
         """(f, m) φ for q (f, n)."""

@@ -6,31 +6,24 @@ upper arms abducted ("open" grip).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from designopt_recordings.plate import ForcePlate
-from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
 from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.blocks import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
-from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.synthetic.recorded import Errors, Trial, plate, recorded
 
 Array = NDArray[np.float64]
 Grip = Literal["closed", "open"]
-
-#: Landmarks inside the body, which no marker gives.
-INTERNAL = ("CAC", "CAL", "GU_R", "GU_L", "CAQ_R", "CAQ_L", "PES_R", "PES_L", "PEI_R", "PEI_L")
 
 #: Points that stay on the ground.
 _HELD = (("hand_R", "CAP_R"), ("hand_R", "PMC_R"), ("hand_L", "CAP_L"), ("hand_L", "PMC_L"))
@@ -39,18 +32,6 @@ _CARRIED = ("hand_R", "hand_L", "foot_R", "foot_L")
 
 #: Degrees of elbow flexion at the top and at the bottom.
 _TOP, _BOTTOM = 25.0, 95.0
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A `recording` and a `static` one, and the truth: `subject`, `motion`, loads of `contact` and of the joints."""
-
-    recording: Recording
-    static: Recording
-    subject: Subject
-    motion: Motion
-    contact: Loads
-    loads: JointLoads
 
 
 @lru_cache(maxsize=8)
@@ -67,43 +48,25 @@ def pushup(
 ) -> Trial:
     """A trial of `cycles` push-ups of `period` s at `rate` Hz; what is asked for again is not computed again.
 
-    Markers move on the skin by `skin` m (standard deviation of each axis): three sinusoids per axis at one to three
-    times the frequency of the exercise, with random phases, and are measured with white noise of `noise` m. The hands
-    carry `hand_share` of what both pairs of contacts can share; each plate's force is the smallest change of that which
-    balances the motion exactly, at a fixed point of the hand or foot.
+    `skin` and `noise` are the markers' `Errors`. The hands carry `hand_share` of what both pairs of contacts can share;
+    each plate's force is the smallest change of that which balances the motion exactly, at a fixed point of the hand or
+    foot.
     """
+    subject, true = _true(grip, cycles, period, rate)
+    contact = _shared(subject, true, hand_share)
+    plates = []
+    for k, name in enumerate(_CARRIED):
+        middle = _pressed(subject, true.q[:1], name)[0]
+        plates.append(plate(name, middle, contact.force[:, k].copy(), contact.moment[:, k].copy(), rate))
+    return recorded(subject, true, contact, tuple(plates), rate, period, Errors(skin, noise, (seed, grip == "open")))
+
+
+@lru_cache(maxsize=4)
+def _true(grip: Grip, cycles: int, period: float, rate: float) -> tuple[Subject, Motion]:
+    """The subject and its motion."""
     subject = make_subject(load_model("wholebody21"))
     t = np.arange(round(cycles * period * rate) + 1) / rate
-    q = _course(subject, grip, 2.0 * np.pi / period * t)
-    true = motion(subject, t, q, rate)
-    contact = _shared(subject, true, hand_share)
-    loads = inverse_dynamics(subject, true, contact)
-    rng = np.random.default_rng([seed, grip == "open"])
-    markers = tuple(name for name in subject.model.landmarks if name not in INTERNAL)
-    bodies = {name: _carrier(subject, name) for name in markers}
-    positions = np.stack([b.position(q, b.landmark(name)) for name, b in bodies.items()], axis=1)
-    moving = _skin(rng, 2.0 * np.pi / period * t, len(markers), skin)
-    measured = positions + moving + noise * rng.normal(size=positions.shape)
-    plates = tuple(_plate(subject, q, contact, k, rate) for k in range(len(_CARRIED)))
-    recording = Recording(rate, t, markers, measured, plates=plates)
-    every = tuple(name for name in subject.model.landmarks)
-    standing = np.stack([subject.landmarks[name] for name in every])
-    still = np.repeat(standing[None], 2, axis=0)
-    static = Recording(rate, t[:2], every, still)
-    return Trial(recording, static, subject, true, contact, loads)
-
-
-def _carrier(subject: Subject, landmark: str) -> Body:
-    return next(body for body in subject.bodies.values() if landmark in body.local)
-
-
-def _skin(rng: np.random.Generator, phase: Array, markers: int, size: float) -> Array:
-    """(n, markers, 3) motion of markers on the skin, m."""
-    total = np.zeros((len(phase), markers, 3))
-    for harmonic in (1, 2, 3):
-        offset = rng.uniform(0.0, 2.0 * np.pi, (markers, 3))
-        total += np.sin(harmonic * phase[:, None, None] + offset) / harmonic
-    return np.asarray(size * total / np.sqrt(0.5 * (1.0 + 1.0 / 4.0 + 1.0 / 9.0)))
+    return subject, motion(subject, t, _course(subject, grip, 2.0 * np.pi / period * t), rate)
 
 
 def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
@@ -225,12 +188,3 @@ def _pressed(subject: Subject, q: Array, name: str) -> Array:
     point = np.mean([body.position(q, body.landmark(mark)) for mark in used], axis=0)
     point[:, 1] = 0.0
     return np.asarray(point)
-
-
-def _plate(subject: Subject, q: Array, contact: Loads, k: int, rate: float) -> ForcePlate:
-    """A plate of 40 x 60 cm below one contact."""
-    x, _, z = _pressed(subject, q[:1], _CARRIED[k])[0]
-    corners = np.array(
-        [[x - 0.3, 0.0, z - 0.2], [x - 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z + 0.2], [x + 0.3, 0.0, z - 0.2]]
-    )
-    return ForcePlate(_CARRIED[k], rate, contact.force[:, k].copy(), contact.moment[:, k].copy(), corners=corners)
