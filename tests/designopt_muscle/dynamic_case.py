@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-from designopt_muscle.sharing.dynamic.share import DynamicReserves
+from designopt_muscle.sharing.dynamic.terms import DynamicReserves
 from opensim_cases import table
 
 #: Names of the columns of parameters.
 COLUMNS = {
     "force": "max_isometric_force_N",
-    "fibre": "optimal_fiber_length_m",
+    "optimal": "optimal_fiber_length_m",
     "slack": "tendon_slack_length_m",
     "pennation": "pennation_at_optimal_rad",
     "fastest": "max_contraction_velocity_lopt_per_s",

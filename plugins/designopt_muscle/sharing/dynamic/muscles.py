@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,19 @@ from designopt_muscle.curves import OPENSIM
 Vector = NDArray[np.float64]
 
 
+class Fibre(NamedTuple):
+    """Length in optimal lengths, speed in greatest speeds of shortening, cosine of the pennation."""
+
+    length: Any
+    speed: Any
+    cosine: Any
+
+
 @dataclass(frozen=True, eq=False)
 class DynamicMuscles:
     """k muscles in n frames, with the curves of De Groote et al. (2016) in OpenSim's constants.
 
-    `lengths` and `speeds` (n, k) m and m/s of the paths. Parameters (k,): `force` N, `fibre` m, `slack` m, `pennation`
+    `lengths` and `speeds` (n, k) m and m/s of the paths. Parameters (k,): `force` N, `optimal` m (fibre), `slack` m, `pennation`
     rad, `fastest` (optimal fibre lengths per second), `rigid` tendon or not, `tendon_strain` at one normalised force,
     `width` of the active curve, `damping`, time constants `rise` and `fall` s, `passive_strain` at one normalised force
     (infinite: no passive force), `least` activation and excitation.
@@ -29,7 +37,7 @@ class DynamicMuscles:
     lengths: Vector
     speeds: Vector
     force: Vector
-    fibre: Vector
+    optimal: Vector
     slack: Vector
     pennation: Vector
     fastest: Vector
@@ -65,21 +73,24 @@ class DynamicMuscles:
         """Indices of the muscles with an elastic tendon."""
         return np.flatnonzero(~self.rigid)
 
-    def fibre_force(self, j: int, activation: Any, tendon: tuple[Any, Any], path: tuple[Any, Any]) -> Any:
-        """Force of the fibre of muscle `j` along its tendon, relative to its isometric force, of CasADi expressions.
+    def fibre(self, j: int, tendon: tuple[Any, Any], path: tuple[Any, Any], optimal: Any = None) -> Fibre:
+        """The fibre of muscle `j`, of numbers, arrays or CasADi expressions.
 
-        `tendon` is its length and lengthening speed, `path` those of the whole.
+        `tendon` is its length (m) and lengthening speed (m/s), `path` those of the whole; `optimal` (m) replaces the
+        optimal fibre length.
         """
-        import casadi as ca
-
+        optimal = self.optimal[j] if optimal is None else optimal
         along = path[0] - tendon[0]
-        height = self.fibre[j] * np.sin(self.pennation[j])
-        length = ca.sqrt(height**2 + along**2)
+        length = ((optimal * np.sin(self.pennation[j])) ** 2 + along**2) ** 0.5
         cosine = along / length
-        speed = (path[1] - tendon[1]) * cosine / (self.fastest[j] * self.fibre[j])
-        normal = length / self.fibre[j]
-        active = activation * OPENSIM.active_length(normal, width=float(self.width[j])) * OPENSIM.velocity(speed)
-        resting = 0.0
+        speed = (path[1] - tendon[1]) * cosine / (self.fastest[j] * optimal)
+        return Fibre(length / optimal, speed, cosine)
+
+    def forces(self, j: int, fibre: Fibre) -> tuple[Any, Any]:
+        """Force of `fibre` of muscle `j` along its tendon, relative to its isometric force: for each unit of
+        activation, and without any."""
+        active = OPENSIM.active_length(fibre.length, width=float(self.width[j])) * OPENSIM.velocity(fibre.speed)
+        resting = self.damping[j] * fibre.speed
         if np.isfinite(self.passive_strain[j]):
-            resting = OPENSIM.passive(normal, strain=float(self.passive_strain[j]))
-        return (active + resting + self.damping[j] * speed) * cosine
+            resting = resting + OPENSIM.passive(fibre.length, strain=float(self.passive_strain[j]))
+        return active * fibre.cosine, resting * fibre.cosine

@@ -1,0 +1,54 @@
+"""Where dynamic sharing begins, and what is left when it fails: static sharing with rigid tendons."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Guess, sampled
+from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.criteria import Power, Reserves
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
+from designopt_muscle.sharing.static.sharing import Sharing
+
+Vector = NDArray[np.float64]
+
+
+def static_sharing(trial: DynamicTrial) -> Sharing:
+    """The frames of a trial, each by itself: least squares of activations of muscles with rigid tendons."""
+    muscles = trial.muscles
+    active, resting = np.empty(muscles.lengths.shape), np.empty(muscles.lengths.shape)
+    for j in range(len(muscles.names)):
+        fibre = muscles.fibre(j, (muscles.slack[j], 0.0), (muscles.lengths[:, j], muscles.speeds[:, j]))
+        taut = fibre.cosine > 0.0
+        for made, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
+            made[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
+    strong = Muscles(muscles.names, active * muscles.force, resting * muscles.force, lower=muscles.least)
+    return share(
+        trial.balance,
+        strong,
+        Terms(Power(2.0), trial.terms.weights),
+        Reserves(trial.reserves.optimal, trial.reserves.weight),
+    )
+
+
+def guess_of(trial: DynamicTrial, sharing: Sharing, name: str = "motion") -> Guess:
+    """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
+    time, muscles = trial.balance.time, trial.muscles
+    a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.least, 1.0)
+    f = np.clip(np.nan_to_num(sharing.forces / muscles.force, nan=0.1), 1e-3, 2.0)
+    u = np.clip(np.gradient(f, time, axis=0), -FASTEST_RATE, FASTEST_RATE)
+    values = {f"activation_{n}": a[:, j] for j, n in enumerate(trial.names)}
+    if not trial.commands:
+        values |= {f"excitation_{n}": a[:, j] for j, n in enumerate(trial.names)}
+    for j in trial.compliant:
+        values[f"tendon_force_{trial.names[j]}"], values[f"force_rate_{trial.names[j]}"] = f[:, j], u[:, j]
+    for i in trial.helped:
+        row = trial.balance.rows[i]
+        if row in sharing.balance.rows:
+            control = sharing.reserves[:, sharing.balance.rows.index(row)] / trial.reserves.optimal[i]
+            limit = trial.reserves.limit
+            values[f"reserve_{trial.rows[i]}"] = np.clip(np.nan_to_num(control), -limit, limit)
+    return Guess({name: sampled(time, values)})

@@ -1,0 +1,140 @@
+"""Dynamic sharing as a trajectory problem: the trials are phases that share the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
+from designopt.collocation import hermite_simpson as _hermite_simpson
+from designopt.collocation import radau as _radau
+from designopt.collocation import trapezoidal as _trapezoidal
+from designopt.collocation.statement.problem import Box
+from designopt.lazy import casadi as ca
+from designopt_muscle.sharing.dynamic.equations import DynamicTrial
+
+Vector = NDArray[np.float64]
+
+#: Schemes by name.
+SCHEMES = {"hermite_simpson": _hermite_simpson, "trapezoidal": _trapezoidal, "radau": lambda: _radau(3)}
+#: First values of activations, excitations and tendon forces.
+FIRST = 0.1
+
+
+def mesh(scheme: str, intervals: int) -> Mesh:
+    """So many equal intervals with a scheme of `SCHEMES`."""
+    return Mesh.uniform(SCHEMES[scheme](), intervals)
+
+
+def mesh_of(scheme: str, time: Vector) -> Mesh:
+    """The mesh whose points are at `time` (n,) s. Raises `ValueError` where they are no points of equal intervals."""
+    n, steps = len(time), SCHEMES[scheme]().steps
+    intervals = (n - 1) // steps
+    if intervals >= 1 and intervals * steps == n - 1:
+        found = mesh(scheme, intervals)
+        span = float(time[-1] - time[0])
+        if np.abs(time - time[0] - found.fractions * span).max() <= 1e-6 * span / intervals:
+            return found
+    word = {1: "at equal distances of time", 2: "an odd number, 3 at least, at equal distances of time"}
+    needed = word.get(steps, f"the points of intervals of {steps} steps each")
+    raise ValueError(f"{n} frames: collocation by {scheme} needs {needed}")
+
+
+def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
+    """The equations of a trial with what bounds them. Between the frames its data are cubic splines."""
+    system, time = trial.system, trial.balance.time
+    rows = {f"balance_{row}": Constraint(_symbol(f"balance_{row}"), 0.0, 0.0) for row in trial.rows}
+    of_fibres = [trial.names[j] for j in trial.compliant]
+    rows |= {f"equilibrium_{n}": Constraint(_symbol(f"equilibrium_{n}"), 0.0, 0.0) for n in of_fibres}
+    if trial.commands:
+        for j, n in enumerate(trial.names):
+            rows[f"excitation_{n}"] = Constraint(_symbol(f"excitation_{n}"), float(trial.muscles.least[j]), 1.0)
+    if trial.band is not None:
+        for n in (trial.names[j] for j in trial.tracked):
+            rows[f"lower_band_{n}"] = Constraint(_above(f"excitation_{n}", f"least_{n}"), 0.0)
+            rows[f"upper_band_{n}"] = Constraint(_above(f"most_{n}", f"excitation_{n}"), 0.0)
+    first = max(FIRST, float(trial.muscles.least.max()))
+    guess = {v.name: (first, first) for v in system.states}
+    guess |= {f"excitation_{n}": (first, first) for n in trial.names if not trial.commands}
+    guess |= {f"command_{s + 1}": (first, first) for s in range(trial.commands)}
+    return Phase(
+        system,
+        t0=float(time[0]),
+        tf=float(time[-1]),
+        name=name,
+        path=rows,
+        integrals={key: Integral(_symbol(f"{key}_rate")) for key in ("effort", "moving", "tracking")},
+        data={key: Signal(time, column) for key, column in trial.data.items()},
+        guess=guess,
+    )
+
+
+def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None = None) -> TrajectoryProblem:
+    """The cost of all `trials` over what balances them; `parameters` have numbers or ranges, those that are left out
+    are neutral: no device, factors of 1."""
+    phases = [phase(trial, "motion" if len(trials) == 1 else f"trial_{i + 1}") for i, trial in enumerate(trials)]
+    known = {v.name: v for p in phases for v in p.system.parameters}
+    if unknown := [name for name in parameters or {} if name not in known]:
+        raise ValueError(f"there is no parameter '{unknown[0]}'; there are {', '.join(known)}")
+    boxes: dict[str, Box] = {name: neutral(name) for name in known}
+    boxes |= parameters or {}
+    constraints = {}
+    for trial, of in zip(trials, phases, strict=True):
+        if trial.terms.start_from_rest:
+            constraints[f"rest_at_the_beginning_of_{of.name}"] = Constraint(_rest(trial, of.name), 0.0, 0.0)
+    weights = [_weights(trial) for trial in trials]
+    names = [p.name for p in phases]
+
+    def integral(key: str) -> Callable[[Any], Any]:
+        return lambda e: sum(e.phase[name].integral[key] for name in names)
+
+    def cost(e: Any) -> Any:
+        return sum(
+            weight * e.phase[name].integral[key]
+            for name, of in zip(names, weights, strict=True)
+            for key, weight in of.items()
+            if weight
+        )
+
+    figures = {"objective": cost, "effort": integral("effort"), "tracking_error": integral("tracking")}
+    first = {name: 1.0 for name, box in boxes.items() if isinstance(box, tuple) and box[0] < 1.0 < box[1]}
+    return TrajectoryProblem(phases, cost, constraints=constraints, parameters=boxes, guess=first, figures=figures)
+
+
+def neutral(name: str) -> float:
+    """The value of a parameter that changes nothing."""
+    return 0.0 if name in ("stiffness", "rest", "assistance") else 1.0
+
+
+def _weights(trial: DynamicTrial) -> dict[str, float]:
+    tracking = trial.terms.tracking
+    return {
+        "effort": 1.0,
+        "moving": trial.terms.rates if trial.compliant else 0.0,
+        "tracking": tracking.weight if tracking is not None else 0.0,
+    }
+
+
+def _symbol(name: str) -> Callable[[Any], Any]:
+    return lambda v: v[name]
+
+
+def _above(one: str, other: str) -> Callable[[Any], Any]:
+    return lambda v: v[one] - v[other]
+
+
+def _rest(trial: DynamicTrial, name: str) -> Callable[[Any], Any]:
+    """Excitations less activations at the beginning."""
+
+    def value(e: Any) -> Any:
+        at = e.phase[name].initial
+        activations = ca.vertcat(*(at[f"activation_{n}"] for n in trial.names))
+        if trial.terms.synergies is not None:
+            commands = ca.vertcat(*(at[f"command_{s + 1}"] for s in range(trial.commands)))
+            return ca.DM(trial.terms.synergies) @ commands - activations
+        return ca.vertcat(*(at[f"excitation_{n}"] for n in trial.names)) - activations
+
+    return value

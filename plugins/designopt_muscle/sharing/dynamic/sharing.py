@@ -1,0 +1,120 @@
+"""What dynamic sharing gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Solution, explain
+from designopt.dynamics.rows import Rows
+from designopt_muscle.curves import LENGTHS, SPEEDS
+from designopt_muscle.sharing.dynamic.equations import DynamicTrial
+from designopt_muscle.sharing.static.sharing import Sharing
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicSharing:
+    """A solution at the n points of the mesh, or the last iterate if not `converged`.
+
+    `activations`, `excitations` (n, k); `tendon_forces`, `tendon_rates` (n, c) of the compliant muscles, normalised;
+    `reserves` (n, m) the controls of the rows' reserves, `commands` (n, s) of the synergies; `forces` (n, k) N along
+    the tendons, `device` (n,) N m. `fibre_lengths` (n, k) in optimal lengths, `fibre_speeds` (n, k) in greatest speeds
+    of shortening.
+
+    `objective` with its parts `effort` (excitations and reserves), `moving` and `tracking` (not weighted), all of the
+    frames of `weights` (n,), those of the quadrature in s. `parameters` by name, with the derivatives `slopes` of the
+    objective by them. `largest_residual` is that of any equation relative to its scale, named by `worst`. `static` is
+    the solution frame by frame at which the search began.
+    """
+
+    time: Vector
+    converged: bool
+    message: str
+    activations: Vector
+    excitations: Vector
+    commands: Vector
+    tendon_forces: Vector
+    tendon_rates: Vector
+    reserves: Vector
+    forces: Vector
+    device: Vector
+    fibre_lengths: Vector
+    fibre_speeds: Vector
+    weights: Vector
+    objective: float
+    effort: float
+    moving: float
+    tracking: float
+    iterations: int
+    parameters: Mapping[str, float]
+    slopes: Mapping[str, float]
+    largest_residual: float
+    worst: str
+    static: Sharing
+    solution: Solution = field(repr=False)
+
+    def outside(self, names: Sequence[str]) -> list[str]:
+        """Sentences on fibres of the muscles `names` (k) that leave the range in which the curves hold."""
+        found = []
+        for j, name in enumerate(names):
+            low, high = float(self.fibre_lengths[:, j].min()), float(self.fibre_lengths[:, j].max())
+            fast = float(np.abs(self.fibre_speeds[:, j]).max())
+            if low < LENGTHS[0] or high > LENGTHS[1]:
+                found.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
+            if fast > SPEEDS[1]:
+                found.append(f"{name}: fibre speed up to {fast:.3g} times the greatest")
+        return found
+
+
+def read(trial: DynamicTrial, solution: Solution, static: Sharing, name: str = "motion") -> DynamicSharing:
+    """What the phase `name` of `solution` says of its `trial`."""
+    solved, system = solution.phases[name], trial.system
+    n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
+
+    def stacked(prefix: str, parts: Sequence[str], of: Mapping[str, Vector]) -> Vector:
+        return np.stack([of[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
+
+    x, u = (
+        np.stack([solved.values[v.name] for v in table], axis=1) for table in (system.states, system.controls)
+    )
+    q = np.stack([trial.data[v.name] for v in system.data], axis=1)
+    p = np.array([solution.parameters[v.name] for v in system.parameters])
+    (y,) = Rows(system.output, compiled=False)(x, u, np.zeros(0), p, q, solved.times)
+    of = {**solved.values, **dict(zip((v.name for v in system.outputs), y.T, strict=True))}
+    reserves = np.zeros((n, len(trial.rows)))
+    for i in trial.helped:
+        reserves[:, i] = of[f"reserve_{trial.rows[i]}"]
+    weights = (solved.tf - solved.t0) * solved.mesh.weights
+    violations = explain(solution).groups
+    return DynamicSharing(
+        time=trial.balance.time,
+        converged=solution.success,
+        message=solution.message,
+        activations=stacked("activation", trial.names, of),
+        excitations=stacked("excitation", trial.names, of),
+        commands=stacked("command", [str(s + 1) for s in range(trial.commands)], of),
+        tendon_forces=stacked("tendon_force", elastic, of),
+        tendon_rates=stacked("force_rate", elastic, of),
+        reserves=reserves,
+        forces=stacked("force", trial.names, of),
+        device=of["device"] if trial.device is not None else np.zeros(n),
+        fibre_lengths=stacked("fibre_length", trial.names, of),
+        fibre_speeds=stacked("fibre_speed", trial.names, of),
+        weights=weights,
+        objective=solution.objective,
+        effort=solved.integrals["effort"],
+        moving=solved.integrals["moving"],
+        tracking=solved.integrals["tracking"],
+        iterations=solution.iterations,
+        parameters=dict(solution.parameters),
+        slopes=dict(solution.parameter_multipliers),
+        largest_residual=solution.violation,
+        worst=str(violations[0].worst) if violations else "",
+        static=static,
+        solution=solution,
+    )

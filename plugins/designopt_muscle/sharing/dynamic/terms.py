@@ -1,0 +1,111 @@
+"""What dynamic sharing minimises and what helps the muscles, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.statement.criteria import Tracking
+
+Vector = NDArray[np.float64]
+
+#: What a factor may scale, with the words for it.
+SCALED = {
+    "force": "maximum isometric force",
+    "fibre": "optimal fibre length",
+    "slack": "tendon slack length",
+    "strain": "tendon strain at one normalised force",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicReserves:
+    """Reserves of the rows: `optimal` (m,) generalised force at control 1, 0 for none; `weight` of their squares;
+    `limit` of the controls."""
+
+    optimal: Vector
+    weight: float = 1.0
+    limit: float = 1.0
+
+    def __post_init__(self) -> None:
+        optimal = np.array(self.optimal, dtype=np.float64)
+        object.__setattr__(self, "optimal", optimal)
+        if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
+            raise ValueError("optimal forces of reserves are finite, not negative, one for each row")
+        if not (0.0 < self.weight < np.inf and 0.0 < self.limit < np.inf):
+            raise ValueError(f"weight {self.weight:g} and limit {self.limit:g} of reserves are positive and finite")
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicTerms:
+    """The integral of ``effort w e^2 + tracking (e - s m)^2 + rates u^2`` over muscles, besides that of the reserves.
+
+    `effort` weights the squared excitations, or activations with `of`, `weights` (k,) tell the muscles apart; `rates`
+    (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`. With `start_from_rest`
+    the activations at the beginning equal the excitations: they are unknown, and this keeps them from being free of
+    charge. `tracking` has measured excitations m. `synergies` (k, s), not negative: excitations are ``W h``, h >= 0.
+    """
+
+    effort: float = 1.0
+    of: Literal["excitation", "activation"] = "excitation"
+    weights: Vector | None = None
+    rates: float = 0.01
+    sharpness: float = 10.0
+    start_from_rest: bool = True
+    tracking: Tracking | None = None
+    synergies: Vector | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("effort", "rates"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ValueError(f"{name} is {getattr(self, name):g}; it is finite and not negative")
+        if not 0.0 < self.sharpness < np.inf:
+            raise ValueError(f"sharpness is {self.sharpness:g}; it is positive and finite")
+        for name in ("weights", "synergies"):
+            if getattr(self, name) is not None:
+                value = np.array(getattr(self, name), dtype=np.float64)
+                if not np.isfinite(value).all() or (value < 0).any():
+                    raise ValueError(f"{name} are finite and not negative")
+                object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """A spring and a drive about one row: the moment ``d = k (rest - angle)``, and of the moment that is left the share
+    ``assistance``. `angle` (n,) rad of the row's coordinate. Parameters: stiffness (N m/rad), rest, assistance."""
+
+    row: str
+    angle: Vector
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A number called `name` that scales one quantity (a key of `SCALED`) of some muscles."""
+
+    name: str
+    scales: Literal["force", "fibre", "slack", "strain"]
+    muscles: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "muscles", tuple(self.muscles))
+        if self.scales not in SCALED:
+            raise ValueError(f"'{self.scales}' cannot be scaled; {', '.join(SCALED)} can")
+        if not self.name.isidentifier() or not self.muscles:
+            raise ValueError(f"factor '{self.name}': a name of letters, digits and _, and at least one muscle")
+
+
+def checked_factors(factors: tuple[Factor, ...], muscles: tuple[str, ...]) -> dict[tuple[str, str], str]:
+    """Names of the factors by (quantity, muscle). Raises `ValueError` for muscles that are not there, or twice."""
+    found: dict[tuple[str, str], str] = {}
+    for factor in factors:
+        for muscle in factor.muscles:
+            key: Any = factor.scales, muscle
+            if muscle not in muscles:
+                raise ValueError(f"factor '{factor.name}': there is no muscle '{muscle}' ({', '.join(muscles)})")
+            if key in found:
+                raise ValueError(f"the {SCALED[factor.scales]} of '{muscle}' is scaled by '{found[key]}' already")
+            found[key] = factor.name
+    return found
