@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 from designopt_muscle.models.dynamic_sharing import DynamicSharingModel
 from designopt_muscle.report.excitations import muscle_excitations
+from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.share import share_dynamic
+from designopt_muscle.sharing.dynamic.terms import DynamicTerms
 from designopt_recordings.files.storage import read_storage
 from dynamic_case import walk_armless
 from opensim_cases import table
@@ -24,7 +27,7 @@ STUDIES = Path(__file__).parents[2] / "studies"
 @cache
 def solved(opensim):
     balance, muscles, reserves = walk_armless(opensim)
-    return muscles, share_dynamic(balance, muscles, reserves, sharpness=0.1)
+    return muscles, share_dynamic(DynamicTrial(balance, muscles, reserves, DynamicTerms(sharpness=0.1)))
 
 
 def test_the_objective_is_that_of_the_reference(opensim):
@@ -38,10 +41,12 @@ def test_the_objective_is_that_of_the_reference(opensim):
 
 
 def test_free_initial_activations_would_cost_less_and_are_wrong(opensim):
-    """Without e(0) = a(0) the objective is 0.8731."""
+    """Without e(0) = a(0) the objective is 0.8731 (specs/muscle_force_sharing.md section 7)."""
     balance, muscles, reserves = walk_armless(opensim)
-    sharing = share_dynamic(balance, muscles, reserves, sharpness=0.1, start_from_rest=False)
+    terms = DynamicTerms(sharpness=0.1, start_from_rest=False)
+    sharing = share_dynamic(DynamicTrial(balance, muscles, reserves, terms))
     assert sharing.objective == pytest.approx(0.8731, abs=1e-4)
+    assert np.abs(sharing.activations[0] - sharing.excitations[0]).max() > 0.05
 
 
 def test_activations_and_tendon_forces_are_those_of_the_reference(opensim):
@@ -80,21 +85,25 @@ def test_tendons_and_fibres_balance_the_moments_at_every_point(opensim):
 def test_a_motion_beyond_the_muscles_names_the_equation_that_fails(opensim):
     balance, muscles, reserves = walk_armless(opensim)
     weak = replace(muscles, force=muscles.force * 0.05)
-    sharing = share_dynamic(balance, weak, replace(reserves, limit=0.01), iterations=60)
+    trial = DynamicTrial(balance, weak, replace(reserves, limit=0.01), DynamicTerms(sharpness=0.1))
+    sharing = share_dynamic(trial, iterations=60)
     assert not sharing.converged
     assert sharing.largest_residual > 1e-3
-    assert " at " in sharing.worst or " from " in sharing.worst
+    assert re.search(r"balance_\w+|equilibrium_\w+|activation_\w+", sharing.worst)
+    assert " s: " in sharing.worst  # when
+    assert f"Largest residual: {sharing.worst}" in sharing.message
+    assert sharing.static.activations.shape == sharing.activations.shape  # what is left
 
 
 def test_frames_that_are_no_mesh_are_refused(opensim):
     balance, muscles, reserves = walk_armless(opensim)
-    with pytest.raises(ValueError, match="44 frames: collocation needs an odd number"):
-        share_dynamic(
-            replace(balance, time=balance.time[:-1], arms=balance.arms[:-1], moments=balance.moments[:-1],
-                    status=balance.status[:-1]),
-            replace(muscles, lengths=muscles.lengths[:-1], speeds=muscles.speeds[:-1]),
-            reserves,
-        )  # fmt: skip
+    fewer = replace(
+        balance, time=balance.time[:-1], arms=balance.arms[:-1], moments=balance.moments[:-1],
+        status=balance.status[:-1],
+    )  # fmt: skip
+    shorter = replace(muscles, lengths=muscles.lengths[:-1], speeds=muscles.speeds[:-1])
+    with pytest.raises(ValueError, match="44 frames: collocation by hermite_simpson needs an odd number"):
+        share_dynamic(DynamicTrial(fewer, shorter, reserves))
     with pytest.raises(ValueError, match="slack of 'bifemsh_r' is out of range"):
         replace(muscles, slack=np.where(np.arange(18) == 0, -0.1, muscles.slack))
 
@@ -125,7 +134,7 @@ def test_rigid_tendons_are_a_smaller_problem_with_an_answer_of_the_same_size():
 
 def test_a_program_without_a_solution_says_which_equation_fails():
     model = DynamicSharingModel(**QUICK)
-    with pytest.raises(Diverged, match="largest residual"):
+    with pytest.raises(Diverged, match=r"Largest residual: path constraint .*Frame by frame"):
         # a spring so stiff that no reserve within its limits balances it
         model.evaluate({"stiffness": 1e7, "rest": 1.0}, {})
 

@@ -31,6 +31,7 @@ from designopt_muscle.sharing.statement.criteria import (
     Tracking,
 )
 from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.statement.synergies import command_matrix
 from designopt_muscle.sharing.static.derivatives import Slopes, activation_slopes, cost_slopes
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -331,9 +332,7 @@ class StaticSharing:
         """(k, s) how commands move the muscles: the synergies, then the muscles that are in none."""
         if self.synergies is None:
             return None
-        shared = [[moved.get(name, 0.0) for name in muscles] for moved in self.synergies.values()]
-        alone = [i for i in range(len(muscles)) if not any(moved[i] for moved in shared)]
-        return np.column_stack([np.array(shared).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
+        return command_matrix(self.synergies, muscles)
 
     def _chain(
         self, trial: Trial, sharing: Sharing, values: Mapping[str, Any], slopes: Slopes, factor: float

@@ -71,7 +71,7 @@ def read_trial(
     moments: InputFile | None = None,
     *,
     window: tuple[float, float] | None = None,
-    step: float | None = None,
+    times: Vector | None = None,
     cutoff: float | None = None,
     tendon: Literal["rigid", "equilibrium"] = "rigid",
     passive: bool = False,
@@ -90,8 +90,8 @@ def read_trial(
     With `inverse_dynamics` "compute" the net moments are those that masses, motion and `external` loads need, of all
     free coordinates that are not locked. `dynamics` asks for the moving model besides.
 
-    `window` keeps the frames between two times (s); with a `step` (s) the frames are this far apart, from the first
-    time on, on the quintic spline through the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase
+    `window` keeps the frames between two times (s); `times` (n,) s has the frames there, on the quintic spline through
+    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase
     Butterworth filter of order 3. The rest is that of `strengths`. Frames with numbers that are missing stay, with a
     status; frames closer than five samples to an end of the recording are marked.
 
@@ -109,10 +109,10 @@ def read_trial(
     if cutoff is not None:
         given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
     recorded = table.time
-    if step is None:
+    if times is None:
         rates, seconds = derivatives(recorded, given)
     else:
-        recorded, given, rates, seconds = _resampled(motion, recorded, given, window, step)
+        recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
@@ -161,21 +161,23 @@ def read_trial(
     return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, kept)
 
 
-def _resampled(
-    file: InputFile, time: Vector, given: Vector, window: tuple[float, float] | None, step: float
-) -> tuple[Vector, Vector, Vector, Vector]:
-    """Times a `step` apart, and coordinates, rates and accelerations there."""
+def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+    """Times `at` within the recording, and coordinates, rates and accelerations there."""
     from scipy.interpolate import make_interp_spline
 
-    begin, end = window or (float(time[0]), float(time[-1]))
-    if begin < time[0] - 1e-9 or end > time[-1] + 1e-9 or not begin < end:
-        raise TrialError(f"{file.name}: it goes from {time[0]:g} to {time[-1]:g} s, not from {begin:g} to {end:g} s")
+    if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
+        raise TrialError(f"{file.name}: it goes from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
     if not np.isfinite(given).all() or len(time) < 6:
         raise TrialError(f"{file.name}: frames can be spaced anew in a motion of at least 6 frames without gaps")
-    at = np.minimum(begin + step * np.arange(int(np.floor((end - begin) / step + 1e-6)) + 1), time[-1])
+    at = np.clip(at, time[0], time[-1])
     spline = make_interp_spline(time, given, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
     return at, np.asarray(spline(at)), first, second
+
+
+def recorded_times(motion: InputFile) -> Vector:
+    """(n,) s of the frames of a motion. Raises `TrialError` for a file that is no table."""
+    return _table(motion).time
 
 
 def _table(file: InputFile) -> Table:

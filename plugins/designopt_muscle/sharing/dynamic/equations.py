@@ -8,7 +8,7 @@ path constraints.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -86,12 +86,12 @@ class DynamicTrial:
     @cached_property
     def helped(self) -> list[int]:
         """Rows that have a reserve."""
-        return np.flatnonzero(self.reserves.optimal > 0).tolist()
+        return [int(i) for i in np.flatnonzero(self.reserves.optimal > 0)]
 
     @cached_property
     def compliant(self) -> list[int]:
         """Muscles with an elastic tendon."""
-        return self.muscles.compliant.tolist()
+        return [int(j) for j in self.muscles.compliant]
 
     @cached_property
     def commands(self) -> int:
@@ -99,11 +99,18 @@ class DynamicTrial:
         return 0 if self.terms.synergies is None else int(self.terms.synergies.shape[1])
 
     @cached_property
+    def weights(self) -> dict[str, float]:
+        """What the parts of the objective count."""
+        terms = self.terms
+        tracking = 0.0 if terms.tracking is None else terms.tracking.weight
+        return {"effort": 1.0, "moving": terms.rates if self.compliant else 0.0, "tracking": tracking}
+
+    @cached_property
     def tracked(self) -> list[int]:
         """Muscles with a measured signal in any frame."""
         if self.terms.tracking is None:
             return []
-        return np.flatnonzero(np.isfinite(self.terms.tracking.signals).any(axis=0)).tolist()
+        return [int(j) for j in np.flatnonzero(np.isfinite(self.terms.tracking.signals).any(axis=0))]
 
     @cached_property
     def band(self) -> tuple[Vector, Vector] | None:
@@ -135,7 +142,13 @@ class DynamicTrial:
     @cached_property
     def sizes(self) -> Vector:
         """(m,) what the balance of each row is relative to."""
-        return np.maximum(1.0, np.abs(self.balance.moments).max(axis=0))
+        return np.asarray(np.maximum(1.0, np.abs(self.balance.moments).max(axis=0)))
+
+    def isometric(self, parameters: Mapping[str, float]) -> Vector:
+        """(k,) N maximum isometric forces with these parameters."""
+        scaled = checked_factors(self.factors, self.muscles.names)
+        own = [parameters[scaled["force", n]] if ("force", n) in scaled else 1.0 for n in self.muscles.names]
+        return np.asarray(self.muscles.force * own * parameters["strength"])
 
     @cached_property
     def data(self) -> dict[str, Vector]:
@@ -184,7 +197,7 @@ class _System:
         for name in dict.fromkeys(factor.name for factor in trial.factors):
             self.parameters[name] = ("", ca.SX.sym(name))
         self.factor = checked_factors(trial.factors, self.muscles.names)
-        if trial.commands:
+        if trial.terms.synergies is not None:
             mixed = ca.DM(trial.terms.synergies) @ ca.vertcat(*self.command.values())
             self.e = dict(zip(names, ca.vertsplit(mixed), strict=True))
         else:
@@ -239,8 +252,8 @@ class _System:
         for i, row in enumerate(trial.rows):
             left = self.needed[row]
             if trial.device is not None and trial.balance.rows[i] == trial.device.row:
-                spring = self._value("stiffness") * (self._value("rest") - self.angle)
-                device = spring + self._value("assistance") * (left - spring)
+                values = {name: symbol for name, (_, symbol) in self.parameters.items()}
+                device = trial.device.moment(left, values, self.angle)
                 self.outputs += [(Variable("device", "N m"), device)]
                 left = left - device
             for (r, j), arm in self.arms.items():

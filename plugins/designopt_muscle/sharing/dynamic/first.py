@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,29 +19,37 @@ from designopt_muscle.sharing.static.sharing import Sharing
 Vector = NDArray[np.float64]
 
 
-def static_sharing(trial: DynamicTrial) -> Sharing:
-    """The frames of a trial, each by itself: least squares of activations of muscles with rigid tendons."""
-    muscles = trial.muscles
+def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Sharing:
+    """The frames of a trial, each by itself: least squares of activations of muscles with rigid tendons.
+
+    `parameters` by name; factors on lengths and strains count for the dynamic solution alone.
+    """
+    muscles, balance = trial.muscles, trial.balance
     active, resting = np.empty(muscles.lengths.shape), np.empty(muscles.lengths.shape)
     for j in range(len(muscles.names)):
         fibre = muscles.fibre(j, (muscles.slack[j], 0.0), (muscles.lengths[:, j], muscles.speeds[:, j]))
         taut = fibre.cosine > 0.0
         for made, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
             made[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
-    strong = Muscles(muscles.names, active * muscles.force, resting * muscles.force, lower=muscles.least)
+    force = trial.isometric(parameters)
+    if trial.device is not None:
+        row = balance.rows.index(trial.device.row)
+        moments = np.array(balance.moments)
+        moments[:, row] -= trial.device.moment(moments[:, row], parameters)
+        balance = replace(balance, moments=moments)
     return share(
-        trial.balance,
-        strong,
+        balance,
+        Muscles(muscles.names, active * force, resting * force, lower=muscles.least),
         Terms(Power(2.0), trial.terms.weights),
         Reserves(trial.reserves.optimal, trial.reserves.weight),
     )
 
 
-def guess_of(trial: DynamicTrial, sharing: Sharing, name: str = "motion") -> Guess:
+def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float], name: str = "motion") -> Guess:
     """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
     time, muscles = trial.balance.time, trial.muscles
     a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.least, 1.0)
-    f = np.clip(np.nan_to_num(sharing.forces / muscles.force, nan=0.1), 1e-3, 2.0)
+    f = np.clip(np.nan_to_num(sharing.forces / trial.isometric(parameters), nan=0.1), 1e-3, 2.0)
     u = np.clip(np.gradient(f, time, axis=0), -FASTEST_RATE, FASTEST_RATE)
     values = {f"activation_{n}": a[:, j] for j, n in enumerate(trial.names)}
     if not trial.commands:

@@ -25,10 +25,10 @@ class Fibre(NamedTuple):
 class DynamicMuscles:
     """k muscles in n frames, with the curves of De Groote et al. (2016) in OpenSim's constants.
 
-    `lengths` and `speeds` (n, k) m and m/s of the paths. Parameters (k,): `force` N, `optimal` m (fibre), `slack` m, `pennation`
-    rad, `fastest` (optimal fibre lengths per second), `rigid` tendon or not, `tendon_strain` at one normalised force,
-    `width` of the active curve, `damping`, time constants `rise` and `fall` s, `passive_strain` at one normalised force
-    (infinite: no passive force), `least` activation and excitation.
+    `lengths` and `speeds` (n, k) m and m/s of the paths. Parameters (k,): `force` N, `optimal` m of the fibre, `slack`
+    m, `pennation` rad, `fastest` (optimal fibre lengths per second), `rigid` tendon or not, `tendon_strain` at one
+    normalised force, `width` of the active curve, `damping`, time constants `rise` and `fall` s, `passive_strain` at
+    one normalised force (infinite: no passive force), `least` activation and excitation.
 
     Raises `ValueError` for shapes that do not fit and numbers that are not finite or out of range, naming the muscle.
     """

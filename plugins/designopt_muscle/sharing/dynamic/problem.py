@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation import hermite_simpson as _hermite_simpson
-from designopt.collocation import radau as _radau
-from designopt.collocation import trapezoidal as _trapezoidal
-from designopt.collocation.statement.problem import Box
+from designopt.collocation import (
+    Constraint,
+    Integral,
+    Mesh,
+    Phase,
+    Scheme,
+    Signal,
+    TrajectoryProblem,
+    hermite_simpson,
+    radau,
+    trapezoidal,
+)
+from designopt.collocation.statement.problem import Box, ends
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 
 Vector = NDArray[np.float64]
 
 #: Schemes by name.
-SCHEMES = {"hermite_simpson": _hermite_simpson, "trapezoidal": _trapezoidal, "radau": lambda: _radau(3)}
+SCHEMES: Mapping[str, Callable[[], Scheme]] = {
+    "hermite_simpson": hermite_simpson,
+    "trapezoidal": trapezoidal,
+    "radau": partial(radau, 3),
+}
 #: First values of activations, excitations and tendon forces.
 FIRST = 0.1
 
@@ -85,7 +98,6 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     for trial, of in zip(trials, phases, strict=True):
         if trial.terms.start_from_rest:
             constraints[f"rest_at_the_beginning_of_{of.name}"] = Constraint(_rest(trial, of.name), 0.0, 0.0)
-    weights = [_weights(trial) for trial in trials]
     names = [p.name for p in phases]
 
     def integral(key: str) -> Callable[[Any], Any]:
@@ -94,8 +106,8 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     def cost(e: Any) -> Any:
         return sum(
             weight * e.phase[name].integral[key]
-            for name, of in zip(names, weights, strict=True)
-            for key, weight in of.items()
+            for name, trial in zip(names, trials, strict=True)
+            for key, weight in trial.weights.items()
             if weight
         )
 
@@ -104,18 +116,17 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     return TrajectoryProblem(phases, cost, constraints=constraints, parameters=boxes, guess=first, figures=figures)
 
 
+def first_values(stated: TrajectoryProblem) -> dict[str, float]:
+    """The parameters with which the search begins: their guesses, else the middles of their ranges."""
+    return {
+        name: stated.guess.get(name, 0.5 * (low + high))
+        for name, (low, high) in ((name, ends(box)) for name, box in stated.parameters.items())
+    }
+
+
 def neutral(name: str) -> float:
     """The value of a parameter that changes nothing."""
     return 0.0 if name in ("stiffness", "rest", "assistance") else 1.0
-
-
-def _weights(trial: DynamicTrial) -> dict[str, float]:
-    tracking = trial.terms.tracking
-    return {
-        "effort": 1.0,
-        "moving": trial.terms.rates if trial.compliant else 0.0,
-        "tracking": tracking.weight if tracking is not None else 0.0,
-    }
 
 
 def _symbol(name: str) -> Callable[[Any], Any]:

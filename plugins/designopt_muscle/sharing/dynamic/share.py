@@ -12,7 +12,7 @@ from designopt.collocation import Guess, Options, Program
 from designopt.collocation.statement.problem import Box
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.first import guess_of, static_sharing
-from designopt_muscle.sharing.dynamic.problem import mesh_of, problem
+from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read
 
 Vector = NDArray[np.float64]
@@ -38,8 +38,9 @@ def share_dynamic(
     """
     points = mesh_of(scheme, trial.balance.time)
     stated = problem([trial], parameters)
-    static = static_sharing(trial)
+    values = first_values(stated)
+    static = static_sharing(trial, values)
     options = Options(scheme=scheme, tolerance=tolerance, max_iterations=iterations, check=False)
-    first = guess_of(trial, static)
+    first = guess_of(trial, static, values)
     program = Program(stated, options, Guess(first.phases), meshes=[points])
-    return read(trial, program.solve(guess=first), static)
+    return read(trial, program, program.solve(guess=first), static)

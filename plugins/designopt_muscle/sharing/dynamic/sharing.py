@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import Solution, explain
+from designopt.collocation import Program, Solution, explain
 from designopt.dynamics.rows import Rows
 from designopt_muscle.curves import LENGTHS, SPEEDS
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.static.sharing import Sharing
 
 Vector = NDArray[np.float64]
+
+#: Parts of the objective.
+PARTS = ("effort", "moving", "tracking")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +29,10 @@ class DynamicSharing:
     the tendons, `device` (n,) N m. `fibre_lengths` (n, k) in optimal lengths, `fibre_speeds` (n, k) in greatest speeds
     of shortening.
 
-    `objective` with its parts `effort` (excitations and reserves), `moving` and `tracking` (not weighted), all of the
-    frames of `weights` (n,), those of the quadrature in s. `parameters` by name, with the derivatives `slopes` of the
+    `objective` with its parts `effort` (excitations and reserves), `moving` and `tracking` (not weighted): integrals of
+    `rates` (n, 3) with the `weights` (3,) of the objective. `parameters` by name, with the derivatives `slopes` of the
     objective by them. `largest_residual` is that of any equation relative to its scale, named by `worst`. `static` is
-    the solution frame by frame at which the search began.
+    the solution frame by frame at which the search began. `program` and `solution` are those of the collocation.
     """
 
     time: Vector
@@ -45,6 +48,7 @@ class DynamicSharing:
     device: Vector
     fibre_lengths: Vector
     fibre_speeds: Vector
+    rates: Vector
     weights: Vector
     objective: float
     effort: float
@@ -56,7 +60,19 @@ class DynamicSharing:
     largest_residual: float
     worst: str
     static: Sharing
-    solution: Solution = field(repr=False)
+    program: Program
+    solution: Solution
+
+    def cut(self, frames: slice, quadrature: Vector) -> DynamicSharing:
+        """Some frames, with integrals by the weights `quadrature` (s) of them."""
+        made = {
+            f.name: getattr(self, f.name)[frames]
+            for f in fields(self)
+            if isinstance(getattr(self, f.name), np.ndarray) and f.name != "weights"
+        }
+        effort, moving, tracking = (float(part) for part in quadrature @ self.rates[frames])
+        objective = float(self.weights @ [effort, moving, tracking])
+        return replace(self, **made, effort=effort, moving=moving, tracking=tracking, objective=objective)
 
     def outside(self, names: Sequence[str]) -> list[str]:
         """Sentences on fibres of the muscles `names` (k) that leave the range in which the curves hold."""
@@ -71,30 +87,29 @@ class DynamicSharing:
         return found
 
 
-def read(trial: DynamicTrial, solution: Solution, static: Sharing, name: str = "motion") -> DynamicSharing:
-    """What the phase `name` of `solution` says of its `trial`."""
-    solved, system = solution.phases[name], trial.system
+def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing) -> DynamicSharing:
+    """What the `solution` of a `program` says of its only trial."""
+    solved, system = solution.phase, trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 
     def stacked(prefix: str, parts: Sequence[str], of: Mapping[str, Vector]) -> Vector:
         return np.stack([of[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
-    x, u = (
-        np.stack([solved.values[v.name] for v in table], axis=1) for table in (system.states, system.controls)
-    )
+    x, u = (np.stack([solved.values[v.name] for v in table], axis=1) for table in (system.states, system.controls))
     q = np.stack([trial.data[v.name] for v in system.data], axis=1)
     p = np.array([solution.parameters[v.name] for v in system.parameters])
+    assert system.output is not None
     (y,) = Rows(system.output, compiled=False)(x, u, np.zeros(0), p, q, solved.times)
     of = {**solved.values, **dict(zip((v.name for v in system.outputs), y.T, strict=True))}
     reserves = np.zeros((n, len(trial.rows)))
     for i in trial.helped:
         reserves[:, i] = of[f"reserve_{trial.rows[i]}"]
-    weights = (solved.tf - solved.t0) * solved.mesh.weights
     violations = explain(solution).groups
+    worst = str(violations[0].worst) if violations else ""
     return DynamicSharing(
         time=trial.balance.time,
         converged=solution.success,
-        message=solution.message,
+        message=solution.message if solution.success else f"{solution.message} Largest residual: {worst}.",
         activations=stacked("activation", trial.names, of),
         excitations=stacked("excitation", trial.names, of),
         commands=stacked("command", [str(s + 1) for s in range(trial.commands)], of),
@@ -105,7 +120,8 @@ def read(trial: DynamicTrial, solution: Solution, static: Sharing, name: str = "
         device=of["device"] if trial.device is not None else np.zeros(n),
         fibre_lengths=stacked("fibre_length", trial.names, of),
         fibre_speeds=stacked("fibre_speed", trial.names, of),
-        weights=weights,
+        rates=np.stack([of[f"{part}_rate"] for part in PARTS], axis=1),
+        weights=np.array([trial.weights[part] for part in PARTS]),
         objective=solution.objective,
         effort=solved.integrals["effort"],
         moving=solved.integrals["moving"],
@@ -114,7 +130,8 @@ def read(trial: DynamicTrial, solution: Solution, static: Sharing, name: str = "
         parameters=dict(solution.parameters),
         slopes=dict(solution.parameter_multipliers),
         largest_residual=solution.violation,
-        worst=str(violations[0].worst) if violations else "",
+        worst=worst,
         static=static,
+        program=program,
         solution=solution,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -79,6 +80,11 @@ class Device:
 
     row: str
     angle: Vector
+
+    def moment(self, needed: Any, parameters: Mapping[str, Any], angle: Any = None) -> Any:
+        """Of the `needed` moment what the device gives, of arrays (n,) or expressions."""
+        spring = parameters["stiffness"] * (parameters["rest"] - (self.angle if angle is None else angle))
+        return spring + parameters["assistance"] * (needed - spring)
 
 
 @dataclass(frozen=True)

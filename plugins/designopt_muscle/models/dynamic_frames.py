@@ -1,0 +1,57 @@
+"""The frames of a dynamic trial: points of a mesh over a window, with a margin that is solved and left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.sharing.dynamic.problem import mesh
+from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """`time` (n,) s of the points of `intervals` equal intervals; `before` first and `after` last are margin."""
+
+    scheme: str
+    time: Vector
+    intervals: int
+    before: int
+    after: int
+
+    @classmethod
+    def over(
+        cls, recorded: Vector, window: tuple[float, float] | None, longest: float, scheme: str, samples: int
+    ) -> Frames:
+        """Intervals of `longest` s at most over the `window`, with a margin of `samples` recorded times (n,) on both
+        sides as far as there are any. Raises `TrialError` for windows beyond the recording."""
+        begin, end = (float(recorded[0]), float(recorded[-1])) if window is None else window
+        if not recorded[0] - 1e-9 <= begin < end <= recorded[-1] + 1e-9:
+            span = f"from {recorded[0]:g} to {recorded[-1]:g} s"
+            raise TrialError(f"the motion goes {span}, not from {begin:g} to {end:g} s")
+        kept = max(1, int(np.ceil((end - begin) / longest - 1e-9)))
+        width = (end - begin) / kept
+        wanted = int(np.ceil(samples * float(np.median(np.diff(recorded))) / width - 1e-9))
+        room = (begin - float(recorded[0])) / width, (float(recorded[-1]) - end) / width
+        before, after = (min(wanted, int(np.floor(there + 1e-6))) for there in room)
+        points = mesh(scheme, before + kept + after)
+        first, last = begin - before * width, end + after * width
+        return cls(scheme, first + points.fractions * (last - first), before + kept + after, before, after)
+
+    @property
+    def kept(self) -> slice:
+        """The frames of the window."""
+        steps = (len(self.time) - 1) // self.intervals
+        return slice(self.before * steps, (self.intervals - self.after) * steps + 1)
+
+    def cut(self, sharing: DynamicSharing) -> DynamicSharing:
+        """What is left of a solution without the margin; integrals are those of what is left."""
+        if self.before + self.after == 0:
+            return sharing
+        own = mesh(self.scheme, self.intervals - self.before - self.after)
+        return sharing.cut(self.kept, own.weights * float(np.ptp(self.time[self.kept])))

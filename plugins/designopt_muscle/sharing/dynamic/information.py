@@ -1,0 +1,84 @@
+"""How well the numbers of a program are determined by its optimum: second derivatives of the least objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import Program, Solution
+from designopt.collocation.transcription.boxes import boxes
+from designopt.lazy import scipy
+
+Vector = NDArray[np.float64]
+
+#: Scaled distance from a bound at which a variable counts as held by it, and the shift that keeps the matrix regular.
+_HELD, _SHIFT = 1e-6, 1e-10
+#: Share of the largest eigenvalue below which a combination of factors is not determined.
+UNDETERMINED = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """What `information` says of factors: each alone or with all others free to follow.
+
+    `widths` (k,): changing a factor by so much raises the least objective by the amount asked for while the others
+    follow; infinite where nothing determines it. `alone` (k,): the same with the others held. `weakest` (k,) is the
+    combination that the objective tells least of, of length 1, and `condition` the ratio of the eigenvalues.
+    """
+
+    names: tuple[str, ...]
+    widths: Vector
+    alone: Vector
+    weakest: Vector
+    condition: float
+
+
+def information(program: Program, solution: Solution, names: Sequence[str]) -> Vector:
+    """(k, k) second derivatives of the least objective by the parameters `names`, the motion following.
+
+    The Schur complement of the optimality conditions at the solution; bounds and limits that hold there are kept.
+    """
+    made, names = program.transcription, list(names)
+    if not names:
+        return np.zeros((0, 0))
+    given = boxes(program.statement, program.problem, made.layout, made.blocks)
+    x, multipliers = solution.iterate.x, solution.iterate.constraint_multipliers
+    H = scipy.sparse.csc_matrix(made.hessian(x, given.parameters, 1.0, multipliers).sparse())
+    H = H + scipy.sparse.triu(H, 1).T
+    J = scipy.sparse.csr_matrix(made.jacobian(x, given.parameters)[1].sparse())
+    low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+    free = (x > low + _HELD) & (x < high - _HELD)
+    columns = np.array([made.layout.parameters[name] for name in names])
+    free[columns] = False
+    rows = solution.constraints
+    near = np.minimum(np.abs(rows.values - rows.low), np.abs(rows.high - rows.values)) / rows.scale
+    held = near <= _HELD
+    w = np.flatnonzero(free)
+    A = J[held][:, w]
+    n, m = A.shape[1], A.shape[0]
+    kkt = scipy.sparse.bmat(
+        [[H[w][:, w] + _SHIFT * scipy.sparse.identity(n), A.T], [A, -_SHIFT * scipy.sparse.identity(m)]], format="csc"
+    )
+    right = np.vstack([H[w][:, columns].toarray(), J[held][:, columns].toarray()])
+    follow = scipy.sparse.linalg.splu(kkt).solve(right)
+    reduced = H[columns][:, columns].toarray() - right.T @ follow
+    scale = made.scale[columns]
+    found = reduced / (made.cost_scale * np.outer(scale, scale))
+    return np.asarray(0.5 * (found + found.T))
+
+
+def identifiability(names: Sequence[str], of_trials: Sequence[Vector], rise: float) -> Identifiability:
+    """How well factors are determined by trials whose informations (k, k) add up; `rise` is that of the objective."""
+    total = np.sum(of_trials, axis=0)
+    values, vectors = np.linalg.eigh(total)
+    known = values > UNDETERMINED * max(float(values[-1]), 1e-300)
+    spread = (vectors[:, known] ** 2 / values[known]).sum(axis=1)
+    open_ways = (vectors[:, ~known] ** 2).sum(axis=1) > UNDETERMINED
+    widths = np.where(open_ways, np.inf, np.sqrt(2.0 * rise * spread))
+    diagonal = np.diag(total)
+    alone = np.where(diagonal > 0, np.sqrt(2.0 * rise / np.where(diagonal > 0, diagonal, 1.0)), np.inf)
+    condition = float(values[-1] / values[0]) if known.all() else np.inf
+    return Identifiability(tuple(names), widths, alone, vectors[:, 0], condition)

@@ -1,0 +1,61 @@
+"""Synergies: common commands of several muscles, given or factored from measured activity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.lazy import scipy
+
+Vector = NDArray[np.float64]
+
+#: Alternations, and the relative change of the error at which they end.
+_ROUNDS, _STILL = 500, 1e-9
+
+
+def command_matrix(synergies: Mapping[str, Mapping[str, float]], muscles: tuple[str, ...]) -> Vector:
+    """(k, s) how commands move the `muscles`: the synergies, then the muscles that are in none, each by its own."""
+    shared = [[moved.get(name, 0.0) for name in muscles] for moved in synergies.values()]
+    alone = [i for i in range(len(muscles)) if not any(moved[i] for moved in shared)]
+    return np.column_stack([np.array(shared).T.reshape(len(muscles), -1), np.eye(len(muscles))[:, alone]])
+
+
+def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> tuple[Vector, Vector, float]:
+    """W (k, `count`), H (n, `count`) and the variance accounted for: ``signals ~ H W^T`` (n, k), all not negative.
+
+    Non-negative matrix factorisation by alternating non-negative least squares (Paatero & Tapper, Environmetrics 5,
+    1994), the best of `starts` random ones; each column of W has the largest entry 1. The variance accounted for is
+    ``1 - sum (S - H W^T)^2 / sum S^2``. Raises `ValueError` for signals that are negative or not finite, and for
+    counts that they cannot have.
+    """
+    signals = np.asarray(signals, dtype=np.float64)
+    if signals.ndim != 2 or not np.isfinite(signals).all() or (signals < 0).any():
+        raise ValueError("signals are finite and not negative in every frame")
+    if not 1 <= count <= min(signals.shape):
+        raise ValueError(f"{count} synergies of {signals.shape[1]} signals in {signals.shape[0]} frames")
+    rng = np.random.default_rng(seed)
+    size = float((signals**2).sum()) or 1.0
+    best: tuple[Vector, Vector, float] | None = None
+    for _ in range(starts):
+        W = rng.random((signals.shape[1], count))
+        error = np.inf
+        for _ in range(_ROUNDS):
+            H = _columns(W, signals.T).T
+            W = _columns(H, signals).T
+            before, error = error, float(((signals - H @ W.T) ** 2).sum())
+            if before - error <= _STILL * size:
+                break
+        if best is None or error < best[2]:
+            best = W, H, error
+    assert best is not None
+    W, H, error = best
+    largest = np.where(W.max(axis=0) > 0, W.max(axis=0), 1.0)
+    order = np.argsort(-(H * largest).sum(axis=0), kind="stable")
+    return (W / largest)[:, order], (H * largest)[:, order], 1.0 - error / size
+
+
+def _columns(matrix: Vector, wanted: Vector) -> Vector:
+    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `wanted`."""
+    return np.stack([scipy.optimize.nnls(matrix, column)[0] for column in wanted.T], axis=1)

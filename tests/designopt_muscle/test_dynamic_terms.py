@@ -1,0 +1,276 @@
+"""What dynamic sharing can be asked besides the least excitations: schemes, EMG, synergies, devices, factors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from designopt_muscle.curves import activation_rate
+from designopt_muscle.sharing.dynamic.information import identifiability, information
+from designopt_muscle.sharing.dynamic.share import share_dynamic
+from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor
+from designopt_muscle.sharing.statement.criteria import Tracking
+from designopt_muscle.sharing.statement.synergies import command_matrix, factored
+from one_joint import NAMES, one_joint
+from scipy.integrate import solve_ivp
+
+MILD = DynamicTerms(sharpness=0.1)
+
+
+def wave(time):
+    """Excitations of the three muscles, smooth and within their bounds."""
+    return 0.4 + np.stack([0.2 * np.sin(9 * time), 0.15 * np.cos(11 * time + 0.3), 0.1 * np.sin(8 * time + 1)], -1)
+
+
+@pytest.mark.parametrize(("scheme", "order", "intervals"), [("hermite_simpson", 4, 40), ("trapezoidal", 2, 40)])
+def test_activations_converge_with_the_order_of_the_scheme(scheme, order, intervals):
+    """With excitations tracked exactly the activations are the solution of a differential equation: DOP853 at 1e-12."""
+    errors = []
+    for n in (intervals, 2 * intervals):
+        trial = one_joint(n, scheme=scheme, rigid=True)
+        time = trial.balance.time
+        terms = DynamicTerms(effort=0.0, sharpness=0.1, tracking=Tracking(wave(time)))
+        reserves = DynamicReserves(np.array([100.0]), 1e-9, 100.0)
+        found = share_dynamic(replace(trial, terms=terms, reserves=reserves), scheme=scheme, tolerance=1e-11)
+        exact = solve_ivp(
+            lambda t, a: activation_rate(wave(t), a, sharpness=0.1), (0.0, time[-1]), wave(0.0), t_eval=time,
+            rtol=1e-12, atol=1e-13, method="DOP853",
+        )  # fmt: skip
+        assert np.abs(found.excitations - wave(time)).max() < 1e-7
+        errors.append(np.abs(found.activations - exact.y.T).max())
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.25)
+
+
+def test_the_schemes_agree():
+    found = {
+        scheme: share_dynamic(one_joint(n, scheme=scheme), scheme=scheme).objective
+        for scheme, n in (("hermite_simpson", 24), ("trapezoidal", 48), ("radau", 24))
+    }
+    assert found["trapezoidal"] == pytest.approx(found["hermite_simpson"], rel=3e-3)
+    assert found["radau"] == pytest.approx(found["hermite_simpson"], rel=3e-3)
+
+
+def test_squares_of_activations_may_take_the_place_of_those_of_excitations():
+    of = {word: share_dynamic(one_joint(12, terms=replace(MILD, of=word))) for word in ("excitation", "activation")}
+    squares = {word: float((s.activations**2).sum()) for word, s in of.items()}
+    assert all(s.converged for s in of.values())
+    assert squares["activation"] < squares["excitation"]
+
+
+def test_a_heavier_muscle_works_less():
+    plain = share_dynamic(one_joint(12))
+    heavy = share_dynamic(one_joint(12, terms=replace(MILD, weights=np.array([10.0, 1.0, 1.0]))))
+    assert heavy.excitations[:, 0].mean() < plain.excitations[:, 0].mean()
+
+
+# ------------------------------------------------------------------------------------------------------------ EMG
+
+
+def test_tracked_excitations_come_closer_the_more_they_weigh():
+    trial = one_joint(12)
+    signals = np.full((25, 3), np.nan)
+    signals[:, 1] = 0.5
+    errors = []
+    for weight in (0.0, 1.0, 100.0):
+        terms = replace(MILD, tracking=Tracking(signals, weight))
+        errors.append(share_dynamic(replace(trial, terms=terms)).tracking)
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-2 * errors[0]
+
+
+def test_frames_without_a_sample_are_not_tracked():
+    trial = one_joint(12)
+    bare = share_dynamic(trial)
+    signals = np.full((25, 3), np.nan)
+    signals[10, 1] = bare.excitations[10, 1]
+    found = share_dynamic(replace(trial, terms=replace(MILD, tracking=Tracking(signals, 10.0))))
+    assert found.excitations == pytest.approx(bare.excitations, abs=1e-4)
+    assert found.tracking == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_free_scale_is_found_with_the_excitations():
+    """The signal is twice the excitations of a solution: the scale is 1/2, and they are tracked exactly."""
+    trial = one_joint(12)
+    bare = share_dynamic(trial)
+    terms = replace(MILD, tracking=Tracking(2.0 * bare.excitations, 50.0, free_scale=True))
+    scales = {f"signal_scale_{name}": (0.0, 10.0) for name in NAMES}
+    found = share_dynamic(replace(trial, terms=terms), scales)
+    assert [found.parameters[name] for name in scales] == pytest.approx([0.5] * 3, abs=2e-3)
+    assert found.tracking < 1e-5
+
+
+def test_a_band_keeps_excitations_about_their_signal():
+    trial = one_joint(12)
+    signals = np.full((25, 3), np.nan)
+    signals[5:, 0] = 0.3
+    band = Tracking(signals, 0.0, band=(-0.05, 0.1))
+    free, bound = share_dynamic(trial), share_dynamic(replace(trial, terms=replace(MILD, tracking=band)))
+    assert free.excitations[5:, 0].max() > 0.45
+    assert bound.excitations[5:, 0].min() >= 0.25 - 1e-6
+    assert bound.excitations[5:, 0].max() <= 0.4 + 1e-6
+    assert bound.objective > free.objective
+
+
+def test_a_band_that_leaves_nothing_is_told_with_muscle_and_time():
+    signals = np.full((25, 3), np.nan)
+    signals[7, 2] = 1.4
+    tracking = Tracking(signals, 0.0, band=(-0.1, 0.1))
+    with pytest.raises(ValueError, match=r"'opposite' at 0\.11\d* s \(1\.4\) leaves nothing .* normalise the signal"):
+        one_joint(12, terms=replace(MILD, tracking=tracking))
+
+
+# ------------------------------------------------------------------------------------------------------ synergies
+
+
+def test_excitations_of_synergies_are_combinations_of_their_commands():
+    W = command_matrix({"extend": {"long": 1.0, "short": 0.5}}, NAMES)
+    assert W.tolist() == [[1.0, 0.0], [0.5, 0.0], [0.0, 1.0]]
+    free = share_dynamic(one_joint(12))
+    found = share_dynamic(one_joint(12, terms=replace(MILD, synergies=W)))
+    assert found.converged
+    assert found.commands.shape == (25, 2)
+    assert found.excitations == pytest.approx(found.commands @ W.T, abs=1e-12)
+    assert found.excitations.min() >= 0.01 - 1e-6
+    assert found.activations[0] == pytest.approx(found.excitations[0], abs=1e-8)
+    assert found.objective > free.objective
+
+
+def test_factors_of_synthetic_signals_are_those_they_were_made_of():
+    """Synergies with a muscle of their own each have one factorisation but for their order (Donoho & Stodden 2003)."""
+    time = np.linspace(0.0, 1.0, 80)
+    commands = np.stack([np.maximum(np.sin(6 * time), 0.0), np.maximum(-np.sin(6 * time), 0.0) + 0.1 * time], -1)
+    made = np.array([[1.0, 0.0], [0.6, 0.3], [0.0, 1.0], [0.2, 0.8]])
+    W, H, accounted = factored(commands @ made.T, 2)
+    order = np.argmax(W[[0, 2]], axis=1)
+    assert W[:, order] == pytest.approx(made, abs=2e-3)
+    assert H[:, order] == pytest.approx(commands, abs=2e-3)
+    assert accounted > 0.99999
+    assert factored(commands @ made.T, 1)[2] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("signals", "count", "message"),
+    [
+        (-np.ones((5, 2)), 1, "not negative"),
+        (np.full((5, 2), np.nan), 1, "finite"),
+        (np.ones((5, 2)), 3, "3 synergies"),
+    ],
+)
+def test_signals_that_have_no_factors_are_refused(signals, count, message):
+    with pytest.raises(ValueError, match=message):
+        factored(signals, count)
+
+
+# --------------------------------------------------------------------------------------------- device and factors
+
+
+def with_spring(intervals=12):
+    trial = one_joint(intervals)
+    time = trial.balance.time  # the angle goes with the needed moment, but for a part that no spring follows
+    return replace(trial, device=Device("joint", -0.4 * np.sin(5.0 * time + 0.4) + 0.3 * np.cos(13.0 * time)))
+
+
+def test_a_spring_chosen_with_the_motion_is_that_of_a_nested_search():
+    """At the optimum of one program the derivatives of the nested objective vanish, and beside it it is higher."""
+    trial = with_spring()
+    found = share_dynamic(trial, {"stiffness": (0.0, 200.0), "rest": (-2.0, 2.0)})
+    best = {name: found.parameters[name] for name in ("stiffness", "rest")}
+    assert 1.0 < best["stiffness"] < 199.0
+    nested = share_dynamic(trial, best)
+    assert nested.objective == pytest.approx(found.objective, rel=1e-5)
+    assert abs(nested.slopes["stiffness"]) * 10.0 < 1e-4 * nested.objective
+    assert abs(nested.slopes["rest"]) * 0.1 < 1e-4 * nested.objective
+    for name, step in (("stiffness", 8.0), ("rest", 0.03)):
+        for sign in (-1.0, 1.0):
+            beside = share_dynamic(trial, {**best, name: best[name] + sign * step})
+            assert beside.objective > found.objective
+    assert found.objective < share_dynamic(trial).objective
+
+
+def test_a_spring_takes_its_moment_off_the_muscles():
+    trial = with_spring()
+    found = share_dynamic(trial, {"stiffness": 30.0, "rest": 0.4})
+    angle = trial.device.angle
+    assert found.device == pytest.approx(30.0 * (0.4 - angle))
+    left = trial.balance.residual(found.forces)[:, 0] - found.device - 5.0 * found.reserves[:, 0]
+    assert np.abs(left).max() < 1e-6
+
+
+def test_derivatives_by_device_and_factors_are_those_of_differences():
+    factors = (Factor("slack", "slack", ("long",)), Factor("fibre", "fibre", ("long", "short")),
+               Factor("size", "force", ("short",)), Factor("give", "strain", ("long",)))  # fmt: skip
+    trial = replace(with_spring(8), factors=factors)
+    at = {"stiffness": 20.0, "rest": 0.1, "assistance": 0.1, "strength": 1.1} | {f.name: 1.0 for f in factors}
+    slopes = share_dynamic(trial, at, tolerance=1e-10).slopes
+    steps = {"stiffness": 0.1, "rest": 1e-3, "assistance": 1e-3, "strength": 1e-3}
+    for name, value in at.items():
+        step = steps.get(name, 3e-4)
+        up, down = (share_dynamic(trial, at | {name: value + s * step}, tolerance=1e-10) for s in (1, -1))
+        assert slopes[name] == pytest.approx((up.objective - down.objective) / (2 * step), rel=2e-3), name
+
+
+def test_the_information_is_the_second_derivative_of_the_least_objective():
+    factors = (Factor("slack", "slack", ("long",)), Factor("size", "force", ("short",)))
+    trial = replace(one_joint(8), factors=factors)
+    at = {"slack": 1.0, "size": 1.0}
+    found = share_dynamic(trial, at, tolerance=1e-10)
+    second = information(found.program, found.solution, list(at))
+    for i, name in enumerate(at):
+        up, down = (share_dynamic(trial, at | {name: 1.0 + s * 1e-3}, tolerance=1e-10).slopes for s in (1, -1))
+        differences = [(up[other] - down[other]) / 2e-3 for other in at]
+        assert second[i] == pytest.approx(differences, rel=0.05)
+
+
+def test_factors_that_only_count_together_are_not_identified():
+    """The sum of two numbers is determined, their difference is not."""
+    found = identifiability(["a", "b"], [np.array([[1.0, 1.0], [1.0, 1.0]])], rise=0.02)
+    assert np.isinf(found.widths).all()
+    assert found.alone == pytest.approx([0.2, 0.2])
+    assert np.abs(found.weakest) == pytest.approx([np.sqrt(0.5)] * 2)
+    assert np.isinf(found.condition)
+    both = identifiability(["a", "b"], [np.diag([1.0, 0.0]), np.diag([0.0, 4.0])], rise=0.02)
+    assert both.widths == pytest.approx([0.2, 0.1])
+    assert both.condition == pytest.approx(4.0)
+
+
+# ------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"terms": replace(MILD, weights=np.ones(2))}, r"weights has the shape \(2,\)"),
+        ({"terms": replace(MILD, synergies=np.ones((2, 1)))}, "synergies has the shape"),
+        ({"terms": replace(MILD, tracking=Tracking(np.ones((3, 3))))}, "signals has the shape"),
+        ({"device": Device("hip", np.zeros(9))}, "about 'hip', no row"),
+        ({"device": Device("joint", np.full(9, np.nan))}, "9 finite numbers"),
+        ({"factors": (Factor("f", "force", ("psoas",)),)}, "no muscle 'psoas'"),
+        ({"factors": (Factor("f", "force", ("long",)), Factor("g", "force", ("long",)))}, "scaled by 'f' already"),
+        ({"reserves": DynamicReserves(np.ones(2))}, "2 reserves for 1 rows"),
+    ],
+)
+def test_parts_that_do_not_fit_are_told(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(one_joint(4), **change)
+
+
+def test_a_parameter_that_is_not_there_is_told():
+    with pytest.raises(ValueError, match="no parameter 'stiffness'; there are strength"):
+        share_dynamic(one_joint(4), {"stiffness": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Factor("f", "length", ("long",)), "'length' cannot be scaled; force, fibre, slack, strain can"),
+        (lambda: Factor("a b", "force", ("long",)), "letters, digits and _"),
+        (lambda: DynamicTerms(effort=-1.0), "effort is -1"),
+        (lambda: DynamicTerms(sharpness=0.0), "sharpness is 0"),
+        (lambda: DynamicTerms(synergies=np.array([[np.nan]])), "synergies are finite"),
+        (lambda: DynamicReserves(np.array([-1.0])), "not negative"),
+    ],
+)
+def test_values_out_of_range_are_told(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
