@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.models.criterion import CriterionName, criterion_of
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
@@ -20,16 +21,7 @@ from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.trial import ExternalLoads, Trial, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
-from designopt_muscle.sharing.statement.criteria import (
-    Criterion,
-    JointReaction,
-    MinMax,
-    Power,
-    QuadraticLinear,
-    Reserves,
-    SoftSaturation,
-    Tracking,
-)
+from designopt_muscle.sharing.statement.criteria import JointReaction, Reserves, Tracking
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.statement.synergies import command_matrix
 from designopt_muscle.sharing.static.derivatives import Slopes, activation_slopes, cost_slopes
@@ -43,9 +35,7 @@ class SharingDesign(TypedDict, total=False):
     """What is varied; what is left out is as in the model's text."""
 
     strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0)]
-    criterion: Annotated[
-        Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"], Q("", "what is minimised")
-    ]
+    criterion: Annotated[CriterionName, Q("", "what is minimised")]
     exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
     stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
     rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
@@ -311,7 +301,7 @@ class StaticSharing:
         reserves = Reserves(np.where(crossed, self.reserve, 0.0), self.reserve_weight, self.reserve_exponent)
         try:
             terms = Terms(
-                _criterion(values, self.linear, self.tie_break),
+                criterion_of(values, self.linear, self.tie_break),
                 weights,
                 self.stress,
                 self._tracking(given),
@@ -356,16 +346,3 @@ def _reactions(given: _Given, sharing: Sharing) -> Vector:
     """(n, joints, 3) N of the joints in the settings; NaN in frames without an answer."""
     found = [r.offset + np.einsum("nck,nk->nc", r.gain, sharing.forces) for r in given.reactions]
     return np.stack(found, axis=1) if found else np.zeros((len(sharing.status), 0, 3))
-
-
-def _criterion(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
-    match values["criterion"]:
-        case "minmax":
-            return MinMax(tie_break)
-        case "strict_minmax":
-            return MinMax(tie_break, strict=True)
-        case "quadratic_linear":
-            return QuadraticLinear(linear)
-        case "soft_saturation":
-            return SoftSaturation()
-    return Power(float(values["exponent"]))

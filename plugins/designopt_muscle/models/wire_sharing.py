@@ -1,0 +1,206 @@
+"""The model ``wire_sharing``: wires with virtual links, a criterion and a motion in, tensions out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import field
+from functools import cached_property
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+from designopt_mechanics.anatomy.companion import Anatomy, read_companion
+from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.filters import lowpass
+from numpy.typing import NDArray
+
+from designopt.plugin import Array, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt.study.language.errors import StudyError
+from designopt_muscle.models.criterion import CriterionName, criterion_of
+from designopt_muscle.models.trial import bundled
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.wires.drawing import drawn
+from designopt_muscle.wires.share import WireSharing, share_wires
+
+Vector = NDArray[np.float64]
+
+#: Order of the zero-phase low-pass filter of coordinates.
+_ORDER = 3
+
+
+class WireDesign(TypedDict, total=False):
+    """What is varied; what is left out is as in the model's text."""
+
+    strength: Annotated[float, Q("", "factor on the greatest tensions of all muscles", gt=0)]
+    criterion: Annotated[CriterionName, Q("", "what is minimised")]
+    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
+
+
+class WireScenario(TypedDict, total=False):
+    """The motion; the bundled one where none is named."""
+
+    motion: Annotated[InputFile, Q("", "table of the joints' coordinates (MOT, STO or CSV)")]
+
+
+class WireOutputs(TypedDict):
+    """Figures over all frames with an answer."""
+
+    mean_cost: Annotated[float, Q("", "of the criterion, mean over the frames")]
+    mean_activation: Annotated[float, Q("", "tension by greatest tension, over muscles and frames")]
+    peak_activation: Annotated[float, Q("", "of any muscle")]
+    peak_tension: Annotated[float, Q("N", "of any wire")]
+    contact_force: Annotated[float, Q("N", "largest in a joint")]
+    link_travel: Annotated[float, Q("m", "largest way of a virtual link from the reference posture; 0 without")]
+    infeasible_frames: Annotated[float, Q("", "frames proved to be beyond the wires")]
+    unanswered_frames: Annotated[float, Q("", "frames with bad input, or not settled")]
+    peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
+    peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the frames"),
+    "muscles": Array(("muscle",), "", "names", dtype="str"),
+    "coordinates": Array(("row",), "", "names of the joints' coordinates", dtype="str"),
+    "wires": Array(("wire",), "", "names of all wires", dtype="str"),
+    "activations": Array(("time", "muscle"), "", "tension by greatest tension; NaN in frames without an answer"),
+    "muscle_moments": Array(("time", "row", "muscle"), "", "change with the tension, links following, in N m or N"),
+    "net_moments": Array(("time", "row"), "", "that the muscles balance beside tendons and ligaments, in N m or N"),
+    "tensions": Array(("time", "wire"), "N", "of all wires"),
+    "pose": Array(("time", "place"), "m", "of the virtual links, or rad"),
+    "contacts": Array(("time", "bone", "axis"), "N", "force in the joint of each bone, axes of the ground"),
+    "reserves": Array(("time", "row"), "", "in N m or N"),
+    "shortfall": Array(("time", "row"), "", "what is missing in infeasible frames, in N m or N"),
+    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, above that no answer"),
+    "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible, links in place"),
+    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones; lines end where a place is no number"),
+    "paths": Array(("time", "wire", "vertex", "axis"), "m", "drawing of the wires"),
+    "load": Array(("time", "wire"), "", "tension by the greatest of the muscle, or of the wire over the trial"),
+}
+
+_DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0}
+
+
+@model("wire_sharing", version=1, arrays=ARRAYS)
+class WireSharingModel:
+    """Shares the moments of a motion among the wires of a musculoskeletal model with virtual links.
+
+    Muscles branch in virtual links (Nakamura et al., JP 2002-154853), which have no mass and find their pose with the
+    tensions: it is an unknown of every frame. Criteria and statuses are those of ``muscle_sharing``. The model is a
+    VRML file with its companion, or the bundled arm of five joints, eighteen muscles and a forked biceps.
+
+    Unless design, scenario and settings say otherwise: squared activations at full strength without reserves, one
+    second of a motion of the arm by formulas.
+    """
+
+    geometry: Annotated[InputFile | None, Q("", "wires and virtual links (VRML); the bundled arm if none")] = None
+    companion: Annotated[InputFile | None, Q("", "joints, masses and laws of the wires (YAML)")] = None
+    window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
+    cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
+    linear: Annotated[float, Q("", "linear part of the criterion 'quadratic_linear'", ge=0)] = 0.1
+    tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
+    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
+
+    _motions: dict[str, tuple[Vector, Vector, Vector, Vector]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def check(self) -> None:
+        """Read the files, so that what cannot be used is refused before anything runs."""
+        if (self.geometry is None) != (self.companion is None):
+            raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
+        _ = self._anatomy
+
+    def evaluate(
+        self, design: WireDesign, scenario: WireScenario, arrays: Set[str] = frozenset()
+    ) -> tuple[WireOutputs, dict[str, NDArray[Any]]]:
+        """Share the moments of the motion."""
+        time, q, dq, ddq = self._motion(scenario.get("motion") or bundled("wire_arm.csv"))
+        values: Mapping[str, Any] = {**_DESIGN, **design}
+        terms = Terms(criterion_of(values, self.linear, self.tie_break))
+        try:
+            found = share_wires(
+                self._anatomy, time, q, dq, ddq, terms, reserve=self.reserve, strength=float(values["strength"])
+            )
+        except ValueError as error:
+            raise InvalidDesign(str(error)) from None
+        sharing = found.sharing
+        made: dict[str, NDArray[Any]] = {
+            "time": time,
+            "muscles": np.array(sharing.balance.columns),
+            "coordinates": np.array(sharing.balance.rows),
+            "wires": np.array([wire.name for wire in self._anatomy.wires]),
+            "activations": sharing.activations,
+            "muscle_moments": sharing.moments,
+            "net_moments": sharing.balance.moments,
+            "tensions": found.tensions,
+            "pose": found.pose,
+            "contacts": np.stack(list(found.contact.values()), axis=1),
+            "reserves": sharing.reserves,
+            "shortfall": sharing.shortfall,
+            "status": sharing.status,
+            "strength_factor": sharing.strength_factor,
+        }
+        if arrays & {"skeleton", "paths", "load"}:
+            made |= drawn(self._anatomy, q, found)
+        return self._figures(found), {name: made[name] for name in arrays}
+
+    def _figures(self, found: WireSharing) -> WireOutputs:
+        sharing = found.sharing
+        answered = np.isfinite(sharing.activations).all(axis=1)
+        if not answered.any():
+            raise InvalidDesign(f"no frame of the motion has an answer: {sharing.summary()}")
+        reference = self._anatomy.tree.reference[len(self._anatomy.joints) :]
+        contacts = np.linalg.norm(np.stack(list(found.contact.values()), axis=1)[answered], axis=2)
+        return WireOutputs(
+            mean_cost=float(sharing.cost[answered].mean()),
+            mean_activation=float(sharing.activations[answered].mean()),
+            peak_activation=float(sharing.activations[answered].max()),
+            peak_tension=float(found.tensions[answered].max()),
+            contact_force=float(contacts.max()),
+            link_travel=float(np.abs(found.pose[answered] - reference).max(initial=0.0)),
+            infeasible_frames=float((sharing.status == 100).sum()),
+            unanswered_frames=float((~answered).sum()),
+            peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
+            peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
+        )
+
+    @cached_property
+    def _anatomy(self) -> Anatomy:
+        geometry = self.geometry or bundled("wire_arm.wrl")
+        companion = self.companion or bundled("wire_arm.yaml")
+        try:
+            places = read_vrml(geometry.content, geometry.name)
+        except StudyError as error:
+            raise InvalidSetting("geometry", _told(error)) from None
+        try:
+            return read_companion(companion.content, companion.name, places)
+        except StudyError as error:
+            raise InvalidSetting("companion", _told(error)) from None
+
+    def _motion(self, file: InputFile) -> tuple[Vector, Vector, Vector, Vector]:
+        """Time, joints, rates and accelerations of a file, read once in a process. Raises `InvalidDesign`."""
+        if file.digest not in self._motions:
+            joints = self._anatomy.joints
+            turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
+            try:
+                table = read_table(file)
+                table = table.radians([name for name in joints if name in turning])
+                q = np.column_stack([table.column(name) for name in joints])
+            except RecordingError as error:
+                raise InvalidDesign(str(error) if error.file else f"{file.name}: {error}") from None
+            if self.cutoff is not None:
+                q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
+            dq, ddq = derivatives(table.time, q)
+            low, high = self.window or (-np.inf, np.inf)
+            kept = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
+            if not kept.any():
+                raise InvalidDesign(f"{file.name}: no frame lies between {low:g} and {high:g} s")
+            self._motions[file.digest] = table.time[kept], q[kept], dq[kept], ddq[kept]
+        return self._motions[file.digest]
+
+
+def _told(error: StudyError) -> str:
+    return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])

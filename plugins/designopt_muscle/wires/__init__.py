@@ -1,0 +1,1 @@
+"""Sharing on wire models: virtual links find their pose with the tensions."""

@@ -1,0 +1,125 @@
+"""Tensions of a wire model that carry a motion: the same sharing, with the poses of virtual links as unknowns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from designopt_mechanics.anatomy.companion import Anatomy
+from designopt_mechanics.anatomy.laws import Muscle
+from designopt_mechanics.moment_balance import MomentBalance
+from numpy.typing import NDArray
+
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.criteria import Reserves
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
+from designopt_muscle.sharing.static.sharing import Sharing
+from designopt_muscle.sharing.status import SharingStatus
+from designopt_muscle.wires.posture import Posture, WireRows
+
+Vector = NDArray[np.float64]
+
+_ROUNDS = 100
+#: Largest change of an activation in a round that ends the iteration.
+_SETTLED = 1e-10
+#: Status of frames whose numbers are missing.
+_NOT_FINITE = 120
+
+
+@dataclass(frozen=True, eq=False)
+class WireSharing:
+    """The `sharing` of a wire model: its columns are the muscles; activations are shares of their greatest tension.
+
+    `tensions` (n, w) N of all wires, `pose` (n, c) of the virtual links, `contact` (n, 3) N by bone the force in its
+    joint, in the axes of the ground; NaN in frames without an answer. `rounds` of linearisation.
+    """
+
+    sharing: Sharing
+    tensions: Vector
+    pose: Vector
+    contact: dict[str, Vector]
+    rounds: int
+
+
+def share_wires(
+    anatomy: Anatomy,
+    time: Vector,
+    q: Vector,
+    dq: Vector,
+    ddq: Vector,
+    terms: Terms | None = None,
+    reserve: float = 0.0,
+    strength: float = 1.0,
+    needed: Vector | None = None,
+) -> WireSharing:
+    """Tensions that carry the joints `q` (n, m) with their rates and accelerations at `time` (n,) s.
+
+    The moments of the wires are a function of the muscle tensions, as the links follow them. Its slopes make a balance
+    of moments, which is shared; where the links move with the answer, they make the next one, until it settles. In a
+    settled frame the optimality conditions are those of the problem with the poses as unknowns. `reserve` (N m or N) is
+    the generalised force of a reserve at control 1 in each row, `strength` a factor on the greatest tensions, `needed`
+    (n, m) replaces the net moments of the motion. Raises `ValueError` for arrays that do not fit.
+    """
+    n, m = len(time), len(anatomy.joints)
+    for name, values in (("q", q), ("dq", dq), ("ddq", ddq)):
+        if np.shape(values) != (n, m):
+            raise ValueError(f"{name} has the shape {np.shape(values)}, not {(n, m)}: frames and joints")
+    rows = WireRows(anatomy)
+    good = np.isfinite(np.concatenate([q, dq, ddq], axis=1)).all(axis=1)
+    q, dq, ddq = (np.where(good[:, None], v, 0.0) for v in (q, dq, ddq))
+    muscles = _muscles(anatomy, n, strength)
+    wanted = rows.needed(q, dq, ddq) if needed is None else np.asarray(needed, dtype=np.float64)
+    help_ = Reserves(np.full(m, reserve))
+    s = np.maximum(0.05, muscles.lower) * muscles.strength
+    pose: Vector | None = None
+    part, last = np.ones(n), np.full(n, np.inf)
+    for _round in range(1, _ROUNDS + 1):
+        posture = rows.posture(q, s, pose)
+        pose = posture.pose
+        sharing = share(_balance(anatomy, time, wanted, posture, s, good), muscles, terms, help_)
+        change = np.abs(np.nan_to_num(sharing.forces - s) / muscles.strength).max(axis=1)
+        if change.max() <= _SETTLED:
+            break
+        part = np.where(change > last, 0.5 * part, part)
+        last = change
+        answered = np.isfinite(sharing.forces).all(axis=1)
+        s = np.where(answered[:, None], s + part[:, None] * np.nan_to_num(sharing.forces - s), s)
+    open_ = (change > _SETTLED) & (sharing.status < SharingStatus.INFEASIBLE)
+    lost = (~posture.found & good) | open_
+    status = np.where(lost, int(SharingStatus.NOT_CONVERGED), sharing.status)
+    gone = np.asarray(status >= SharingStatus.EMPTY_BOUNDS)[:, None]
+    contact = rows.contacts(q, dq, ddq, posture.pose, s)
+    return WireSharing(
+        replace(sharing, status=status, activations=np.where(gone, np.nan, sharing.activations), separable=False),
+        np.where(gone, np.nan, posture.tensions),
+        np.where(gone, np.nan, posture.pose),
+        {bone: np.where(gone, np.nan, force) for bone, force in contact.items()},
+        _round,
+    )
+
+
+def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
+    laws = {name: law for name, law in anatomy.laws.items() if isinstance(law, Muscle)}
+    most = np.array([law.greatest for law in laws.values()]) * strength
+    tone = np.array([law.tone for law in laws.values()])
+    if (tone > most).any():
+        name = list(laws)[int((tone - most).argmax())]
+        raise ValueError(f"the tone of '{name}' is above its greatest tension, {most[list(laws).index(name)]:g} N")
+    return Muscles(tuple(laws), np.tile(most, (frames, 1)), lower=tone / most, isometric=most)
+
+
+def _balance(
+    anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s: Vector, good: NDArray[np.bool_]
+) -> MomentBalance:
+    """What the muscles have to do when the moments of all wires are linear about the tensions `s`."""
+    units = {c.name: "N m" if c.unit == "rad" else "N" for c in anatomy.tree.coordinates}
+    return MomentBalance(
+        time=time,
+        rows=anatomy.joints,
+        columns=tuple(name for name, law in anatomy.laws.items() if isinstance(law, Muscle)),
+        arms=posture.slopes,
+        moments=needed - posture.moments + np.einsum("nmk,nk->nm", posture.slopes, s),
+        row_units=tuple(units[name] for name in anatomy.joints),
+        status=np.where(good, 0, _NOT_FINITE),
+    )

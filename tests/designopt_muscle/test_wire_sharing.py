@@ -1,0 +1,163 @@
+"""Sharing on wires with virtual links: the reference arm of the specification of wires, section 9.3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_mechanics.anatomy.companion import read_companion
+from designopt_mechanics.anatomy.equilibrium import Equilibrium
+from designopt_mechanics.anatomy.inverse import Inverse
+from designopt_mechanics.anatomy.vrml import read_vrml
+from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.wire_sharing import WireSharingModel
+from designopt_muscle.sharing.statement.criteria import MinMax, Power
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.wires.posture import WireRows
+from designopt_muscle.wires.share import share_wires
+
+import designopt
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.report import write_report
+from designopt.testing.models import check_model
+
+STUDIES = Path(__file__).parents[2] / "studies"
+TIME = np.linspace(0.0, 1.0, 51)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    geometry = read_vrml(bundled("wire_arm.wrl").content, "wire_arm.wrl")
+    return read_companion(bundled("wire_arm.yaml").content, "wire_arm.yaml", geometry)
+
+
+def motion(t):
+    """Joints with rates and accelerations (n, 5) of the specification's motion."""
+    a, w = np.array([0.3, 0.35, 0.2, 0.6, 0.3]), np.array([2.0, 3.0, 1.0, 2.5, 4.0])
+    s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+    return a * s + np.array([0.0, 0.25, 0.0, 0.9, 0.0]), a * w * c, -a * w**2 * s
+
+
+@pytest.fixture(scope="module")
+def shared(arm):
+    return share_wires(arm, TIME, *motion(TIME))
+
+
+def tension(arm, found, name, frame):
+    return found.tensions[frame, [wire.name for wire in arm.wires].index(name)]
+
+
+def test_costs_tensions_and_joint_forces_are_those_of_the_specification(arm, shared):
+    """Required 1e-3 relative; no failure in 51 frames."""
+    assert (shared.sharing.status == 0).all()
+    assert shared.sharing.cost[[0, 10, 25, 40, 50]] == pytest.approx(
+        [0.005189, 0.008903, 0.014057, 0.012014, 0.008729], rel=1e-3
+    )
+    names = ["R_Mus_BicepsLong", "R_Mus_BicepsShort", "R_Ten_Radius", "R_Ten_Ulna"]
+    assert [tension(arm, shared, n, 10) for n in names] == pytest.approx([6.458, 10.466, 13.452, 4.054], rel=1e-3)
+    contact = [np.linalg.norm(shared.contact[bone][10]) for bone in ("humerus", "ulna", "radius")]
+    assert contact == pytest.approx([61.479, 37.942, 23.737], rel=1e-3)
+
+
+def test_answers_are_those_of_the_nonlinear_program_with_the_pose_as_unknown(arm, shared):
+    """IPOPT on tensions and pose together (formulation P2), to its tolerance."""
+    inverse, last = Inverse(arm), None
+    for frame in (0, 17, 50):
+        last = inverse.at(*(part[0] for part in motion(TIME[[frame]])), last)
+        assert shared.sharing.cost[frame] == pytest.approx(last.cost, rel=2e-6)  # IPOPT relaxes bounds by 1e-8
+        assert shared.tensions[frame] == pytest.approx(last.tensions, abs=1e-3)
+        assert shared.pose[frame] == pytest.approx(last.pose, abs=1e-6)
+
+
+def test_nothing_is_left_on_the_link_and_the_joints_get_the_moments_of_the_motion(arm, shared):
+    balance = Equilibrium(arm)
+    needed = WireRows(arm).needed(*motion(TIME))
+    for frame in (5, 30):
+        found = balance.at(motion(TIME[[frame]])[0][0], shared.sharing.forces[frame], shared.pose[frame])
+        assert np.abs(found.resultant).max() < 1e-8
+        assert np.abs(found.pose - shared.pose[frame]).max() < 1e-8
+        assert found.tau == pytest.approx(needed[frame], abs=1e-7)
+
+
+def test_slopes_are_those_of_the_moments_with_the_links_following(arm):
+    rows = WireRows(arm)
+    q = motion(TIME[[12]])[0]
+    pull = np.linspace(5.0, 90.0, 18)[None]
+    at = rows.posture(q, pull)
+    for j in (2, 16, 17):
+        step = np.eye(18)[[j]] * 1e-2
+        ahead, behind = (rows.posture(q, pull + s * step, at.pose).moments for s in (1, -1))
+        assert at.slopes[0, :, j] == pytest.approx((ahead - behind)[0] / 2e-2, abs=1e-8)
+
+
+@pytest.mark.parametrize("criterion", [Power(3.0), MinMax()])
+def test_other_criteria_are_shared_in_the_same_way(arm, shared, criterion):
+    found = share_wires(arm, TIME[::5], *motion(TIME[::5]), Terms(criterion))
+    assert (found.sharing.status == 0).all()
+    peaks = found.sharing.activations.max(axis=1)
+    if isinstance(criterion, MinMax):
+        assert (peaks <= shared.sharing.activations[::5].max(axis=1) + 1e-6).all()
+    else:
+        cubes = (shared.sharing.activations[::5] ** 3).sum(axis=1)
+        assert (found.sharing.cost <= cubes + 1e-9).all()
+
+
+def test_a_motion_that_is_too_fast_is_infeasible_with_what_is_missing(arm):
+    q, dq, ddq = motion(TIME[:3])
+    ddq = np.array(ddq)
+    ddq[1] = 3000.0
+    dq = np.array(dq)
+    dq[2] = np.nan
+    found = share_wires(arm, TIME[:3], q, dq, ddq)
+    assert found.sharing.status.tolist() == [0, 100, 120]
+    assert np.abs(found.sharing.shortfall[1]).max() > 1.0
+    assert np.isnan(found.tensions[2]).all()
+    helped = share_wires(arm, TIME[:3], q, dq, ddq, reserve=100.0)
+    assert helped.sharing.status.tolist() == [0, 20, 120]
+
+
+def test_the_model_keeps_the_rules():
+    check_model(
+        WireSharingModel,
+        settings={},
+        designs=[{}, {"strength": 0.8, "criterion": "minmax"}, {"exponent": 3.0}],
+        scenarios=[{}],
+        refused=[],
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"geometry": bundled("wire_arm.wrl")}, "give both or none"),
+        ({"geometry": InputFile("a.wrl", b"#VRML V2.0 utf8\nDEF {"), "companion": bundled("wire_arm.yaml")}, "a.wrl:"),
+        ({"geometry": bundled("wire_arm.wrl"), "companion": InputFile("a.yaml", b"bones: {}\n")}, "a.yaml:1"),
+    ],
+)
+def test_files_that_make_no_anatomy_are_refused_with_their_place(settings, message):
+    with pytest.raises(InvalidSetting, match=message):
+        WireSharingModel(**settings).check()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"time,elbow\n0,1\n1,2\n", "t.csv.*humerus_1"),
+        (b"time,humerus_1,humerus_2,humerus_3,ulna_1,radius_1\n0,1,1,1,1,x\n", "t.csv"),
+        (bundled("wire_arm.csv").content.replace(b"0.04,", b"0.02,"), "t.csv"),
+    ],
+)
+def test_motions_that_cannot_be_used_are_refused_with_the_file(content, message):
+    with pytest.raises(InvalidDesign, match=message):
+        WireSharingModel().evaluate({}, {"motion": InputFile("t.csv", content)})
+
+
+def test_the_study_runs_and_its_report_has_the_moving_arm(tmp_path):
+    result = designopt.load(STUDIES / "wire_sharing.yaml").run(tmp_path / "arm.study")
+    figures = result.outcomes.figures
+    assert figures["infeasible_frames"].max() == 0.0
+    assert figures["peak_activation"][2, 0] < figures["peak_activation"][0, 0]
+    page = write_report(result, tmp_path / "arm.html").read_text(encoding="utf-8")
+    assert "The arm" in page
+    assert "Balance about ulna_1" in page
