@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.models.criterion import CriterionName, criterion_of
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
@@ -179,6 +180,8 @@ class StaticSharing:
             "strength_factor": sharing.strength_factor,
             "fibre_lengths": trial.fibres.length,
         }
+        if arrays & {"skeleton", "paths"}:
+            made["skeleton"], made["paths"] = drawing(trial.model, trial.finite_values)
         return outputs, {name: made[name] for name in arrays}
 
     def gradient(self, design: SharingDesign, scenario: StaticScenario) -> dict[str, dict[str, float]]:

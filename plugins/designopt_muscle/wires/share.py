@@ -78,17 +78,16 @@ def share_wires(
         posture = rows.posture(q, s, pose)
         pose = posture.pose
         sharing = share(_balance(anatomy, time, wanted, posture, s, good), muscles, terms, help_)
-        change = np.abs(np.nan_to_num(sharing.forces - s) / muscles.strength).max(axis=1)
+        change = np.asarray(np.abs(np.nan_to_num(sharing.forces - s) / muscles.strength).max(axis=1))
         if change.max() <= _SETTLED:
             break
         part = np.where(change > last, 0.5 * part, part)
         last = change
-        answered = np.isfinite(sharing.forces).all(axis=1)
-        s = np.where(answered[:, None], s + part[:, None] * np.nan_to_num(sharing.forces - s), s)
+        s = s + part[:, None] * np.nan_to_num(sharing.forces - s)  # frames without an answer stay
     open_ = (change > _SETTLED) & (sharing.status < SharingStatus.INFEASIBLE)
     lost = (~posture.found & good) | open_
     status = np.where(lost, int(SharingStatus.NOT_CONVERGED), sharing.status)
-    gone = np.asarray(status >= SharingStatus.EMPTY_BOUNDS)[:, None]
+    gone = np.reshape(status >= int(SharingStatus.EMPTY_BOUNDS), (-1, 1))
     contact = rows.contacts(q, dq, ddq, posture.pose, s)
     return WireSharing(
         replace(sharing, status=status, activations=np.where(gone, np.nan, sharing.activations), separable=False),

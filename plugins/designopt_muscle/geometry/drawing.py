@@ -1,0 +1,55 @@
+"""Drawings of a model: bones as lines, muscles as paths over their surfaces."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.kinematics import Kinematics, kinematics
+from designopt_muscle.geometry.paths import courses
+from designopt_muscle.osim.model import GROUND, OsimModel
+
+Vector = NDArray[np.float64]
+
+#: A model whose joints stay this close (m) to a plane of constant z is drawn in it.
+_FLAT = 1e-6
+
+
+def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector]:
+    """`skeleton` (n, v, d) and `paths` (n, k, w, d) m for the `values` (n,) of the coordinates.
+
+    Bones go from joint to joint, and from the last one to the mass centre; lines end where a place is no number. A path
+    over a surface is drawn with its two tangent points. d is 2 for a model in the plane of x and y, else 3.
+    """
+    motion = kinematics(model, values)
+    bones, surfaces = _bones(model, motion), {w.name: w for w in model.wraps}
+    n = len(motion.origin[GROUND])
+    parts = [courses(muscle, surfaces, motion) for muscle in model.muscles]
+    most = max((len(course.nodes) for part in parts for course in part), default=1)
+    paths = np.full((n, len(parts), most, 3), np.nan)
+    for k, part in enumerate(parts):
+        for course in part:
+            for i, node in enumerate(course.nodes):
+                paths[course.frames, k, i] = node.x
+    flat = (
+        np.nanmax(np.ptp(bones[:, :, 2], axis=0), initial=0.0) < _FLAT
+        and np.ptp(bones[0, :, 2][np.isfinite(bones[0, :, 2])]) < _FLAT
+    )
+    axes = 2 if flat else 3
+    return bones[:, :, :axes], paths[..., :axes]
+
+
+def _bones(model: OsimModel, motion: Kinematics) -> Vector:
+    """(n, v, 3) lines of two points with a gap after each."""
+    n = len(motion.origin[GROUND])
+    begin = {joint.child: motion.place(joint.child, joint.in_child[:3, 3]) for joint in model.joints}
+    gap = np.full((n, 3), np.nan)
+    found: list[Vector] = []
+    for joint in model.joints:
+        if joint.parent != GROUND:
+            found += [begin[joint.parent], motion.place(joint.parent, joint.in_parent[:3, 3]), gap]
+    ending = {joint.child for joint in model.joints} - {joint.parent for joint in model.joints}
+    for body in model.bodies:
+        if body.name in ending and body.mass > 0:
+            found += [begin[body.name], motion.place(body.name, body.centre), gap]
+    return np.stack(found, axis=1) if found else np.zeros((n, 1, 3))

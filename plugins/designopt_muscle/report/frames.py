@@ -1,0 +1,103 @@
+"""What became of every frame, and what the frames lack that are beyond the muscles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from designopt.report.colours import axis, category, layout
+from designopt.report.designs import Arrays, Plot, line, selectable
+from designopt.report.labels import number
+from designopt.report.section import Figure, Table
+from designopt_muscle.sharing.status import SharingStatus
+
+#: Colours of the statuses: what is well, what needs a look, what has no balance, what has no answer.
+_COLOURS = {
+    SharingStatus.OPTIMAL: "@accent",
+    SharingStatus.EDGE: "@faint",
+    SharingStatus.RESERVE_ACTIVE: "@mark",
+    SharingStatus.INFEASIBLE: "@ink",
+}
+
+_KINDS = {int(kind): kind for kind in SharingStatus}
+
+
+def short_frames(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
+    """Shortfall and strength on the time axis of the motions that have frames beyond the muscles; None without one."""
+    some = {key: arrays for key, arrays in found.items() if (np.asarray(arrays["status"]) >= 100).any()}
+    if not some:
+        return None
+    return selectable(
+        "Frames beyond the muscles", some, _plot, height=340,
+        note="What is missing of each moment, and the factor on the strength that would be enough. Below, the status of"
+        " each frame. Designs whose frames are all balanced are left out.",
+    )  # fmt: skip
+
+
+def _plot(arrays: Arrays) -> Plot:
+    time, status = np.asarray(arrays["time"]), np.asarray(arrays["status"])
+    missing = np.asarray(arrays["shortfall"], dtype=float)
+    short = [i for i in range(missing.shape[1]) if np.nanmax(np.abs(missing[:, i]), initial=0.0) > 1e-9]
+    data = [
+        line(time, missing[:, i], f"missing about {arrays['coordinates'][i]}", line={"color": category(n)})
+        for n, i in enumerate(short)
+    ]
+    factor = np.where(status == SharingStatus.INFEASIBLE, np.asarray(arrays["strength_factor"], dtype=float), np.nan)
+    factor = np.where(np.isfinite(factor), factor, np.nan)
+    if np.isfinite(factor).any():
+        dotted = {"color": "@ink", "dash": "dot"}
+        data.append(line(time, factor, "strength that is enough", line=dotted, yaxis="y2"))
+    for value in sorted(set(status.tolist())):
+        there = status == value
+        kind = _KINDS[value]
+        data.append(
+            {"type": "scatter", "mode": "markers", "x": np.round(time[there], 5), "y": np.zeros(int(there.sum())),
+             "yaxis": "y3", "name": words(kind), "marker": {"size": 7, "symbol": "square",
+             "color": _COLOURS.get(kind, "@faint")}, "hovertemplate": "%{x:.4g} s<extra>" + words(kind) + "</extra>"}
+        )  # fmt: skip
+    return {
+        "data": data,
+        "layout": layout(
+            xaxis=axis("time [s]", anchor="y3"),
+            yaxis=axis("missing [N m or N]", domain=[0.16, 1.0]),
+            yaxis2=axis("factor", overlaying="y", side="right", showgrid=False),
+            yaxis3=axis("", domain=[0.0, 0.08], showticklabels=False, showgrid=False, zeroline=False),
+            meta={"jump": True},
+        ),
+    }
+
+
+def words(status: SharingStatus) -> str:
+    """``reserve active``."""
+    return status.name.lower().replace("_", " ")
+
+
+def frame_table(found: Mapping[tuple[str, str], Arrays]) -> Table:
+    """How many frames of each motion have which status, from when to when, and what they lack."""
+    rows: list[tuple[Any, ...]] = []
+    for (design, scenario), arrays in found.items():
+        status, time = np.asarray(arrays["status"]), np.asarray(arrays["time"])
+        for value in sorted(set(status.tolist())):
+            there = np.flatnonzero(status == value)
+            when = f"{number(time[there[0]])} to {number(time[there[-1]])}"
+            lack = _lack(arrays, there) if value >= 100 else ""
+            rows.append((design, scenario, words(_KINDS[value]), f"{len(there)} of {len(status)}", when, lack))
+    note = "; ".join(f"{words(kind)}: {kind.sentence}" for kind in SharingStatus if words(kind) in {r[2] for r in rows})
+    columns = ("design", "scenario", "status", "frames", "time [s]", "lack")
+    return Table("Frames by status", columns, tuple(rows), note=note)
+
+
+def _lack(arrays: Arrays, frames: Any) -> str:
+    missing = np.abs(np.nan_to_num(np.asarray(arrays["shortfall"], dtype=float)[frames]))
+    if not missing.size or missing.max() == 0.0:
+        return ""
+    most = missing.max(axis=0)
+    order = [int(i) for i in np.argsort(-most, kind="stable") if most[i] > 1e-6 * most.max()][:4]
+    told = ", ".join(f"{arrays['coordinates'][i]} {number(most[i])}" for i in order)
+    factor = np.asarray(arrays["strength_factor"], dtype=float)[frames]
+    if np.isnan(factor).all():
+        return told
+    largest = float(np.nanmax(factor))
+    return f"{told}; strength x {number(largest)}" if np.isfinite(largest) else f"{told}; no strength is enough"
