@@ -33,10 +33,6 @@ REPORT_WAIT = 10.0
 #: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
 #: so many that were killed from outside.
 FAILED_STARTS_LIMIT, KILLED_LIMIT = 3, 12
-#: Seconds within which a finished result must be fetched, and one with arrays.
-RESULT_WAIT, ARRAYS_WAIT = 15.0, 600.0
-#: Seconds after which a fetch looks whether its worker is still there; then twice as long.
-FETCH = 1.0
 #: Seconds within which the nanny of a worker that it ends must have started another one.
 RESTART_WAIT = 30
 #: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
@@ -92,7 +88,7 @@ class Dask:
         self._limit = delivery.timeout
         self._preparation = delivery.preparation
         self._futures: dict[int, tuple[Any, Chunk]] = {}
-        self._done: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
@@ -200,7 +196,16 @@ class Dask:
         )
         self._futures[chunk.number] = (future, chunk)
         self._most_in_flight = max(self._most_in_flight, len(self._futures))
-        future.add_done_callback(lambda _: self._done.put(chunk.number))
+        self._client.loop.add_callback(self._follow, chunk.number, future)
+
+    async def _follow(self, number: int, future: Any) -> None:
+        """Bring what becomes of a chunk here, on Dask's own thread: nobody waits for a result whose worker died, or
+        does not answer, but the chunk itself. Dask computes it again, or it is withdrawn when the death is known."""
+        try:
+            end = await future
+        except Exception as error:
+            end = error
+        self._ended.put((number, end))
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Chunks that have ended."""
@@ -208,9 +213,9 @@ class Dask:
         if completions:
             return completions
         with contextlib.suppress(queue.Empty):
-            completions += self._collect(self._done.get(timeout=min(timeout, 0.05) if self._unaccounted else timeout))
+            completions += self._collect(*self._ended.get(timeout=min(timeout, 0.05) if self._unaccounted else timeout))
             while True:
-                completions += self._collect(self._done.get_nowait())
+                completions += self._collect(*self._ended.get_nowait())
         completions += self._settle()
         if completions:
             self._progressed = time.monotonic()
@@ -259,51 +264,27 @@ class Dask:
 
     # ------------------------------------------------------------------------------------------------ endings
 
-    def _collect(self, number: int) -> list[Completion]:
-        """What has become of a chunk that Dask calls ended."""
+    def _collect(self, number: int, end: Any) -> list[Completion]:
+        """What has become of a chunk: `end` is what its task returned, or why there is none."""
         if number not in self._futures:
             return []
-        future, chunk = self._futures[number]
-        try:
-            worker, result = self._fetch(future, ARRAYS_WAIT if chunk.arrays else RESULT_WAIT)
-        except KilledWorker as error:
-            del self._futures[number]
-            self._unaccounted[number] = (chunk, error.last_worker.address, time.monotonic() + REPORT_WAIT)
+        future, chunk = self._futures.pop(number)
+        if isinstance(end, KilledWorker):
+            self._unaccounted[number] = (chunk, end.last_worker.address, time.monotonic() + REPORT_WAIT)
             return []
-        except TimeoutError:  # its worker died, and Dask computes it again; or it holds the result and does not answer
-            if self._limit is not None and future.status == "finished":
-                holders = [w for held in self._client.who_has([future]).values() for w in held]
-                self._restart(self._supervised(holders))
-            future.add_done_callback(lambda _: self._done.put(number))
-            return []
-        except Exception as error:  # whatever a worker or Dask itself raised outside of the evaluations
+        if isinstance(end, Exception):  # whatever a worker or Dask itself raised outside of the evaluations
             again = f"continue with: {resume_command(self._path)}"
             if self._client.status != "running":
-                raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from error
-            if not future.cancelled() and not isinstance(error, OSError):
-                raise WorkersError(f"a worker failed outside of the model: {error!r}; {again}", self._path) from error
-            del self._futures[number]
+                raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from end
+            if not future.cancelled() and not isinstance(end, OSError):
+                raise WorkersError(f"a worker failed outside of the model: {end!r}; {again}", self._path) from end
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
-        del self._futures[number]
         self._failed_starts = self._killed = 0
         self._answered = True
+        worker, result = end
         if isinstance(result, str):
             raise WorkersError(f"worker {worker}: {result}", self._path)
         return [Completion(chunk, worker, result)]
-
-    @staticmethod
-    def _fetch(future: Any, patience: float) -> tuple[str, Any]:
-        """The result of a chunk that Dask calls done; `TimeoutError` as soon as its worker is known to be gone, and
-        after `patience` seconds."""
-        step = FETCH
-        while True:
-            try:
-                return future.result(timeout=min(step, patience))  # type: ignore[no-any-return]
-            except TimeoutError:
-                patience -= step
-                if patience <= 0.0 or future.status != "finished":
-                    raise
-                step *= 2.0
 
     def _settle(self) -> Iterator[Completion]:
         """Chunks of dead workers of which is known, by now, how they ended."""
@@ -353,10 +334,8 @@ class Dask:
         if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()
-        ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
-        processing = self._client.processing().items()
-        held = {worker: [ours[str(key)] for key in keys if str(key) in ours] for worker, keys in processing}
-        stuck = self._supervised([worker for worker, numbers in held.items() if numbers])
+        held = self._held()
+        stuck = self._supervised(list(held))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
         for worker in stuck:
             for number in held[worker]:
@@ -364,6 +343,18 @@ class Dask:
                 future.cancel(force=True)
                 self._unaccounted[number] = (chunk, worker, deadline)
         self._restart(stuck)
+
+    def _held(self) -> dict[str, list[int]]:
+        """The chunks that each worker has: to compute, or done and not fetched."""
+        ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
+        places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
+        finished = [future for future, _ in self._futures.values() if future.status == "finished"]
+        places += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
+        held: dict[str, list[int]] = {}
+        for worker, key in places:
+            if str(key) in ours:
+                held.setdefault(worker, []).append(ours[str(key)])
+        return held
 
     def _supervised(self, workers: list[str]) -> list[str]:
         """Those of `workers` that have a nanny, which alone can restart them."""

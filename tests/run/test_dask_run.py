@@ -1,5 +1,6 @@
 """Runs on local Dask workers: the same journals, and what happens when workers hang or die."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -8,6 +9,7 @@ import time
 from pathlib import Path
 
 import dask
+import distributed
 import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, use
@@ -165,7 +167,6 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
 @pytest.mark.slow
 def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, monkeypatch):
     monkeypatch.setattr("designopt.workers.dask.PATIENCE", 1.0)
-    monkeypatch.setattr("designopt.workers.dask.RESULT_WAIT", 2.0)
     frozen = []
 
     class Freezing(Recorder):
@@ -178,6 +179,29 @@ def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, 
     assert result.counts["evaluations"] == 60
     assert "worker_restarted" in {e["kind"] for e in result.events}
     assert (result.status == "ok").sum() >= 59
+
+
+def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, monkeypatch):
+    """Until thirty later evaluations are recorded, the first chunk cannot be fetched, as from a worker whose process
+    is gone but not yet noticed."""
+    gather, later, waited = distributed.Scheduler.gather, [0], []
+
+    async def gather_later(scheduler, keys, **options):
+        while any(str(key).endswith("-1") for key in keys) and later[0] < 30 and len(waited) < 1000:
+            waited.append(later[0])
+            await asyncio.sleep(0.01)
+        return await gather(scheduler, keys, **options)
+
+    class Counting(Recorder):
+        def update(self, snapshot):
+            later[0] = snapshot.evaluations
+
+    monkeypatch.setattr(distributed.Scheduler, "gather", gather_later)
+    result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Counting())
+    assert result.counts["evaluations"] == 100
+    assert waited
+    assert later[0] >= 30
+    assert len(waited) < 1000
 
 
 def test_arrays_come_back_from_workers(tmp_path):

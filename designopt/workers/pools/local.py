@@ -115,7 +115,8 @@ class Local:
 
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
         """Nannies see to their workers; a nanny that has left with its worker is replaced."""
-        if any(nanny.status not in (Status.running, Status.init, Status.starting) for nanny in self._nannies()):
+        up = [nanny.status in (Status.running, Status.init, Status.starting) for nanny in self._nannies()]
+        if not all(up) or len(up) < self.most_workers:
             self.cluster.loop.add_callback(self._replace)
         return []
 
@@ -132,7 +133,7 @@ class Local:
                     os.kill(nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         for name in gone:
             self._leaving.pop(self.cluster.workers.pop(name), None)
-        if gone:
+        if len(self.cluster.workers) < self.most_workers:
             with contextlib.suppress(Exception):  # it is tried again, until the run gives up
                 await self.cluster._correct_state()
 
