@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from designopt.cli.checking import set_option
+from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, fail
 from designopt.cli.opening import data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
+from designopt.cli.separate import Tell, separately
 
 if TYPE_CHECKING:
     from designopt.run.progress import Mode
@@ -44,23 +45,28 @@ def _running(command: F) -> F:
     )
     @functools.wraps(command)
     def with_exit_codes(**arguments: Any) -> None:
-        from designopt.store.errors import FailurePolicyStop, Interrupted, StoreError
-
         if arguments["scheduler"] not in (None, "local") and arguments["workers"] is not None:
             raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
         if arguments["executor"] == "serial" and (arguments["workers"] or arguments["scheduler"]):
             raise click.UsageError("--executor serial has neither --workers nor --scheduler")
-        here = Path.cwd()
-        try:
-            sys.exit(command(**arguments))
-        except StoreError as error:
-            fail(_told(error, here), STORE)
-        except FailurePolicyStop as error:
-            fail(_told(error, here), FAILURE_POLICY)
-        except Interrupted as error:
-            fail(_told(error, here), INTERRUPTED)
+        separately(lambda tell: _end(command, tell, arguments), LONGEST, stay=True)
 
     return with_exit_codes
+
+
+def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
+    """Leave with the exit code of `command`, or of its error."""
+    from designopt.store.errors import FailurePolicyStop, Interrupted, StoreError
+
+    here = Path.cwd()
+    try:
+        sys.exit(command(tell, **arguments))
+    except StoreError as error:
+        fail(_told(error, here), STORE)
+    except FailurePolicyStop as error:
+        fail(_told(error, here), FAILURE_POLICY)
+    except Interrupted as error:
+        fail(_told(error, here), INTERRUPTED)
 
 
 def _told(error: RunError, here: Path) -> str:
@@ -79,6 +85,7 @@ def _told(error: RunError, here: Path) -> str:
 @data_option
 @_running
 def run(
+    tell: Tell,
     file: str,
     output: str | None,
     dry_run: bool,
@@ -91,6 +98,7 @@ def run(
     """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
     from designopt.run.progress import progress
 
+    tell(file)
     study = load_study(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
     if dry_run:
@@ -100,6 +108,7 @@ def run(
         execution = dataclasses.replace(study.definition.execution, **chosen)
         click.echo(plan(dataclasses.replace(study.definition, execution=execution), store))
         return DONE
+    tell.runs(store)
     return _finish(study.run(store, progress=progress(progress_mode), **options))
 
 
@@ -115,6 +124,7 @@ def run(
 @data_option
 @_running
 def resume(
+    tell: Tell,
     store: str,
     budget: tuple[str, ...],
     plugin_files: tuple[str, ...],
@@ -129,6 +139,7 @@ def resume(
     budgets = dict(_budget(item) for item in budget)
     if len(budgets) < len(budget):
         raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
+    tell.runs(Path(store))
     given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
     result = resume_store(store, progress=progress(progress_mode), **given, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))

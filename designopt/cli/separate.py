@@ -1,54 +1,85 @@
-"""Work in a child process, so that code of a model that ends or hangs its process does not take the command with it."""
+"""Work in a child process, so that code of a model that ends or hangs its process does not take the command with it.
+
+The command's own process waits, passes on requests to stop, and says how the child ended. When it is killed, the child
+goes with it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NoReturn
 
-from designopt.cli.ending import INTERRUPTED, WRONG_INPUT, fail, told_output
+import click
+
+from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, fail, told_output
 
 #: Seconds between two looks whether the child is still there.
 LOOK = 0.2
-_END = "\0"
+#: What lines from the child begin with: a run has begun on a store; the work has come to its end, with an exit code.
+_RUNS, _END = "\1", "\0"
+#: Requests to stop that are passed on.
+_REQUESTS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+#: Signals by which others end a process, and not what it does itself.
+_FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 
-#: What the work is given: it tells by this what it is at.
-Tell = Callable[[str], None]
+
+class Tell:
+    """By this the work says what it is at; to nobody when it is done in the command's own process."""
+
+    def __init__(self, pipe: int | None = None) -> None:
+        self._pipe = pipe
+
+    def __call__(self, text: str) -> None:
+        """`text` is what is checked now, within the limit."""
+        if self._pipe is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._pipe, f"{text}\n".encode(errors="replace"))
+
+    def runs(self, store: Path) -> None:
+        """Everything is checked, and a run begins on `store`: from now on there is no limit."""
+        self(f"{_RUNS}{store}")
+
+    def ends(self, code: int) -> None:
+        """The work has come to its end, and the command's exit code is known."""
+        self(f"{_END}{code}")
 
 
-def separately(work: Callable[[Tell], None], limit: float | None) -> None:
+def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool = False) -> None:
     """Do `work`, which ends the command by `SystemExit` or returns, and end as it does.
 
-    Where it ends its process in another way, or says nothing new for `limit` seconds, the command ends with a sentence
-    that begins with what the work told last. Done in this process where none can be forked, or where the output is no
-    file.
+    Where it ends its process in another way, or says nothing new for `limit` seconds while it checks, the command ends
+    with a sentence that begins with what the work told last. Done in this process where none can be forked, or where
+    the output is no file. The child leaves at once when the work is done; with `stay` as an interpreter does in order.
     """
-    if not hasattr(os, "fork") or not _has_files():
-        work(lambda text: None)
+    alone = hasattr(os, "fork") and threading.current_thread() is threading.main_thread()
+    if not alone or not _has_files():
+        work(Tell())
         return
-    read, write = os.pipe()
+    (read, write), (alive, hold) = os.pipe(), os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
+    with _requests() as wait:
+        child = os.fork()
+        if child != 0:
+            os.close(write)
+            os.close(alive)
+            status, told = _wait(child, read, limit, wait)
     if child == 0:
         os.close(read)
-        _do(work, write)
-    os.close(write)
-    status, told = _wait(child, read, limit)
+        os.close(hold)
+        threading.Thread(target=_follow, args=(alive,), daemon=True).start()
+        _do(work, Tell(write), stay=stay)
     os.close(read)
-    if status is None:
-        fail(f"error: {told}: not checked within {limit:g} s; does the model hang in its set-up?", WRONG_INPUT)
-    code = os.waitstatus_to_exitcode(status)
-    if told == _END:
-        sys.exit(code)
-    how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-    fail(f"error: {told}: code of the model (set-up, check or evaluation) ended the process {how}", WRONG_INPUT)
+    os.close(hold)
+    _end(status, told, limit)
 
 
 def _has_files() -> bool:
@@ -58,13 +89,16 @@ def _has_files() -> bool:
         return False
 
 
-def _do(work: Callable[[Tell], None], write: int) -> NoReturn:
-    """The child's side; tells that it has come to its end."""
+# -------------------------------------------------------------------------------------------------- the child
 
-    def tell(text: str) -> None:
-        with contextlib.suppress(OSError):
-            os.write(write, f"{text}\n".encode())
 
+def _follow(alive: int) -> None:
+    """End this process when that of the command is gone."""
+    os.read(alive, 1)
+    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
     code = 1
     try:
         with told_output():
@@ -72,30 +106,103 @@ def _do(work: Callable[[Tell], None], write: int) -> NoReturn:
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
     except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
         code = INTERRUPTED
     except BaseException:
         traceback.print_exc()
-    tell(_END)
+    tell.ends(code)
+    if stay:
+        sys.exit(code)
     os._exit(code)
 
 
-def _wait(child: int, read: int, limit: float | None) -> tuple[int | None, str]:
-    """The child's wait status, None when it had to be ended, and what it told last."""
-    told, since = b"", time.monotonic()
+# --------------------------------------------------------------------------------------- the command's own process
+
+
+@contextlib.contextmanager
+def _requests() -> Iterator[Callable[[int, float], bool]]:
+    """Gives a function that waits some seconds for the end of the child, and passes requests to stop on to it; whether
+    there was one. The child starts with the signals as they were.
+
+    A terminal sends its signals to both processes, so only those that come from a process are passed on.
+    """
+    if not hasattr(signal, "sigtimedwait"):  # macOS: what a terminal sends reaches the child by itself
+        yield _sleep
+        return
+    watched = {n for n in _REQUESTS if signal.getsignal(n) != signal.SIG_IGN} | {signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+
+    def wait(child: int, seconds: float) -> bool:
+        came = signal.sigtimedwait(watched, seconds)
+        if came is None or came.si_signo == signal.SIGCHLD:
+            return False
+        if came.si_code <= 0:
+            with contextlib.suppress(OSError):
+                os.kill(child, came.si_signo)
+        return True
+
+    try:
+        yield wait
+    finally:
+        while signal.sigtimedwait(watched, 0.0) is not None:  # what came too late for the child
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _sleep(child: int, seconds: float) -> bool:
+    try:
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _wait(
+    child: int, read: int, limit: float | None, wait: Callable[[int, float], bool]
+) -> tuple[int | None, list[str]]:
+    """The child's wait status, None when it had to be ended, and what it told; "" last when it was asked to stop."""
+    told, since, asked = b"", time.monotonic(), False
+    os.set_blocking(read, False)
     while True:
-        with contextlib.suppress(KeyboardInterrupt):  # the child has got it too
-            ended, status = os.waitpid(child, os.WNOHANG)
-            while select.select([read], [], [], 0.0 if ended else LOOK)[0]:
-                data = os.read(read, 4096)
-                if not data:
-                    break
+        ended, status = os.waitpid(child, os.WNOHANG)
+        with contextlib.suppress(BlockingIOError):
+            while data := os.read(read, 4096):
                 told, since = told + data, time.monotonic()
-            lines = told.decode(errors="replace").splitlines()
-            last = lines[-1] if lines else "the check"
-            if ended:
-                return status, last
-            if limit is not None and time.monotonic() - since > limit:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                return None, last
+        lines = told.decode(errors="replace").splitlines()
+        if ended:
+            return status, [*lines, *([""] if asked and not "".join(lines[-1:]).startswith(_END) else [])]
+        checking = not lines or not lines[-1].startswith((_RUNS, _END))
+        if limit is not None and checking and time.monotonic() - since > limit:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None, lines
+        asked |= wait(child, LOOK)
+
+
+def _end(status: int | None, told: list[str], limit: float | None) -> NoReturn:
+    """End as the child did, or say why not."""
+    last = told[-1] if told else "the check"
+    if status is None:
+        fail(f"error: {last}: not checked within {limit:g} s; does the model hang in its set-up?", WRONG_INPUT)
+    if last.startswith(_END):
+        sys.exit(int(last.removeprefix(_END)))
+    code = os.waitstatus_to_exitcode(status)
+    if last == "":
+        fail("interrupted", INTERRUPTED)
+    by = "" if code >= 0 else signal.Signals(-code).name
+    if not last.startswith(_RUNS):
+        how = f"by {by}" if by else f"with exit code {code}"
+        fail(f"error: {last}: code of the model (set-up, check or evaluation) ended the process {how}", WRONG_INPUT)
+    store = Path(last.removeprefix(_RUNS))
+    lines = [f"error: {store}: the process of the run {f'was ended by {by}' if by else f'ended with exit code {code}'}"]
+    if by not in _FROM_OUTSIDE:
+        lines[0] += ", by code of the model; with --executor dask a design that does so costs itself only"
+    if (store / "journal.db").exists():
+        from designopt.store.errors import resume_command
+
+        lines.append(f"continue with: {resume_command(store)}")
+    fail("\n".join(lines), STORE)

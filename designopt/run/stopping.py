@@ -23,6 +23,11 @@ from designopt.workers.executor import Break
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name))
 
 
+#: Signals of one kind within so many seconds are one request: timeout(1) and batch systems send theirs to a process and
+#: to its group.
+ONE = 0.1
+
+
 class Signals:
     """Counts the user's requests to stop while it is used as a context manager (in the main thread only)."""
 
@@ -31,6 +36,7 @@ class Signals:
         self.since = 0.0
         self.breakable = False
         self._before: dict[int, Any] = {}
+        self._last = 0, -ONE
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
@@ -46,9 +52,13 @@ class Signals:
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if number == self._last[0] and now - self._last[1] < ONE:
+            return
+        self._last = number, now
         self.count += 1
         if self.count == 1:
-            self.since = time.monotonic()
+            self.since = now
         elif self.count == 2 and self.breakable:
             raise Break
         elif self.count >= 3:

@@ -146,7 +146,15 @@ class Stubborn:
         if self.kind == "exits in prepare":
             os._exit(7)
 
+    def trajectory_problem(self, scenario):
+        if self.kind == "hangs in trajectory_problem":
+            time.sleep(1000.0)
+        os._exit(7)
+
     def evaluate(self, design, scenario) -> Value:
+        if self.kind == "takes long":
+            Path("at_work").touch()
+            time.sleep(1000.0)
         if self.kind == "raises":
             raise ValueError("no wheels")
         if self.kind == "is not finite":

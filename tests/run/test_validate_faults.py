@@ -1,7 +1,10 @@
-"""`designopt validate` answers with a sentence whatever the code of a model does to its process."""
+"""`designopt validate`, `run` and `resume` answer with a sentence whatever the code of a model does to its process."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -16,17 +19,28 @@ objectives:
   - {{name: value, minimize: value}}
 stages:
   - name: search
-    solver: {{use: random, samples: 3}}
+    solver: {{use: {solver}}}
 """
 
 
-def validate(tmp_path, kind, *options, limit=None):
+def command(tmp_path, name, kind, *options, limit=None):
+    """A command of designopt on a study of the model that is `kind`, or on its store (``resume``)."""
     file = tmp_path / "study.yaml"
-    file.write_text(STUDY.format(kind=kind))
-    code = "from designopt.cli import main, checking\n"
-    code += f"checking.LONGEST = {limit}\n" if limit else ""
-    command = [sys.executable, "-c", f"{code}main()", "validate", str(file), "--plugin", str(PLUGIN), *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    solver = "collocation" if "trajectory" in kind else "random, samples: 3"
+    file.write_text(STUDY.format(kind=kind, solver=solver))
+    code = "from designopt.cli import main, checking, running\n"
+    code += f"checking.LONGEST = running.LONGEST = {limit}\n" if limit else ""
+    on = [str(tmp_path / "s")] if name == "resume" else [str(file)]
+    on += ["-o", str(tmp_path / "s")] if name == "run" else []
+    return [sys.executable, "-c", f"{code}main()", name, *on, "--plugin", str(PLUGIN), *options]
+
+
+def done(*given, **options):
+    return subprocess.run(command(*given, **options), capture_output=True, text=True, timeout=100)
+
+
+def validate(tmp_path, kind, *options, limit=None):
+    return done(tmp_path, "validate", kind, *options, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +71,57 @@ def test_a_study_that_is_fine_is_as_before(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "a valid study" in done.stdout
     assert done.stdout.count("ok in") == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "said"),
+    [
+        ("exits in check", None, "code of the model (set-up, check or evaluation) ended the process with exit code 7"),
+        ("hangs in check", 2.0, "not checked within 2 s"),
+        ("exits in trajectory_problem", None, "ended the process with exit code 7"),
+        ("hangs in trajectory_problem", 2.0, "not checked within 2 s"),
+    ],
+)
+def test_a_run_whose_model_ends_or_hangs_its_check_ends_with_a_sentence_and_without_a_store(
+    tmp_path, kind, limit, said
+):
+    ended = done(tmp_path, "run", kind, limit=limit)
+    assert ended.returncode == 2, ended.stderr
+    assert f"{tmp_path / 'study.yaml'}: " in ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_run_in_one_process_that_its_model_ends_says_so_and_how_to_go_on(tmp_path):
+    for name in ("run", "resume"):
+        ended = done(tmp_path, name, "exits in prepare")
+        assert ended.returncode == 4, ended.stderr
+        assert (
+            "the process of the run ended with exit code 7, by code of the model; with --executor dask" in ended.stderr
+        )
+        assert f"continue with: designopt resume {tmp_path / 's'} --plugin" in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGINT, 130)])
+def test_what_is_sent_to_the_command_reaches_the_process_of_the_run(tmp_path, number, code):
+    started = command(tmp_path, "run", "takes long")
+    process = subprocess.Popen(started, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    end = time.monotonic() + 100.0
+    while not (tmp_path / "at_work").exists():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    (child,) = map(int, tasks.read_text().split())
+    for _ in range(1 if number == signal.SIGKILL else 2):  # the second request ends an evaluation in this process
+        process.send_signal(number)
+        time.sleep(1.0)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == code, said
+    assert "Traceback" not in said
+    while Path(f"/proc/{child}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
