@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["casadi", "moocore", "optuna", "pandas", "scipy"]
+__all__ = ["casadi", "moocore", "optuna", "pandas", "scipy", "threadpoolctl"]
 
 if TYPE_CHECKING:
     import casadi
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import optuna
     import pandas
     import scipy
+    import threadpoolctl
 else:
 
     class _Lazy(ModuleType):

@@ -1,0 +1,75 @@
+"""Where the next design is looked for: all over the space, near the best designs, within a trust region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt.lazy import scipy
+from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.space import Matrix
+
+#: Standard deviations of the steps away from known designs, in ranges of the parameters.
+STEPS = (0.2, 0.05, 0.01, 0.002)
+#: So many coordinates of a known design change at once, on average, where there are many.
+CHANGED = 8.0
+
+
+@dataclass
+class TrustRegion:
+    """A box around the best design that grows with success and shrinks with failure (Eriksson et al. 2019, TuRBO-1)."""
+
+    dimension: int
+    side: float = 0.8
+    successes: int = 0
+    failures: int = 0
+
+    def learn(self, better: bool) -> None:
+        """Take in whether an evaluation was an improvement."""
+        self.successes, self.failures = (self.successes + 1, 0) if better else (0, self.failures + 1)
+        if self.successes == 3:
+            self.side, self.successes = min(2.0 * self.side, 1.6), 0
+        elif self.failures == max(4, self.dimension):
+            self.side, self.failures = 0.5 * self.side, 0
+        if self.side < 0.5**7:
+            self.side = 0.8
+
+    def bounds(self, centre: Matrix) -> tuple[Matrix, Matrix]:
+        """Lower and upper corner (d,) around `centre` (d,) in coordinates from 0 to 1."""
+        return np.clip(centre - 0.5 * self.side, 0.0, 1.0), np.clip(centre + 0.5 * self.side, 0.0, 1.0)
+
+
+def candidates(
+    coordinates: Coordinates,
+    front: Matrix,
+    count: int,
+    rng: np.random.Generator,
+    bounds: tuple[Matrix, Matrix] | None,
+) -> Matrix:
+    """Designs (about `count`, d) worth comparing, without those that break a relation.
+
+    Half of them are spread over the space (or `bounds`), the others are designs of the `front` (n, d) with some
+    coordinates changed, by steps of several sizes or taken from another design of the front.
+    """
+    d = len(coordinates.space.free)
+    lower, upper = (np.zeros(d), np.ones(d)) if bounds is None else bounds
+    spread = lower + (upper - lower) * scipy.stats.qmc.Sobol(d, rng=rng).random_base2(
+        max(count // 2, 2).bit_length() - 1
+    )
+    known = coordinates.coordinates(front)
+    parents = known[rng.integers(len(known), size=count - len(spread))]
+    mates = known[rng.integers(len(known), size=len(parents))]
+    changed = rng.random(parents.shape) < min(1.0, CHANGED / d)
+    changed[np.arange(len(parents)), rng.integers(d, size=len(parents))] = True
+    steps = np.array(STEPS)[rng.integers(len(STEPS), size=len(parents))]
+    moved = np.where(changed, parents + steps[:, None] * rng.standard_normal(parents.shape), parents)
+    crossed = rng.random(len(parents)) < 0.25
+    moved[crossed] = np.where(rng.random((int(crossed.sum()), d)) < 0.5, moved[crossed], mates[crossed])
+    for j, p in enumerate(coordinates.space.free):
+        if p.kind != "real":
+            fresh = changed[:, j] & (rng.random(len(moved)) < 0.5)
+            moved[fresh, j] = rng.random(int(fresh.sum()))
+    near = np.clip(moved, lower, upper)
+    X = coordinates.designs(np.vstack([spread, near]))
+    return np.asarray(X[coordinates.space.relation_violation(X) <= 0.0])

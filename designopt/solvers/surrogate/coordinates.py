@@ -1,0 +1,62 @@
+"""Coordinates in which Gaussian processes see designs: the unit cube, choices as one column for each value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.space import Matrix, Space
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Designs `X` (n, d) as search coordinates from 0 to 1, `U` (n, d), and as features `E` (n, e) of a process.
+
+    Real parameters and integers have one feature, their place in their range (of the logarithm on a log scale), of
+    integers the rounded one (Garrido-Merchán & Hernández-Lobato 2020). A choice has one feature for each value, all of
+    them with one length scale: two designs with different values are equally far apart, whatever the values are.
+    """
+
+    space: Space
+
+    @cached_property
+    def _widths(self) -> Matrix:
+        return np.asarray(self.space.upper - self.space.lower)
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """The parameter (e,) that each feature belongs to."""
+        counts = [len(p.values) if p.kind == "choice" else 1 for p in self.space.free]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def real(self) -> NDArray[np.int64]:
+        """Indices of the real parameters."""
+        return np.array([j for j, p in enumerate(self.space.free) if p.kind == "real"], dtype=np.int64)
+
+    @cached_property
+    def real_features(self) -> NDArray[np.int64]:
+        """The features of the real parameters, in the order of `real`."""
+        return np.flatnonzero(np.isin(self.groups, self.real))
+
+    def designs(self, U: Matrix) -> Matrix:
+        """Designs at coordinates `U`, inactive parameters imputed."""
+        return self.space.from_search(self.space.lower + self._widths * np.clip(U, 0.0, 1.0)) + 0.0
+
+    def coordinates(self, X: Matrix) -> Matrix:
+        """The inverse of `designs`."""
+        return np.clip((self.space.to_search(X) - self.space.lower) / self._widths, 0.0, 1.0)
+
+    def features(self, X: Matrix) -> Matrix:
+        """What the processes see of designs `X`."""
+        U = self.coordinates(X)
+        columns = []
+        for j, p in enumerate(self.space.free):
+            if p.kind == "choice":
+                columns.append((X[:, j : j + 1] == np.arange(len(p.values))) / np.sqrt(2.0))
+            else:
+                columns.append(U[:, j : j + 1])
+        return np.concatenate(columns, axis=1)

@@ -1,0 +1,124 @@
+"""What a design promises: expected gain of hypervolume, and the probability that it keeps all limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.lazy import scipy
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Disjoint boxes (k, m) that fill what no point of a front dominates, below a reference point; all objectives are
+    minimised. Lower corners may be -infinity."""
+
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def above(cls, front: Array, reference: Array) -> Boxes:
+        """The boxes beside `front` (n, m), by local upper bounds (Lacour, Klamroth & Fonseca 2017, algorithm 2 and
+        section 2.3). Points of the front that are not below the `reference` (m,) do not count."""
+        m = len(reference)
+        inside = front[(front < reference).all(axis=1)]
+        bounds = reference[None].copy()  # (k, m)
+        # Point j of defining[i] gives component j of bound i.
+        defining = np.full((1, m, m), -np.inf)
+        defining[0, np.arange(m), np.arange(m)] = reference
+        for point in inside[np.lexsort(inside.T[::-1])]:
+            above = (point < bounds).all(axis=1)
+            if not above.any():
+                continue
+            old, old_defining = bounds[above], defining[above]
+            new, new_defining = [], []
+            for j in range(m):
+                # The largest component j of the other defining points decides whether the new bound is needed.
+                others = np.delete(old_defining[:, :, j], j, axis=1)
+                needed = point[j] >= others.max(axis=1) if m > 1 else np.ones(len(old), dtype=bool)
+                moved, moved_defining = old[needed].copy(), old_defining[needed].copy()
+                moved[:, j] = point[j]
+                moved_defining[:, j] = point
+                new.append(moved)
+                new_defining.append(moved_defining)
+            bounds = np.concatenate([bounds[~above], *new])
+            defining = np.concatenate([defining[~above], *new_defining])
+        lower = np.full_like(bounds, -np.inf)
+        for j in range(1, m):
+            lower[:, j] = defining[:, :j, j].max(axis=1)
+        keep = (lower < bounds).all(axis=1)
+        return cls(lower[keep], bounds[keep])
+
+
+def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
+    """The expected gain of hypervolume (n,) of designs with independent normal objectives: `mean`, `sd` (n, m).
+
+    A sum over boxes of products over objectives, exact (Emmerich, Deutz & Klinkenberg 2011; in this form Yang,
+    Emmerich, Deutz & Bäck 2019). With one objective it is the expected improvement of Jones, Schonlau & Welch (1998).
+    """
+    product = np.ones((len(mean), len(boxes.upper)))
+    for j in range(mean.shape[1]):
+        product *= _gain(boxes, mean[:, j : j + 1], sd[:, j : j + 1], j)
+    return np.asarray(product.sum(axis=1))
+
+
+def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Array, Array]:
+    """The expected gain at one design, and its derivatives (m,) by `mean` (m,) and `sd` (m,)."""
+    m = len(mean)
+    gains = np.stack([_gain(boxes, mean[j : j + 1, None], sd[j : j + 1, None], j)[0] for j in range(m)])
+    by_mean, by_sd = np.empty(m), np.empty(m)
+    for j in range(m):
+        others = np.prod(np.delete(gains, j, axis=0), axis=0)
+        high, low = ((edge[:, j] - mean[j]) / sd[j] for edge in (boxes.upper, boxes.lower))
+        by_mean[j] = float(((_cdf(low) - _cdf(high)) * others).sum())
+        by_sd[j] = float(((_pdf(high) - _pdf(low)) * others).sum())
+    return float(np.prod(gains, axis=0).sum()), by_mean, by_sd
+
+
+def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
+    """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
+    edges, places = np.unique(np.concatenate([boxes.lower[:, j], boxes.upper[:, j]]), return_inverse=True)
+    z = (edges[None] - mean) / sd
+    below = np.where(np.isneginf(edges)[None], 0.0, sd * (np.where(np.isfinite(z), z, 0.0) * _cdf(z) + _pdf(z)))
+    k = len(boxes.upper)
+    return np.asarray(np.maximum(below[:, places[k:]] - below[:, places[:k]], 0.0))
+
+
+def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> Array:
+    """The logarithm of the probability (n,) that all limits hold: `mean`, `sd` (n, k) of what may not be above 0, or
+    has to be 0 (`equality`) within `band` (k,).
+
+    An equality that is almost certainly not met counts by its distance in standard deviations, so that a search still
+    finds the way.
+    """
+    z = mean / sd
+    inside = scipy.special.log_ndtr(-z)
+    for j in np.flatnonzero(equality):
+        wide = np.hypot(sd[:, j], band[j])
+        inside[:, j] = -0.5 * (mean[:, j] / wide) ** 2
+    return np.asarray(inside.sum(axis=1))
+
+
+def feasibility_slopes(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> tuple[float, Array, Array]:
+    """`log_feasibility` of one design and its derivatives (k,) by `mean` (k,) and `sd` (k,)."""
+    z = mean / sd
+    logarithm = scipy.special.log_ndtr(-z)
+    ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - logarithm)  # pdf / cdf at -z
+    value, by_mean, by_sd = logarithm, -ratio / sd, ratio * z / sd
+    wide = np.hypot(sd, band)
+    value = np.where(equality, -0.5 * (mean / wide) ** 2, value)
+    by_mean = np.where(equality, -mean / wide**2, by_mean)
+    by_sd = np.where(equality, mean**2 * sd / wide**4, by_sd)
+    return float(value.sum()), by_mean, by_sd
+
+
+def _cdf(z: Array) -> Array:
+    return np.asarray(scipy.special.ndtr(z))
+
+
+def _pdf(z: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * np.clip(z, -40.0, 40.0) ** 2) / np.sqrt(2.0 * np.pi))

@@ -1,0 +1,251 @@
+"""Search with Gaussian processes for models that take long: few evaluations, each chosen by its expected gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.lazy import scipy, threadpoolctl
+from designopt.plugin import InvalidSetting, Quantity, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.surrogate.candidates import TrustRegion, candidates
+from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
+from designopt.space import Matrix
+
+#: More objectives than this have too many boxes beside their front.
+OBJECTIVES = 4
+#: From this number of parameters on the search keeps to a trust region.
+MANY = 16
+#: Designs on a grid of this step, in ranges of the parameters: far below what a model resolves.
+GRID = 2.0**-26
+#: So many sets of candidates without a new design, and the space is exhausted.
+PATIENCE = 10
+
+
+@solver("gp", version=1)
+class GaussianProcessSearch:
+    """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
+
+    Every objective and every limit has a Gaussian process of its own (Matern 5/2), and so has success where evaluations
+    fail. The next design has the largest expected gain of hypervolume (of the objective, if it is one; Jones, Schonlau
+    & Welch 1998; Emmerich, Deutz & Klinkenberg 2011) times the probability that it keeps all limits (Schonlau, Welch &
+    Jones 1998; Gardner et al. 2014) and does not fail. As long as no design is feasible the probability alone decides.
+    Integers, choices and conditions are searched as they are; noise is estimated. With 16 parameters or more the search
+    keeps to a trust region around the best designs (Eriksson et al. 2019).
+
+    Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
+    chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
+    ``start_from`` are known from the start. With `min_gain` the stage ends when no design promises more.
+    """
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "any"
+
+    startup: (
+        Annotated[
+            int,
+            Quantity(
+                "",
+                "designs of the Sobol' sequence before the processes, those of start_from counted; not given: two for "
+                "each parameter and two more, from 8 to 40",
+                ge=2,
+                le=10_000,
+            ),
+        ]
+        | None
+    ) = None
+    look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1, le=1000)] = 4
+    candidates: Annotated[int, Quantity("", "designs that are compared for each one asked", ge=16, le=100_000)] = 512
+    min_gain: (
+        Annotated[
+            float,
+            Quantity(
+                "",
+                "the stage ends when the largest expected gain of hypervolume, relative to what is reached, stays "
+                "below this for twice `look_ahead` designs; with one objective relative to the spread of its values",
+                gt=0.0,
+                lt=1.0,
+            ),
+        ]
+        | None
+    ) = None
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is nothing to search for, or too many objectives."""
+        if not problem.space.free:
+            raise InvalidSetting("use", "gp needs a parameter that is free")
+        if not problem.objectives:
+            raise InvalidSetting("use", "gp needs an objective")
+        if (m := len(problem.objectives)) > OBJECTIVES:
+            raise InvalidSetting("use", f"gp takes at most {OBJECTIVES} objectives, not {m}; nsga3 takes more")
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
+        """Ask for design after design; all random numbers come from `rng`."""
+        self.check(problem)
+        search = _Search(self, problem, rng, start)
+        # One thread: matrices are small, more threads would only wait, and digits would depend on their number.
+        blas = threadpoolctl.ThreadpoolController()
+
+        def ask() -> Matrix:
+            with blas.limit(limits=1, user_api="blas"):
+                return search.ask()
+
+        evaluate.ahead(ask, search.tell, self.look_ahead)
+        return search.ended
+
+
+class _Search:
+    """The conversation: what was asked and told, and the next design."""
+
+    def __init__(self, settings: GaussianProcessSearch, problem: Problem, rng: np.random.Generator, start: Outcomes):
+        self.ended: str | None = None
+        self._settings = settings
+        self._problem = problem
+        self._rng = rng
+        self._coordinates = Coordinates(problem.space)
+        self._surrogate = Surrogate(problem)
+        self._outcomes = [start] if len(start) else []
+        self._pending: list[Matrix] = []
+        self._asked = {x.tobytes() for x in start.X + 0.0}
+        d = len(problem.space.free)
+        wanted = settings.startup or min(max(2 * d + 2, 8), 40)
+        self._region = TrustRegion(d) if d >= MANY else None
+        self._first = _spread(self._coordinates, max(wanted - int((~start.invalid).sum()), 0), rng)
+        self._small = 0
+
+    def ask(self) -> Matrix:
+        """The next design (1, d); (0, d) when the search is over."""
+        x = self._next()
+        if x is None:
+            return np.empty((0, len(self._problem.space.free)))
+        self._asked.add(x.tobytes())
+        self._pending.append(x)
+        return x[None]
+
+    def tell(self, outcomes: Outcomes) -> None:
+        """What became of the design that was asked for first (1 row)."""
+        self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        if self._region is not None:
+            self._region.learn(self._better(outcomes))
+        self._outcomes.append(outcomes)
+
+    def _next(self) -> Matrix | None:
+        for x in self._first:
+            if x.tobytes() not in self._asked:
+                return np.asarray(x)
+        seen = Observations.of(self._problem, self._outcomes)
+        if int((~seen.failed).sum()) < 2:
+            return self._anything()
+        processes = self._surrogate.processes(
+            seen, np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
+        )
+        bounds = None
+        if self._region is not None:
+            centre = processes.front[int(self._rng.integers(len(processes.front)))]
+            bounds = self._region.bounds(self._coordinates.coordinates(centre[None])[0])
+        X = self._new(candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds))
+        if not len(X):
+            return self._anything()
+        promise = processes.promise(self._coordinates.features(X))
+        order = np.argsort(-promise, kind="stable")
+        best, most = X[order[0]], float(promise[order[0]])
+        for i in _apart(self._coordinates.features(X), order, 2):
+            x, value = self._refined(processes, X[i], bounds)
+            if value > most and x.tobytes() not in self._asked:
+                best, most = x, value
+        if self._settings.min_gain is not None and processes.boxes is not None:
+            small = np.exp(most) < self._settings.min_gain * processes.hypervolume
+            self._small = self._small + 1 if small else 0
+            if self._small >= 2 * self._settings.look_ahead:
+                self.ended = f"no design promises a gain of {self._settings.min_gain:.3g} any more"
+                return None
+        return np.asarray(best)
+
+    def _refined(self, processes: Processes, x: Matrix, bounds: tuple[Matrix, Matrix] | None) -> tuple[Matrix, float]:
+        """The design near `x` that promises most, real parameters moved only, and what it promises."""
+        columns, coordinates = self._coordinates.real_features, self._coordinates
+        active = coordinates.space.active(x[None])[0][coordinates.real]
+        columns, moving = columns[active], coordinates.real[active]
+        if not len(moving):
+            return x, -np.inf
+        feature = coordinates.features(x[None])[0]
+
+        def negative(u: Matrix) -> tuple[float, Matrix]:
+            value, slopes = processes.promise_slopes(_with(feature, columns, u))
+            return -value, -slopes[columns]
+
+        lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds
+        box = list(zip(lower[moving], upper[moving], strict=True))
+        begin = np.clip(feature[columns], lower[moving], upper[moving])
+        found = scipy.optimize.minimize(
+            negative, begin, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 20, "maxfun": 30}
+        )
+        U = coordinates.coordinates(x[None])
+        U[0, moving] = np.round(np.clip(found.x, 0.0, 1.0) / GRID) * GRID
+        design = coordinates.designs(U)
+        if coordinates.space.relation_violation(design)[0] > 0.0:
+            return x, -np.inf
+        return design[0], -float(found.fun)
+
+    def _better(self, outcomes: Outcomes) -> bool:
+        """Whether a design enters the front, or is nearer to the limits than all before while none is feasible."""
+        if not self._outcomes or outcomes.failed[0]:
+            return not outcomes.failed[0]
+        feasible = np.concatenate([o.feasible for o in self._outcomes])
+        if not feasible.any():
+            return bool(outcomes.rank_violation[0] < min(o.rank_violation.min() for o in self._outcomes))
+        F = np.concatenate([o.objectives for o in self._outcomes])[feasible]
+        return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
+
+    def _new(self, X: Matrix) -> Matrix:
+        """The designs of `X` that were not asked for."""
+        return np.array([x for x in X + 0.0 if x.tobytes() not in self._asked]).reshape(-1, X.shape[1])
+
+    def _anything(self) -> Matrix | None:
+        """A design at random that was not asked for, None where there seems to be no other."""
+        for _ in range(PATIENCE):
+            U = self._rng.random((256, len(self._problem.space.free)))
+            X = self._coordinates.designs(U)
+            X = self._new(X[self._problem.space.relation_violation(X) <= 0.0])
+            if len(X):
+                return np.asarray(X[0])
+        if not self._asked:  # relations that hold nowhere: the run says so when it has seen designs that break them
+            return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
+        self.ended = "no design is left that was not evaluated"
+        return None
+
+
+def _with(feature: Matrix, columns: NDArray[np.int64], u: Matrix) -> Matrix:
+    moved = feature.copy()
+    moved[columns] = u
+    return moved
+
+
+def _apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
+    """The first `count` of `order` that are not beside each other."""
+    taken: list[int] = []
+    for i in order[:64]:
+        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in taken):
+            taken.append(int(i))
+            yield int(i)
+            if len(taken) == count:
+                return
+
+
+def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Matrix:
+    """Designs (`count`, d) of the scrambled Sobol' sequence that break no relation, fewer where these are rare."""
+    d = len(coordinates.space.free)
+    found = np.empty((0, d))
+    sequence = scipy.stats.qmc.Sobol(d, rng=rng)
+    for doubled in range(PATIENCE):
+        if len(found) >= count:
+            break
+        # The first n points, then as many again, so that all of them together are balanced.
+        X = coordinates.designs(sequence.random_base2(max(count - 1, 1).bit_length() + max(doubled - 1, 0)))
+        found = np.vstack([found, X[coordinates.space.relation_violation(X) <= 0.0]])
+    return found[:count]

@@ -1,0 +1,97 @@
+"""Gaussian-process regression: interpolation, slopes, hyperparameters, leave-one-out, against other computations."""
+
+import numpy as np
+import pytest
+
+from designopt.solvers.surrogate.gaussian_process import (
+    GaussianProcess,
+    Hyperparameters,
+    _negative_posterior,
+    first_guess,
+    fitted,
+)
+
+RNG = np.random.default_rng(3)
+POINTS = RNG.random((30, 3))
+VALUES = np.sin(4.0 * POINTS[:, 0]) + POINTS[:, 1] ** 2
+GROUPS = np.arange(3)
+PROCESS = GaussianProcess(POINTS, VALUES, GROUPS, Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-8))
+
+
+def kernel(a, b, lengths):
+    """Matern 5/2 of Rasmussen & Williams (2006), equation 4.17, pair by pair."""
+    r = np.sqrt((((a[:, None] - b[None]) / lengths) ** 2).sum(axis=2))
+    return (1.0 + np.sqrt(5.0) * r + 5.0 * r**2 / 3.0) * np.exp(-np.sqrt(5.0) * r)
+
+
+def test_predictions_are_those_of_the_textbook_formulas():
+    at = RNG.random((5, 3))
+    K = kernel(POINTS, POINTS, [0.6, 1.1, 4.0]) + 1e-8 * np.eye(30)
+    inverse = np.linalg.inv(K)
+    mean = inverse.sum(axis=0) @ VALUES / inverse.sum()
+    variance = (VALUES - mean) @ inverse @ (VALUES - mean) / 30
+    k = kernel(at, POINTS, [0.6, 1.1, 4.0])
+    predicted, sd = PROCESS.predict(at)
+    assert predicted == pytest.approx(mean + k @ inverse @ (VALUES - mean), abs=1e-7)
+    assert sd == pytest.approx(np.sqrt(variance * (1.0 - np.einsum("ij,jk,ik->i", k, inverse, k))), rel=1e-4)
+
+
+def test_it_passes_through_what_was_observed_when_there_is_no_noise():
+    predicted, sd = PROCESS.predict(POINTS)
+    assert predicted == pytest.approx(VALUES, abs=1e-6)
+    assert (sd < 1e-3).all()
+
+
+def test_slopes_agree_with_central_differences():
+    at, h = np.array([0.3, 0.6, 0.2]), 1e-5
+    mean, sd, mean_slope, sd_slope = PROCESS.slopes(at)
+    assert (mean, sd) == pytest.approx([float(v[0]) for v in PROCESS.predict(at[None])], rel=1e-9)
+    for j, step in enumerate(h * np.eye(3)):
+        above, below = PROCESS.predict((at + step)[None]), PROCESS.predict((at - step)[None])
+        assert mean_slope[j] == pytest.approx((above[0][0] - below[0][0]) / (2 * h), abs=1e-5)
+        assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
+
+
+def test_the_posterior_has_the_gradient_that_differences_show():
+    groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
+    function = _negative_posterior(POINTS, VALUES, groups, 2)
+    at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
+    gradient = function(at)[1]
+    for j, step in enumerate(h * np.eye(3)):
+        assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
+
+
+def test_what_does_not_matter_gets_a_long_length_scale_and_noise_is_found():
+    clean = fitted(POINTS, VALUES, GROUPS, first_guess(3))
+    assert clean.lengths[2] > 5.0 * clean.lengths[:2].max()
+    assert clean.noise < 1e-6
+    points = RNG.random((80, 2))
+    noisy = np.sin(6.0 * points[:, 0]) + 0.3 * RNG.standard_normal(80)
+    h = fitted(points, noisy, np.arange(2), first_guess(2))
+    process = GaussianProcess(points, noisy, np.arange(2), h)
+    assert np.sqrt(h.noise * process.variance) == pytest.approx(0.3, rel=0.3)
+
+
+def test_leaving_one_out_is_predicting_it_from_the_others():
+    process = GaussianProcess(POINTS, VALUES, GROUPS, Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-3))
+    mean, sd = process.leave_one_out()
+    others = np.arange(30) != 7
+    # With mean and variance of the whole process, which the formula keeps.
+    K = kernel(POINTS, POINTS, [0.6, 1.1, 4.0]) + 1e-3 * np.eye(30)
+    weights = np.linalg.solve(K[np.ix_(others, others)], K[others, 7])
+    assert mean[7] == pytest.approx(process.mean + weights @ (VALUES[others] - process.mean), rel=1e-8)
+    assert sd[7] ** 2 == pytest.approx(process.variance * (K[7, 7] - weights @ K[others, 7]), rel=1e-8)
+
+
+def test_believing_a_design_leaves_predictions_and_makes_them_surer():
+    pending, at = np.array([[0.5, 0.5, 0.5]]), RNG.random((20, 3))
+    believed = PROCESS.believing(pending)
+    assert believed.predict(at)[0] == pytest.approx(PROCESS.predict(at)[0], abs=1e-3)
+    assert believed.predict(pending)[1][0] < 0.5 * PROCESS.predict(pending)[1][0]
+
+
+def test_the_same_point_twice_is_no_trouble():
+    process = GaussianProcess(
+        np.vstack([POINTS, POINTS[:3]]), np.append(VALUES, VALUES[:3]), GROUPS, PROCESS.hyperparameters
+    )
+    assert np.isfinite(process.predict(POINTS)[0]).all()

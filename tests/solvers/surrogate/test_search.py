@@ -1,0 +1,187 @@
+"""Search with Gaussian processes: optima, fronts, limits, equalities, mixed spaces, failures, noise, its rules."""
+
+import numpy as np
+import pytest
+
+from designopt.plugin import Diverged, InvalidSetting
+from designopt.problem import StageEnded
+from designopt.solvers.surrogate.candidates import TrustRegion
+from designopt.solvers.surrogate.solver import GaussianProcessSearch
+from designopt.study.study import Parameter
+from designopt.testing import InProcess, no_outcomes, problem_from
+
+SQUARE = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
+AREA = [Parameter("x", "real", -5.0, 10.0), Parameter("y", "real", 0.0, 15.0)]
+
+
+def branin(design, scenario):
+    """Dixon & Szegö (1978); the smallest value is 0.397887."""
+    x, y = design["x"], design["y"]
+    b, c, t = 5.1 / (4.0 * np.pi**2), 5.0 / np.pi, 1.0 / (8.0 * np.pi)
+    return {"f": float((y - b * x**2 + c * x - 6.0) ** 2 + 10.0 * (1.0 - t) * np.cos(x) + 10.0)}
+
+
+BRANIN = problem_from(branin, AREA, minimize=["f"])
+
+
+def run(problem, budget, *, seed=1, start=None, **settings) -> InProcess:
+    evaluate = InProcess(problem, budget)
+    known = no_outcomes(problem) if start is None else evaluate.outcomes(np.array(start, ndmin=2, dtype=float))
+    try:
+        evaluate.sentence = GaussianProcessSearch(**settings).solve(
+            problem, evaluate, np.random.default_rng(seed), known
+        )
+    except StageEnded:
+        evaluate.sentence = None
+    return evaluate
+
+
+def found(evaluate):
+    return evaluate.outcomes(evaluate.X)
+
+
+def test_an_optimum_is_found_within_a_few_dozen_evaluations():
+    assert found(run(BRANIN, 40)).objectives.min() == pytest.approx(0.397887, abs=2e-2)
+
+
+def test_a_front_within_limits_is_covered():
+    # Binh & Korn (1997); hypervolume of the true front below (149.6, 54.6), normalised, from 100 000 evaluations.
+    def bnh(d, s):
+        a, b = d["a"], d["b"]
+        return {
+            "f": 4 * a**2 + 4 * b**2,
+            "g": (a - 5) ** 2 + (b - 5) ** 2,
+            "inside": (a - 5) ** 2 + b**2 - 25,
+            "outside": 7.7 - (a - 8) ** 2 - (b + 3) ** 2,
+        }
+
+    space = [Parameter("a", "real", 0.0, 5.0), Parameter("b", "real", 0.0, 3.0)]
+    problem = problem_from(bnh, space, minimize=["f", "g"], limits={"inside": 0.0, "outside": 0.0})
+    outcomes = found(run(problem, 40))
+    import moocore
+
+    F = (outcomes.objectives[outcomes.feasible] - [0.0, 4.0]) / [136.0, 46.0]
+    assert moocore.hypervolume(F[(F < 1.1).all(axis=1)], ref=[1.1, 1.1]) > 0.98 * 1.02368
+
+
+def test_limits_are_found_where_almost_nothing_is_feasible():
+    # A disc of 0.3 % of the area, far from where the objective pulls.
+    problem = problem_from(
+        lambda d, s: {"f": d["x"] + d["y"], "h": (d["x"] - 0.8) ** 2 + (d["y"] - 0.7) ** 2 - 1e-3},
+        SQUARE,
+        minimize=["f"],
+        limits={"h": 0.0},
+    )
+    outcomes = found(run(problem, 30))
+    assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(1.5 - np.sqrt(2e-3), abs=5e-3)
+
+
+def test_integers_choices_scales_and_conditions_are_searched_as_they_are():
+    def function(design, scenario):
+        if design["kind"] == "spring":
+            return {"f": (np.log10(design["stiffness"]) - 4.0) ** 2 + 0.1 * abs(design["coils"] - 7)}
+        return {"f": 2.0 + design["hardness"]}
+
+    space = [
+        Parameter("stiffness", "real", 1e2, 1e6, scale="log", when={"kind": ("spring",)}),
+        Parameter("hardness", "real", 0.0, 1.0, when={"kind": ("rubber",)}),
+        Parameter("kind", "choice", values=("rubber", "spring")),
+        Parameter("coils", "int", 3, 12, when={"kind": ("spring",)}),
+    ]
+    assert found(run(problem_from(function, space, minimize=["f"]), 45)).objectives.min() < 0.01
+
+
+def test_a_small_discrete_space_is_exhausted_and_the_stage_ends():
+    space = [Parameter("n", "int", 0, 3), Parameter("kind", "choice", values=("a", "b"))]
+    evaluate = run(problem_from(lambda d, s: {"f": d["n"]}, space, minimize=["f"]), 50)
+    assert len(evaluate.X) == 8
+    assert len(np.unique(evaluate.X, axis=0)) == 8
+    assert evaluate.sentence == "no design is left that was not evaluated"
+
+
+def test_an_optimum_beside_designs_that_fail_is_found():
+    def function(design, scenario):
+        if design["x"] > 0.6:
+            raise Diverged("no answer")
+        return {"f": -design["x"] + (design["y"] - 0.4) ** 2}
+
+    assert found(run(problem_from(function, SQUARE, minimize=["f"]), 40)).objectives.min() < -0.57
+
+
+def test_where_every_design_fails_it_goes_on_to_the_end_of_its_budget():
+    def function(design, scenario):
+        raise Diverged("never")
+
+    assert len(run(problem_from(function, SQUARE, minimize=["f", "g"]), 25).X) == 25
+
+
+def test_noise_does_not_make_a_lucky_design_the_end_of_the_search():
+    noise = np.random.default_rng(0)
+
+    def function(design, scenario):
+        return {"f": 4.0 * (design["x"] - 0.3) ** 2 + (design["y"] - 0.6) ** 2 + 0.05 * noise.standard_normal()}
+
+    X = run(problem_from(function, SQUARE, minimize=["f"]), 50).X
+    assert np.median(np.abs(X[25:, 0] - 0.3)) < 0.12
+
+
+def test_relations_are_kept_by_every_design():
+    problem = problem_from(
+        lambda d, s: {"f": d["x"] + 2.0 * d["y"]}, SQUARE, minimize=["f"], relations=("x + y >= 0.7", "y >= 0.5 * x")
+    )
+    evaluate = run(problem, 30)
+    assert (problem.space.relation_violation(evaluate.X) == 0.0).all()
+    assert found(evaluate).objectives.min() == pytest.approx(0.7 * (2.0 + 2.0) / 3.0, abs=0.01)
+
+
+def test_the_same_seed_asks_for_the_same_designs():
+    assert run(BRANIN, 20, seed=4).X.tolist() == run(BRANIN, 20, seed=4).X.tolist()
+    assert run(BRANIN, 20, seed=4).X.tolist() != run(BRANIN, 20, seed=5).X.tolist()
+
+
+def test_designs_of_an_earlier_stage_stand_for_the_start_up():
+    start = np.random.default_rng(0).uniform([-5.0, 0.0], [10.0, 15.0], (30, 2))
+    evaluate = run(BRANIN, 10, start=start)
+    assert found(evaluate).objectives.min() < 0.7
+    assert not {x.tobytes() for x in evaluate.X} & {x.tobytes() for x in start}
+
+
+def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
+    space = [Parameter("x", "real", 0.0, 1.0)]
+    evaluate = run(problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2}, space, minimize=["f"]), 200, min_gain=1e-4)
+    assert len(evaluate.X) < 60
+    assert evaluate.sentence == "no design promises a gain of 0.0001 any more"
+    assert found(evaluate).objectives.min() < 1e-5
+
+
+def test_many_parameters_are_searched_within_a_trust_region():
+    d = 20
+    space = [Parameter(f"x{i}", "real", -1.0, 1.0) for i in range(d)]
+    bowl = problem_from(lambda x, s: {"f": sum((v - 0.4) ** 2 for v in x.values())}, space, minimize=["f"])
+    random = np.random.default_rng(0).uniform(-1.0, 1.0, (60, d))
+    by_chance = ((random - 0.4) ** 2).sum(axis=1).min()
+    assert found(run(bowl, 60, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
+
+
+def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
+    region = TrustRegion(4)
+    for _ in range(3):
+        region.learn(True)
+    assert region.side == 1.6
+    for _ in range(4):
+        region.learn(False)
+    assert region.side == 0.8
+    for _ in range(4 * 7):
+        region.learn(False)
+    assert region.side == 0.8  # smaller than 2^-7: begun anew
+
+
+def test_nothing_to_search_for_and_too_many_objectives_are_refused():
+    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+        GaussianProcessSearch().check(
+            problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"])
+        )
+    with pytest.raises(InvalidSetting, match="needs an objective"):
+        GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=[]))
+    with pytest.raises(InvalidSetting, match="at most 4 objectives, not 5; nsga3"):
+        GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"] * 5))
