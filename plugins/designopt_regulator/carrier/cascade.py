@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
-from designopt_regulator.frequency.margins import margins
+from designopt_regulator.frequency.margins import margins, no_margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures
 from designopt_regulator.plants.linear import sampled
 
@@ -31,16 +31,14 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
     rate = (C[:, None, :] @ A)[:, 0]  # of the course: C x' = C A x, as the command does not act on the course at once
     R, B0, B1, whole = sampled(A, B, delay, T)
     n, s = B0.shape
-    found = np.full((9, n), -np.inf)
-    found[[2, 3, 8]] = np.inf
-    radius = np.empty(n)
+    found = no_margins(n)
+    radius, noise_gain = np.empty(n), np.full(n, np.inf)
     for d in np.unique(whole):
         rows = np.flatnonzero(whole == d)
         M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
         radius[rows] = np.abs(np.linalg.eigvals(M)).max(axis=1)
         variance = direct**2 + _variance(M, noise, command)
-        found[8, rows] = np.where(radius[rows] < 1.0, np.sqrt(variance), np.inf)
-    found[0], found[1] = radius, -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
+        noise_gain[rows] = np.where(radius[rows] < 1.0, np.sqrt(variance), np.inf)
     stable = np.flatnonzero(radius < 1.0)
 
     def response(each: NDArray[np.intp], w: Vector) -> tuple[Vector, Vector]:
@@ -56,10 +54,15 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
         rows = np.flatnonzero(delay[stable] == late)
         w = grid(T, float(late), _LOWEST)
         re, im = (part.reshape(len(rows), len(w)) for part in response(np.repeat(rows, len(w)), np.tile(w, len(rows))))
-        seen = margins(lambda each, w, rows=rows: response(rows[each], w), w, re, im, real_at_end=True)  # type: ignore[misc]
-        for place, name in enumerate(("ms", "mt", "gm", "pm", "delay_margin", "crossover"), start=2):
-            found[place, stable[rows]] = getattr(seen, name)
-    return LoopMeasures(*found)
+        unknown = np.full(len(rows), np.nan)
+        seen = margins(
+            lambda each, w, rows=rows: response(rows[each], w),  # type: ignore[misc]
+            w, re, im, at_rest=unknown, real_at_end=True,
+        )  # fmt: skip
+        for name, values in vars(found).items():
+            values[stable[rows]] = getattr(seen, name)
+    degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
+    return LoopMeasures(radius, degree, **vars(found), noise_gain=noise_gain)
 
 
 def _closed(

@@ -61,6 +61,7 @@ class LoopOutputs(TypedDict, total=False):
     speed_itae: Annotated[float, Q("s^2", "itae of the speed")]
     speed_overshoot: Annotated[float, Q("", "overshoot of the speed")]
     speed_settling: Annotated[float, Q("s", "settling of the speed")]
+    speed_error_left: Annotated[float, Q("", "error_left of the speed")]
     speed_load_peak: Annotated[float, Q("", "load_peak of the speed")]
     speed_tv: Annotated[float, Q("", "tv of the speed's command")]
     speed_effort: Annotated[float, Q("s", "effort of the speed's command")]
@@ -80,8 +81,9 @@ class CarrierOutputs(LoopOutputs):
     iae_step: Annotated[float, Q("s", "iae before t2")]
     iae_load: Annotated[float, Q("s", "iae from t2 on")]
     overshoot: Annotated[float, Q("", "farthest beyond the reference, between t1 and t2")]
-    settling: Annotated[float, Q("s", "from t1 to the last time before t2 outside of 2 %")]
-    not_settled: Annotated[float, Q("", "1 where it is outside of 2 % still shortly before t2")]
+    settling: Annotated[float, Q("s", "from t1 to the last time up to t2 outside of the settling band")]
+    not_settled: Annotated[float, Q("", "1 where the error is outside of the settling band at t2")]
+    error_left: Annotated[float, Q("", "size of the error at t2")]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 %; none where 90 % is not reached before t2")]]
     not_risen: Annotated[float, Q("", "1 where 90 % is not reached before t2")]
     load_peak: Annotated[float, Q("", "largest error from t2 on")]
@@ -96,9 +98,17 @@ class CarrierOutputs(LoopOutputs):
     stab_degree: Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time; stable above 0")]
     ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity of the sampled loop; inf if unstable")]]
     mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
-    gm: NotRequired[Annotated[float, Q("", "gain margin, a factor; -inf if unstable")]]
+    gm: NotRequired[
+        Annotated[float, Q("", "smallest factor above 1 on the gain that makes the loop unstable; -inf if unstable")]
+    ]
+    gm_down: NotRequired[
+        Annotated[float, Q("", "largest factor below 1 on the gain that makes the loop unstable; inf if unstable")]
+    ]
     pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
     delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
+    crossover: NotRequired[
+        Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1; -inf if unstable")]
+    ]
     noise_gain: NotRequired[
         Annotated[float, Q("", "deviation of the command over that of white measurement noise; inf if unstable")]
     ]

@@ -15,6 +15,7 @@ from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, 
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.cascade import cascade_measures
 from designopt_regulator.carrier.declarations import ARRAYS, Disturbance, FixedRegulator
+from designopt_regulator.carrier.quality import SETTLED
 from designopt_regulator.carrier.refinements import (
     RefinedConditions,
     RefinedDesign,
@@ -59,10 +60,11 @@ _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _MOST_STEPS = 1_000_000  # of a run, and
 _MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
-_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "load_peak", "tv",
-            "effort", "sat_fraction")  # fmt: skip
-_MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "pm", "delay_margin", "noise_gain")
-_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "load_peak", "tv", "effort", "sat_fraction")
+_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "error_left",
+            "load_peak", "tv",            "effort", "sat_fraction")  # fmt: skip
+_MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "gm_down", "pm", "delay_margin",
+             "crossover", "noise_gain")  # fmt: skip
+_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "error_left", "load_peak", "tv", "effort", "sat_fraction")
 _SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
 
 
@@ -81,7 +83,7 @@ class _Scene:
 _Settings = dict[Loop, dict[str, float]]
 
 
-@model("tracked_carrier_10t", version=1, arrays=ARRAYS)
+@model("tracked_carrier_10t", version=2, arrays=ARRAYS)
 class TrackedCarrier:
     """Heavy tracked vehicle whose speed and course are kept by sampled PID regulators, on a class of terrain.
 
@@ -91,6 +93,7 @@ class TrackedCarrier:
     """
 
     batch_size: ClassVar[int] = 400
+    later_settings: ClassVar[tuple[str, ...]] = ("settling_band",)
 
     loop: Annotated[Literal["course", "speed", "both"], Q("", "which regulator the design is of")] = "course"
     course_kind: Annotated[Kind | None, Q("", "kind of the tuned course regulator; PID if none")] = None
@@ -109,6 +112,9 @@ class TrackedCarrier:
     disturbance: Disturbance = field(default_factory=Disturbance)
     sample_time: Annotated[float, Q("s", "of the regulators", gt=0)] = 0.05
     substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
+    settling_band: Annotated[float, Q("", "share of the step within which a loop counts as settled", gt=0, lt=1)] = (
+        SETTLED
+    )
     gain_schedule: Annotated[Schedule | None, Q("", "course gain that falls with speed; constant if none")] = None
     vehicle: Vehicle = field(default_factory=Vehicle)
     soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
@@ -310,6 +316,7 @@ class TrackedCarrier:
             noise=noises([scene.noise for scene in scenes]),
             step_at=self.step_at,
             load_at=self.disturbance.at,
+            band=self.settling_band,
             horizon=self.horizon,
         )
         delay_steps = np.array([scene.delay_steps for scene in scenes])

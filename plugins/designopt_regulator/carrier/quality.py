@@ -15,7 +15,7 @@ from designopt_regulator.controllers.pid import wrapped
 
 Vector = NDArray[np.float64]
 
-SETTLED = 0.02  # share of the step within which a transient counts as settled
+SETTLED = 0.02  # share of the step within which a transient counts as settled, if nothing else is said
 _RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins and ends
 
 
@@ -31,6 +31,7 @@ class Quality:
     overshoot: Vector
     settling: Vector
     not_settled: Vector
+    error_left: Vector
     rise: Vector  # inf where the transient does not reach 90 %
     load_peak: Vector
     tv: Vector
@@ -40,12 +41,16 @@ class Quality:
 
 @dataclass(frozen=True)
 class Times:
-    """When the references step and the disturbance comes (s), and the samples and integration steps between."""
+    """When the references step and the disturbance comes (s), the samples and integration steps between.
+
+    `band` is the share of the step within which a transient counts as settled.
+    """
 
     step_at: float
     load_at: float
     sample_time: float
     substeps: int
+    band: float = SETTLED
 
 
 def quality(
@@ -69,14 +74,14 @@ def quality(
 
     start, turn, rest = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
     rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(begun := _crossed(turn, _RISE[0], h)), 0.0, begun)
-    overshoot = np.maximum(-turn[:, :-1].min(axis=1), 0.0)
+    overshoot = np.maximum(-turn.min(axis=1), 0.0)  # up to t2: what comes then has not moved the output yet
     ise = sum(trapezoids(e * e, h) for e in (start, turn, rest))
     start, turn, rest = np.abs(start), np.abs(turn), np.abs(rest)
     itae = sum(trapezoids(e * (h * np.arange(e.shape[1])), h) for e in (turn, rest))
     iae_step, iae_load = trapezoids(start, h) + trapezoids(turn, h), trapezoids(rest, h)
     window = load - step
-    outside = _last(turn[:, :-1] > SETTLED)
-    not_settled = outside == window - 1
+    outside = _last(turn > times.band)
+    not_settled = outside == window
     return Quality(
         iae=iae_step + iae_load,
         ise=np.asarray(ise),
@@ -84,8 +89,9 @@ def quality(
         iae_step=iae_step,
         iae_load=iae_load,
         overshoot=overshoot,
-        settling=np.where(not_settled, window, np.maximum(outside, 0)) * h,
+        settling=np.maximum(outside, 0) * h,
         not_settled=not_settled.astype(float),
+        error_left=turn[:, -1],
         rise=rise,
         load_peak=rest.max(axis=1),
         tv=np.abs(np.diff(output, axis=1, prepend=trim[:, None])).sum(axis=1),

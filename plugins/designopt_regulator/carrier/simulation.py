@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
-from designopt_regulator.carrier.quality import Quality, Times, quality, trapezoids
+from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
 from designopt_regulator.carrier.step import Gain, Loops, Measured, References, leaves, like, runge_kutta, sample
 from designopt_regulator.carrier.vehicle import State
@@ -49,6 +49,7 @@ class Manoeuvre:
     step_at: float
     load_at: float
     horizon: float
+    band: float = SETTLED  # share of the step within which a loop counts as settled
     feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
     noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
 
@@ -239,7 +240,7 @@ def _setup(
         load=(-plant.weight * m.grade, m.moment, rest if m.feed is None else m.feed),
         noise=m.noise,
         delay=np.asarray(delay_steps),
-        times=Times(m.step_at, m.load_at, T, substeps),
+        times=Times(m.step_at, m.load_at, T, substeps, m.band),
         samples=round(m.horizon / T),
     )
 

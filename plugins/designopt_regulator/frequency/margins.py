@@ -7,7 +7,7 @@ Complex numbers travel as their two parts: with plain arithmetic a number has th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ Array = NDArray[np.float64]
 Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
 
 
+#: A value of L beyond which a change of sign is that at a pole on the axis, and no crossing.
+_POLE = 1e6
+
+
 @dataclass(frozen=True)
 class Margins:
     """Arrays (n,), each of a stable loop; their meaning is that of `sampled_loop.LoopMeasures`."""
@@ -24,15 +28,23 @@ class Margins:
     ms: Array
     mt: Array
     gm: Array
+    gm_down: Array
     pm: Array
     delay_margin: Array
     crossover: Array
 
 
-def margins(response: Response, w: Array, re: Array, im: Array, *, real_at_end: bool) -> Margins:
+def no_margins(n: int) -> Margins:
+    """Those of n unstable loops: each fails any limit."""
+    lacking = {"ms": np.inf, "mt": np.inf, "gm_down": np.inf}
+    return Margins(**{f.name: np.full(n, lacking.get(f.name, -np.inf)) for f in fields(Margins)})
+
+
+def margins(response: Response, w: Array, re: Array, im: Array, *, at_rest: Array, real_at_end: bool) -> Margins:
     """Of n stable loops with `response`, whose values on the grids `w` (n, m) are `re` and `im` (n, m).
 
-    A grid (m,) is that of all rows; one that is shorter than others repeats its last point.
+    A grid (m,) is that of all rows; one that is shorter than others repeats its last point. `at_rest` (n,) are the
+    values at frequency 0, which are real; NaN where they are infinite or not known.
     With `real_at_end` the last point is half a sampling rate, where L is real and a crossing of the negative axis.
     """
     w = np.broadcast_to(w, re.shape)
@@ -40,7 +52,8 @@ def margins(response: Response, w: Array, re: Array, im: Array, *, real_at_end: 
     with np.errstate(divide="ignore", invalid="ignore"):
         ms = _peak(response, w, _distance(re, im), _distance)
         mt = _peak(response, w, _inverse_distance(re, im), _inverse_distance)
-    return Margins(ms, mt, _gain_margin(response, w, re, im, real_at_end), *_phase_margins(response, w, size))
+    gains = _gain_margins(response, w, re, im, at_rest, real_at_end)
+    return Margins(ms, mt, *gains, *_phase_margins(response, w, size))
 
 
 def _distance(re: Array, im: Array) -> Array:
@@ -96,22 +109,31 @@ def _roots(
     return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, high)))
 
 
-def _gain_margin(response: Response, w: Array, re: Array, im: Array, real_at_end: bool) -> Array:
-    """The smallest factor above 1 on L that brings it to -1 at a crossing of the negative axis."""
-    margin = np.full(len(re), np.inf)
+def _gain_margins(
+    response: Response, w: Array, re: Array, im: Array, at_rest: Array, real_at_end: bool
+) -> tuple[Array, Array]:
+    """The factors on L next to 1, above and below, that bring it to -1: inf and 0 where there is none.
+
+    At each crossing of the negative axis -1/L is such a factor. The loop is stable for all factors between the two.
+    """
     last = im.shape[1] - real_at_end  # at half the sampling rate the sign of the imaginary part is noise
     above = im[:, :last] > 0.0
     left = re[:, :last] < 0.0
     each, at = np.nonzero((above[:, :-1] != above[:, 1:]) & (left[:, :-1] | left[:, 1:]))
     real = response(each, _roots(response, w, each, at, lambda _, part: part))[0] if len(each) else np.empty(0)
+    rows = np.arange(len(re))
     if real_at_end:
-        each, real = np.concatenate([each, np.arange(len(re))]), np.concatenate([real, re[:, -1]])
-    # What is real at the lowest frequency is so at rest: a crossing at 0.
-    still = np.flatnonzero(np.abs(im[:, 0]) < 0.01 * np.abs(re[:, 0]))
-    each, real = np.concatenate([each, still]), np.concatenate([real, re[still, 0]])
-    counts = (real > -1.0) & (real < 0.0)
-    np.minimum.at(margin, each[counts], -1.0 / real[counts])
-    return margin
+        each, real = np.concatenate([each, rows]), np.concatenate([real, re[:, -1]])
+    # A loop that is finite at rest is real there: a crossing at 0.
+    flat = (np.abs(im[:, 0]) < 0.01 * np.abs(re[:, 0])) & (np.abs(re[:, 1] - re[:, 0]) < 0.01 * np.abs(re[:, 0]))
+    start = np.where(np.isnan(at_rest), np.where(flat, re[:, 0], np.inf), at_rest)
+    each, real = np.concatenate([each, rows]), np.concatenate([real, start])
+    up, down = np.full(len(re), np.inf), np.zeros(len(re))
+    few = (real > -1.0) & (real < 0.0)
+    np.minimum.at(up, each[few], -1.0 / real[few])
+    many = (real < -1.0) & (real > -_POLE)
+    np.maximum.at(down, each[many], -1.0 / real[many])
+    return up, down
 
 
 def _phase_margins(response: Response, w: Array, size: Array) -> tuple[Array, Array, Array]:

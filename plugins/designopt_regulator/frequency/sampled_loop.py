@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt_regulator.frequency.grid import coarse, finer, grid
-from designopt_regulator.frequency.margins import Margins, margins
+from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.plants.linear import sampled
 
 Array = NDArray[np.float64]
 
 _ROWS = 256  # at a time, which bounds the memory
+_INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
 
 
 class Feedback(Protocol):
@@ -47,9 +48,9 @@ class FeedbackPID(NamedTuple):
 class LoopMeasures:
     """Measures of n sampled loops, arrays (n,).
 
-    With a spectral radius of 1 or more there are no margins: `ms`, `mt` and `noise_gain` are inf, `gm`, `pm`,
-    `delay_margin` and `crossover` -inf. A stable loop whose gain never passes 1 has pm and delay_margin inf and the
-    crossover 0; gm is inf where no larger gain makes it unstable.
+    With a spectral radius of 1 or more there are no margins: `ms`, `mt`, `gm_down` and `noise_gain` are inf, `gm`,
+    `pm`, `delay_margin` and `crossover` -inf. A stable loop whose gain never passes 1 has pm and delay_margin inf and
+    the crossover 0; gm is inf where no larger gain makes it unstable, gm_down 0 where no smaller one does.
     """
 
     spectral_radius: Array  # of the closed loop with its delay chain
@@ -57,6 +58,7 @@ class LoopMeasures:
     ms: Array  # peak of |1/(1+L)|
     mt: Array  # peak of |L/(1+L)|
     gm: Array  # smallest factor above 1 on the gain that makes it unstable
+    gm_down: Array  # largest factor below 1 on the gain that makes it unstable
     pm: Array  # rad: smallest distance in phase from -1
     delay_margin: Array  # s: smallest delay more that makes it unstable
     crossover: Array  # rad/s: highest frequency at which |L| is 1
@@ -247,7 +249,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     radius = _largest(modes)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
     noise_gain = np.full(n, np.inf)
-    found = Margins(*(np.full(n, value) for value in (np.inf, np.inf, -np.inf, -np.inf, -np.inf, -np.inf)))
+    found = no_margins(n)
     stable = np.flatnonzero(radius < 1.0)
     if len(stable):
         good = loops.rows(stable)
@@ -262,17 +264,24 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
             one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
             _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
         # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
-        rests = stable[(good.integral > 0.0) | (np.abs(poles) < 1e-12).any(axis=1)]
+        rests = stable[(good.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)]
         found.mt[rests] = np.maximum(found.mt[rests], 1.0)
-    ms, mt, gm, pm, late, crossover = (getattr(found, f.name) for f in fields(Margins))
-    return radius, degree, ms, mt, gm, pm, late, crossover, noise_gain
+    return radius, degree, *(getattr(found, f.name) for f in fields(Margins)), noise_gain
 
 
 def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], found: Margins) -> None:
     """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `found`."""
-    seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, real_at_end=True)
+    seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True)
     for field in fields(Margins):
         getattr(found, field.name)[rows] = getattr(seen, field.name)
+
+
+def _at_rest(loops: _Loops) -> Array:
+    """L at frequency 0; NaN of a loop that integrates."""
+    poles = _poles(loops, float(loops.sample_time[0]))
+    integrates = (loops.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)
+    top, bottom = loops.head[:, -1] + loops.tail[:, -1], np.where(integrates, 1.0, loops.bottom[:, -1])
+    return np.where(integrates, np.nan, loops.kp * top / bottom)
 
 
 def _rates(modes: NDArray[np.inexact]) -> Array:

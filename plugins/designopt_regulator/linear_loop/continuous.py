@@ -84,6 +84,13 @@ class Loop:
         regulator = 1.0 + (1.0 / self.ti) / s + self.td * s / (self.tf * s + 1.0)
         return np.asarray(self.kp * regulator * self.plant.response(s.imag))
 
+    def at_rest(self) -> float:
+        """L at frequency 0, NaN of a loop that integrates."""
+        poles = np.abs(np.linalg.eigvals(self.plant.A))
+        if np.isfinite(self.ti) or poles.min() <= _ROUNDING * poles.max():
+            return np.nan
+        return float(self.kp * self.plant.C @ np.linalg.solve(-self.plant.A, self.plant.B))
+
     def grid(self) -> Array:
         """Frequencies (rad/s) from below all that is slow to where the gain is small."""
         M, *_ = self.equations()
@@ -190,7 +197,8 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
         return L.real.copy(), L.imag.copy()
 
     re, im = (part.reshape(w.shape) for part in value(np.repeat(np.arange(len(stable)), count), w.ravel()))
-    found = margins(value, w, re, im, real_at_end=False)
+    at_rest = np.array([loops[i].at_rest() for i in stable])
+    found = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
     for k, i in enumerate(stable):
         answers[i] = Margins(*(getattr(found, f.name)[k : k + 1] for f in fields(Margins)))
     return answers

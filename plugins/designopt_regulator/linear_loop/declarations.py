@@ -48,7 +48,12 @@ class LinearOutputs(TypedDict):
     stable: Annotated[float, Q("", "1 for a stable linear loop")]
     ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity; inf if unstable")]]
     mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
-    gm: NotRequired[Annotated[float, Q("", "gain margin, a factor; -inf if unstable")]]
+    gm: NotRequired[
+        Annotated[float, Q("", "smallest factor above 1 on the gain that makes the loop unstable; -inf if unstable")]
+    ]
+    gm_down: NotRequired[
+        Annotated[float, Q("", "largest factor below 1 on the gain that makes the loop unstable; inf if unstable")]
+    ]
     pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
     delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
     crossover: NotRequired[Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1")]]

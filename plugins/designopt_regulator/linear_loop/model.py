@@ -38,7 +38,7 @@ _SAMPLES = 501  # of the arrays of a continuous loop
 _TWINS = (("ti", "ki"), ("td", "kd"))
 
 
-@model("linear_loop", version=1, arrays=ARRAYS)
+@model("linear_loop", version=2, arrays=ARRAYS)
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: unit steps of set-point and load, robustness.
 
@@ -220,7 +220,7 @@ class LinearLoop:
 
 
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
-_MARGINS = ("ms", "mt", "gm", "pm", "delay_margin", "crossover")
+_MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "spectral_radius", "stab_degree", "noise_gain")
 
 

@@ -203,7 +203,7 @@ def _introduction(model: Regulated) -> str:
     return (
         f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, computed anew from the design. Ms and Mt are their peaks. "
         "A curve L that stays outside of the circle about -1 with radius 1/Ms has no larger peak of S. Clips of "
-        "command, power and traction are not in these figures."
+        "command, power and traction are not in these figures. The plots open on the scenario with the largest Ms."
     )
 
 
@@ -238,12 +238,12 @@ def _drawn(
     result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
 ) -> list[Figure]:
     """Both figures of one loop; none where it is unstable everywhere. `kind` says in the legend what the limit is."""
-    shown = range(min(len(result.problem.scenarios), DRAWN))
+    shown = _worst_first(seen, len(result.problem.scenarios))
     if not any(seen[label, s].margins is not None for label in designs for s in shown):
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
     of_loop = "" if loop == "loop" else f" of the {loop} loop"
-    choices = scenario_choice(result)
+    choices = scenario_choice(result, shown)
     plots = [_curves({names[label]: seen[label, s] for label in designs}, limit, kind) for s in shown]
     figures = []
     peaks = [float(v[0]) for one in seen.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
@@ -264,6 +264,18 @@ def _drawn(
             )
         )
     return figures
+
+
+def _worst_first(seen: Seen, count: int) -> list[int]:
+    """The scenarios that are drawn: of those with a stable loop the worst first, then the others in their order.
+
+    The worst is that with the largest Ms; an unstable loop is worse than any.
+    """
+    peaks: dict[int, list[float]] = {s: [] for s in range(count)}
+    for (_, s), one in seen.items():
+        peaks[s].append(np.inf if one.margins is None else float(one.margins.ms[0]))
+    worst = max(peaks, key=lambda s: (min(peaks[s]) < np.inf, max(peaks[s])))
+    return [worst, *(s for s in range(count) if s != worst)][:DRAWN]
 
 
 def _sensitivity_layout(largest: float) -> dict[str, Any]:
@@ -349,8 +361,8 @@ def _peak(one: SeenLoop, w: Vector) -> float:
     return float(w[np.argmin(np.abs(1.0 + one.response(w)))]) if one.response is not None else float(w[0])
 
 
-_COLUMNS = ("Ms", "Mt", "gain margin", "phase margin [deg]", "delay margin [s]", "crossover [rad/s]",
-            "spectral radius", "noise gain")  # fmt: skip
+_COLUMNS = ("Ms", "Mt", "gain margin up", "gain margin down", "phase margin [deg]", "delay margin [s]",
+            "crossover [rad/s]", "spectral radius", "noise gain")  # fmt: skip
 
 
 def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
@@ -370,6 +382,6 @@ def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]
 def _numbers(one: SeenLoop) -> tuple[float, ...]:
     m = one.margins
     if m is None:
-        return (*[np.nan] * 6, one.spectral_radius, np.nan)
-    found = (m.ms, m.mt, m.gm, np.degrees(m.pm), m.delay_margin, m.crossover)
+        return (*[np.nan] * 7, one.spectral_radius, np.nan)
+    found = (m.ms, m.mt, m.gm, m.gm_down, np.degrees(m.pm), m.delay_margin, m.crossover)
     return (*(float(v[0]) for v in found), one.spectral_radius, one.noise_gain)

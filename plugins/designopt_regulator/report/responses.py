@@ -74,9 +74,10 @@ def design_words(result: Result, row: int) -> str:
     return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
 
 
-def scenario_choice(result: Result) -> tuple[Choice, ...]:
-    """A selector of the scenarios that are drawn; none for a single one."""
-    names = tuple(s.name for s in result.problem.scenarios[:DRAWN])
+def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> tuple[Choice, ...]:
+    """A selector of the scenarios `shown`, in this order (none: the first ones); none for a single one."""
+    scenarios = result.problem.scenarios
+    names = tuple(scenarios[s].name for s in (range(min(len(scenarios), DRAWN)) if shown is None else shown))
     return (Choice("Scenario", names),) if len(names) > 1 else ()
 
 

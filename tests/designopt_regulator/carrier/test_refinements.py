@@ -19,7 +19,6 @@ from designopt_regulator.controllers.pid import pid
 from designopt_regulator.frequency.sampled_loop import measures
 from scipy.integrate import solve_ivp
 
-import designopt
 from designopt.plugin import InvalidDesign
 
 STUDIES = Path(__file__).parents[3] / "studies"
@@ -414,13 +413,3 @@ def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
 def test_a_design_with_a_refinement_that_does_not_fit_is_refused(design, settings, message):
     with pytest.raises(InvalidDesign, match=re.escape(message)):
         figures(design, TURF, **settings)
-
-
-def test_evaluations_without_refinements_keep_their_keys():
-    """Stores of studies that were run before there were any open and resume: the keys are those of that time."""
-    problem = designopt.load(STUDIES / "course_pid_2obj.yaml").problem
-    X = np.array([[p.low + 0.3 * (p.high - p.low) for p in problem.space.free]])
-    assert [key.hex() for key in problem.keys(X)[0][:2]] == [
-        "294f5a678838fd295add50b82f454473",
-        "aaae27ac5b0f3673b76f16a9dc1cb1e7",
-    ]
