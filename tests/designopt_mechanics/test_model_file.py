@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -146,59 +145,6 @@ def test_what_is_wrong_is_told_with_line_and_column(text: str, message: str) -> 
 def test_several_mistakes_are_told_at_once() -> None:
     text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk", 1)
     assert len(told(text)) == 2
-
-
-def mutated(text: str, rng: random.Random) -> str:
-    """One to three small damages: characters removed or replaced, lines dropped or doubled, numbers changed."""
-    for _ in range(rng.randint(1, 3)):
-        lines = text.split("\n")
-        k, at = rng.randrange(len(lines)), rng.randrange(len(text))
-        kind = rng.randrange(6)
-        if kind == 0:
-            text = text[:at] + text[at + rng.randint(1, 4) :]
-        elif kind == 1:
-            text = text[:at] + rng.choice("{}[]:,-#&*!|>'\"%@`0e9.\t\n x") + text[at:]
-        elif kind == 2:
-            text = "\n".join(lines[:k] + lines[k + 1 :])
-        elif kind == 3:
-            text = "\n".join([*lines[:k], lines[k], *lines[k:]])
-        elif kind == 4:
-            text = text.replace(rng.choice("0123456789"), rng.choice(["-1", "1e400", ".nan", "0", "1e-300", "abc"]), 1)
-        else:
-            text = text[:at] + chr(rng.randrange(32, 0x2FF)) + text[at + 1 :]
-        text = text or " "
-    return text
-
-
-def refuse_or_read(seeds: range) -> int:
-    """How many of the mutated files are refused; anything but a refusal with a position is a failure."""
-    folder = files("designopt_mechanics.model_file").joinpath("models")
-    names = ("knee_patella.yaml", "lumbo_pelvic.yaml")
-    sources = [GOOD, *(folder.joinpath(n).read_text(encoding="utf-8") for n in names)]
-    refused = 0
-    for seed in seeds:
-        rng = random.Random(seed)
-        content = mutated(rng.choice(sources), rng).encode("utf-8", errors="replace")
-        try:
-            read(content, "mutated.yaml")
-        except StudyError as error:
-            refused += 1
-            placed = [bool(i.line and i.column and i.message) for i in error.issues]
-            if not placed or not all(placed):
-                raise AssertionError(f"seed {seed}: {error}") from error
-    return refused
-
-
-def test_mutated_files_are_read_or_refused_with_a_position() -> None:
-    assert 25 < refuse_or_read(range(75)) < 75
-
-
-@pytest.mark.slow
-def test_many_mutated_files_are_read_or_refused_with_a_position() -> None:
-    assert 1000 < refuse_or_read(range(2000)) < 2000
-
-
-# ------------------------------------------------------------------------------------------------------ bundled files
 
 
 def test_the_quadriceps_pulls_with_the_arm_that_its_length_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypedDict, cast
@@ -9,10 +10,11 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+from designopt.collocation import Constraint, Integral, Options, Phase, TrajectoryProblem, solve_design
+from designopt.dynamics.signals import SignalTable
 from designopt.dynamics.simulator import Simulator
-from designopt.dynamics.system import System
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, InvalidDesign, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.exoskeleton.anthropometry import Size, build
@@ -49,6 +51,7 @@ class GaitOutputs(TypedDict):
     """Of one single support."""
 
     tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
+    priced_error: Annotated[float, Q("m", "the same with the price of deviations, which the program minimises")]
     peak_moment: Annotated[float, Q("N m", "largest size of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
@@ -78,17 +81,25 @@ class ExoskeletonGait:
     sway.
 
     The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
-    whose squares are priced, moments bounded, and ends that deviate from the recorded motion as the beginning does.
+    whose squares are priced, moments and compressions bounded, and an end that deviates from the recorded motion as the
+    beginning does. With `feed_forward` an evaluation solves this program at its design and simulates what comes out.
     """
+
+    later_settings = ("max_compression", "feed_forward", "intervals")
 
     rods: Annotated[Literal[5, 11], Q("", "of the model")] = 5
     limit: Annotated[float, Q("N m", "largest moment of a drive", gt=0)] = 200.0
     rtol: Annotated[float, Q("", "relative tolerance of the simulation", gt=0, le=1e-3)] = 1e-7
+    max_compression: Annotated[float, Q("", "of a link in the program, by its length", gt=0, lt=1)] = 0.02
+    feed_forward: Annotated[
+        bool, Q("", "the drives follow the motion that the program finds, not the recorded one")
+    ] = False
+    intervals: Annotated[int, Q("", "of the mesh, with feed_forward", ge=4)] = 20
     deviation_price: Annotated[float, Q("m^2", "of a squared deviation (rad) in the program", gt=0)] = 1e-2
 
     @cached_property
     def _simulator(self) -> Simulator:
-        return _simulators(self.rods, self.limit, self.rtol)
+        return _simulators(self.rods, self.limit, self.rtol, feed_forward=self.feed_forward)
 
     def prepare(self) -> None:
         """Derive and compile the equations."""
@@ -101,21 +112,25 @@ class ExoskeletonGait:
         conditions = _conditions(scenario)
         chosen = cast(Mapping[str, float], design)
         duration = float(single_support(self.rods, conditions))
-        run = self._simulator.run(
-            start(self.rods, chosen, conditions), np.linspace(0.0, duration, _SAMPLES), p=chosen, q=conditions
-        )
+        deviation = 0.0
+        if self.feed_forward:
+            run, deviation = self._guided(chosen, conditions)
+        else:
+            run = self._followed(chosen, conditions)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
-        of = _outputs(self._simulator.system, run)
+        of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
         made = _built(self.rods, chosen, conditions)
         moments = np.column_stack([of[n] for n in of if n.startswith("Mp")])
         stretch = np.column_stack([of[n] for n in of if n.startswith("stretch_")])
         pulled = stretch * np.array([made.tree.rods[i].rest_length for i in made.legs]) * chosen["stiffness"]
         saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
+        distance = float(np.trapezoid(of["squared_error"], run.t))
         outputs = GaitOutputs(
-            tracking_error=float(np.sqrt(np.trapezoid(of["squared_error"], run.t) / duration)),
+            tracking_error=float(np.sqrt(distance / duration)),
+            priced_error=float(np.sqrt((distance + self.deviation_price * deviation) / duration)),
             peak_moment=float(np.abs(moments).max()),
-            energy=float(run.x[-1, -1]),
+            energy=float(np.trapezoid(of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
             compression=float(max(0.0, -stretch.min())),
             tension=float(max(0.0, pulled.max())),
             saturation_share=float(saturated.mean()),
@@ -126,6 +141,25 @@ class ExoskeletonGait:
             shown["scene"] = drawing(self.rods, chosen, conditions, run.x)
         return outputs, {name: shown[name] for name in arrays}
 
+    def _followed(self, chosen: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
+        """The drives follow the recorded motion."""
+        times = np.linspace(0.0, float(single_support(self.rods, conditions)), _SAMPLES)
+        return self._simulator.run(start(self.rods, chosen, conditions), times, p=chosen, q=conditions)
+
+    def _guided(self, chosen: Mapping[str, float], conditions: Mapping[str, float]) -> tuple[Trajectory, float]:
+        """The drives follow the motion that the program finds, simulated from where it begins; and its deviation."""
+        problem = self.trajectory_problem(conditions)
+        solution = solve_design(problem, chosen, Options(scheme="radau", intervals=self.intervals))
+        phase, made = solution.phase, self._simulator.system
+        names = tuple(v.name for v in made.controls)
+        values = np.column_stack([phase.values[n] for n in names])
+        values[0] = values[1]  # the scheme has no control at the very beginning
+        first = {v.name: float(phase.values[v.name][0]) for v in made.states}
+        times = np.linspace(phase.t0, phase.tf, _SAMPLES)
+        deviations = SignalTable(phase.times, values, names)
+        run = self._simulator.run(first, times, p=chosen, q=conditions, signals=deviations)
+        return run, phase.integrals["deviation"]
+
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The single support as a program."""
         conditions = _conditions(scenario)
@@ -135,15 +169,17 @@ class ExoskeletonGait:
         moments = [v.name for v in made.outputs if v.name.startswith("Mp")]
         middle = {"stiffness": 5e4, "link_damping": 0.3, "frequency": 15.0, "drive_damping": 1.0}
         ends = [start(self.rods, middle, conditions, at)[:-1] for at in (0.0, duration)]
-        names = [v.name for v in made.states]
-        recorded = np.array([end[: 2 * self.rods] for end in ends])
-        angles = names[: 2 * self.rods]
+        names, n = [v.name for v in made.states], self.rods
+        squeezed = [v.name for v in made.outputs if v.name.startswith("stretch_")]
         phase = Phase(
             made,
             tf=duration,
             name="single_support",
             bounds=dict.fromkeys(controls, (-0.3, 0.3)),
-            path={n: Constraint(_value_of(n), -self.limit, self.limit, "N m") for n in moments},
+            path={
+                **{n: Constraint(_value_of(n), -self.limit, self.limit, "N m") for n in moments},
+                **{n: Constraint(_value_of(n), -self.max_compression, math.inf, "") for n in squeezed},
+            },
             integrals={
                 "distance": Integral(lambda v: v["squared_error"], unit="m^2 s"),
                 "deviation": Integral(lambda v: sum(v[n] ** 2 for n in controls), unit="rad^2 s"),
@@ -152,18 +188,33 @@ class ExoskeletonGait:
             data=conditions,
             guess={n: (float(a), float(b)) for n, a, b in zip(names, *ends, strict=True)},
         )
-        # a step begins with the deviations with which the one before it ended
-        same = {
-            f"same_{n}": Constraint(_changes_by(n, float(b - a)), 0.0, 0.0, "rad")
-            for n, a, b in zip(angles, *recorded, strict=True)
-        }
+        # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
+        # lengths from those at rest under the load, and of the rates of both.
+        (first, rates, load, _), (last, later, other, _) = (
+            [np.asarray(r, dtype=np.float64).ravel() for r in _recorded(n)(at, _row(conditions))]
+            for at in (0.0, duration)
+        )
+        unloaded, steady = np.zeros(2 * n), np.zeros(n)
+        change = np.concatenate([last - first, steady, later - rates, steady])
+        shortening = np.concatenate([unloaded, load - other, unloaded, steady])
+
+        def repeated(e: Any) -> Any:
+            moved = [e.final[name] - e.initial[name] for name in names]
+            return ca.vertcat(*moved) - change - shortening / e["stiffness"]
+
+        same = {"same_deviations": Constraint(repeated, 0.0, 0.0)}
+
+        def priced(e: Any) -> Any:
+            return e.integral["distance"] + self.deviation_price * e.integral["deviation"]
+
         return TrajectoryProblem(
             [phase],
-            cost=lambda e: e.integral["distance"] + self.deviation_price * e.integral["deviation"],
+            cost=priced,
             constraints=same,
             guess=middle,
             figures={
                 "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
+                "priced_error": lambda e: (priced(e) / duration + 1e-12) ** 0.5,
                 "effort": lambda e: e.integral["effort"],
             },
         )
@@ -196,10 +247,6 @@ def _value_of(name: str) -> Any:
     return lambda v: v[name]
 
 
-def _changes_by(name: str, change: float) -> Any:
-    return lambda e: e.final[name] - e.initial[name] - change
-
-
 def _built(size: Size, design: Mapping[str, float], conditions: Mapping[str, float]) -> Any:
     return build(size, conditions["mass"], conditions["height"], design["stiffness"], design["link_damping"])
 
@@ -212,20 +259,15 @@ def _row(conditions: Mapping[str, float]) -> Sequence[float]:
     return [conditions[name] for name in CONDITIONS]
 
 
-def _outputs(made: System, run: Trajectory) -> dict[str, Vector]:
-    return {v.name: run.y[:, i] for i, v in enumerate(made.outputs)}
-
-
 @lru_cache(maxsize=8)
-def _simulators(size: Size, limit: float, rtol: float) -> Simulator:
-    return Simulator(system(size, limit=limit), rtol=rtol, atol=1e-2 * rtol)
+def _simulators(size: Size, limit: float, rtol: float, *, feed_forward: bool) -> Simulator:
+    made = system(size, limit=limit, feed_forward=feed_forward)
+    return Simulator(made, rtol=rtol, atol=1e-2 * rtol, signals=[v.name for v in made.controls])
 
 
 @lru_cache(maxsize=2)
 def _recorded(size: Size) -> Any:
     """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
-    import casadi as ca
-
     time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
     conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}
     made = build(size, conditions["mass"], conditions["height"], ca.SX(1.0), ca.SX(0.0))

@@ -136,6 +136,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         data=[(Variable(name, unit), data[name]) for name, (unit, _) in CONDITIONS.items()],
         outputs=[
             *((Variable(name, "N m"), moment) for name, moment in joints),
+            (Variable("drive_power", "W"), power),
             *_measured(made, wanted, q, dq, moments, passive, rates),
         ],
         time=time,
