@@ -14,9 +14,15 @@ _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "s
 
 
 @pytest.fixture(scope="session")
-def skeletal() -> Path:
+def shared() -> Path:
+    """The folder with specifications and data beside the repository, which may be absent."""
+    return _SHARED
+
+
+@pytest.fixture(scope="session")
+def skeletal(shared: Path) -> Path:
     """The folder with the reference cases of skeletal systems, beside the repository."""
-    folder = _SHARED / "data" / "skeletal"
+    folder = shared / "data" / "skeletal"
     if not folder.is_dir():
         pytest.skip("the skeletal reference cases (../shared/data/skeletal) are not there")
     return folder
