@@ -72,7 +72,7 @@ class InputFile:
 
     @property
     def content(self) -> bytes:
-        """The content, read anew each time; raises `InputFileError` when it is not to be had or has changed."""
+        """The content, read again each time; raises `InputFileError` when it is not to be had or has changed."""
         if self._content is not None:
             return self._content
         place = self._place()

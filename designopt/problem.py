@@ -1,4 +1,4 @@
-"""The problem a study poses: its space, what identifies an evaluation, and how raw figures are judged.
+"""The problem a study poses: its space, what identifies an evaluation, and how raw figures are scored.
 
 Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
 value, a choice as the index of its value). Everything here is vectorised over rows.
@@ -164,7 +164,7 @@ class Problem:
 
     With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
     model's units. `seed` is the study's, for a model that uses random numbers; None for any other. When at most the
-    share `missing` of the scenarios has no result, a design is judged by the others.
+    share `missing` of the scenarios has no result, a design is scored by the others.
     """
 
     model: Use[ModelPlugin]

@@ -1,6 +1,7 @@
 """The house stands as DESIGN says: imports point one way, and importing the suite loads nothing heavy."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 HEAVY = ("scipy", "pymoo", "casadi", "dask", "distributed", "plotly", "pint", "rich", "pandas", "matplotlib", "ezc3d")
 
 
+@functools.cache
 def imported_modules(path: Path) -> set[str]:
     """Every module named in an import statement of `path`, those inside functions included."""
     found: set[str] = set()

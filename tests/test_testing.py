@@ -267,7 +267,7 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (that_catches_what_comes_later, "swallows StageEnded; what evaluate raises has to pass through solve"),
         (that_changes_outcomes, "changes the objectives of the outcomes that it is given"),
         (that_seeds_numpy, r"uses the global generator of numpy.random or random; it has to use rng alone"),
-        (that_returns_a_number, "solve returns 3; it may return a sentence that tells why it ended"),
+        (that_returns_a_number, "solve returns 3; it may return a sentence that says why it ended"),
         (that_depends_on_the_budget, "a new instance asked for other designs"),
         (that_forgets_its_start, "asked for other designs although its generator and start were equal"),
         (that_asks_ahead_for_two, "asks ahead for 2 designs at once; it has to be one or none"),

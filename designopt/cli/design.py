@@ -38,7 +38,7 @@ def show_design(
 ) -> None:
     """Print the design `point` of `store`; with `evaluate` compute it again here and exit with 1 if numbers differ.
 
-    Arrays that cannot be read are told after the rest; without `evaluate` the command then ends with 4.
+    Arrays that cannot be read are reported after the rest; without `evaluate` the command then ends with 4.
     """
     result = open_result(store, plugin_files, data)
     row = _row(result, point)

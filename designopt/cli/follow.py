@@ -34,7 +34,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
     """Show how the run of the store goes until it ends; what the store holds then.
 
     Looks every `every` seconds, less often where reading the journal takes long. With `page_every` the report is
-    written anew that often, to load itself anew in a browser, and at the end. Ctrl-C ends the looking, not the run.
+    rewritten that often, to reload itself in a browser, and at the end. Ctrl-C ends the looking, not the run.
     """
     terminal = sys.stdout is not None and sys.stdout.isatty()
     every = every if every is not None else (1.0 if terminal else 60.0)

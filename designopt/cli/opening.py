@@ -101,5 +101,5 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
 
 
 def _without_plugin(store: str, error: plugin.PluginError) -> str:
-    """An aggregation, say, of a file of the user's: nothing can be judged without it."""
+    """An aggregation, say, of a file of the user's: nothing can be scored without it."""
     return f"{store}: {error}; install it, or give the file that declares it with --plugin FILE"

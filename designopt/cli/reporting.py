@@ -54,7 +54,7 @@ def report(
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
-    """Write the report of STORE anew, also while its run is going; of several stores, or one page that compares them.
+    """Rewrite the report of STORE, also while its run is going; of several stores, or one page that compares them.
 
     With --set results are re-scored from stored outputs and go to report-set.html: the store and its own report stay as
     they are.
@@ -113,7 +113,7 @@ def _write_comparison(results: list[Result], page: Path) -> Path:
 
 
 def write_page(result: Result, file: Path | None = None, refresh: float | None = None) -> Path:
-    """The page of `result`, loaded anew after `refresh` seconds; ends the command when it cannot be written."""
+    """The page of `result`, reloaded after `refresh` seconds; ends the command when it cannot be written."""
     from designopt.report import write_report
 
     target = file or result.path / "report.html"
@@ -129,7 +129,7 @@ def write_exports(
 ) -> None:
     """Tables and arrays beside `page`, under its name when it is not the store's own report; prints their names.
 
-    Ends the command when they cannot be written, unless they are not `required`: then the reason is told.
+    Ends the command when they cannot be written, unless they are not `required`: then the reason is reported.
     """
     from designopt.exports import ExportError, export
     from designopt.store.errors import StoreError

@@ -27,7 +27,7 @@ from designopt.cli.opening import data_option, declare, open_result, plugin_opti
     "page_every",
     type=click.FloatRange(min=1.0),
     metavar="SECONDS",
-    help="--follow: also write the report anew, this often and at the end.",
+    help="--follow: also rewrite the report, this often and at the end.",
 )
 @click.option("--evaluate", is_flag=True, help="STORE/POINT: compute the design again here, and compare.")
 @click.option(

@@ -18,7 +18,7 @@ FEW_UNKNOWNS = 9
 
 @dataclass(frozen=True, eq=False)
 class RunFunctions:
-    """What a run evaluates: CasADi functions, derivatives exact and partial (df/dt: x held).
+    """What a run evaluates: CasADi functions, derivatives exact and partial (df/dt: x fixed).
 
     `constants` (u, p, q) -> c holds what does not change in a run; the others are functions of (x, c, t) with dense
     results: `f` -> xdot; `fj` -> xdot, df/dx (nx, nx), df/dt; `output` -> y; `guard` -> g. With `unknowns` s of a
@@ -148,7 +148,7 @@ class _Stated:
         return RunFunctions(constants, f, fj, output, guard, unknowns, len(self.signals))
 
     def _by_time(self, e: Any) -> Any:
-        """The derivative of `e` by time with the states held."""
+        """The derivative of `e` by time with the states fixed."""
         direct = ca.jacobian(e, self.t)
         return direct + ca.jtimes(e, self.w, self.w_rates) if self.signals else direct
 

@@ -111,7 +111,7 @@ class _Followed:
 class _Buffered:
     """A CasADi function of (x, c, t) or (x, c, t, s) at fixed c, called without conversions; None gives an empty array.
 
-    The arrays it gives, one dense matrix for each result, are filled anew by the next call.
+    The arrays it gives, one dense matrix for each result, are overwritten by the next call.
     """
 
     def __init__(self, function: Any, c: _Followed) -> None:

@@ -202,7 +202,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
     A solver that solves programs instead of evaluating designs has ``program(problem)``, which gives a
     `designopt.problem.Programs`: it is built on every worker, and ``evaluate.programs`` has it solve what `solve` asks.
 
-    `solve` may return a short sentence that tells why it ended by itself, or None when there is nothing to tell.
+    `solve` may return a short sentence that says why it ended by itself, or None when there is nothing to say.
     """
 
     def declare(target: T) -> T:

@@ -54,7 +54,7 @@ class ModelPlugin(Plugin):
     `inputs` and `conditions` (design and scenario values that it understands) are ``None`` when it accepts any name.
     `batch_size` is how many evaluations it takes in one call. `takes_prepared`: its class has
     ``prepare_scenario(conditions)``, and its methods take what that gave. `has_batch`, `has_gradient`, `has_prepare`,
-    `has_check`, `has_check_space`, `has_check_scenario`, `has_trajectory_problem` and `has_declares` tell which
+    `has_check`, `has_check_space`, `has_check_scenario`, `has_trajectory_problem` and `has_declares` say which
     optional methods its class has. What it declares for its settings is in the plugin of a `Use` that was checked.
     """
 
@@ -109,7 +109,7 @@ class SolverPlugin(Plugin):
     designs that its settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses
     the model's derivatives, ``None`` when its settings decide. `has_check`, `has_minimum_budget`, `has_program` (it
     solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and
-    `has_indices` (sensitivity indices) tell which optional methods its class has.
+    `has_indices` (sensitivity indices) say which optional methods its class has.
     """
 
     kind = "solver"

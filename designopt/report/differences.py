@@ -11,7 +11,7 @@ from designopt.report.labels import listed, number
 from designopt.report.parts.overview import limit_text, range_text, value_text
 from designopt.study.study import Constraint, Objective, Parameter, Study
 
-#: Of more differences of one kind only so many are told.
+#: Of more differences of one kind only so many are listed.
 MOST = 40
 
 

@@ -158,7 +158,7 @@ def hover(result: Result, *, figures: bool = True) -> str:
 
 
 def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any]]:
-    """What hovering over a point tells of the designs `rows`: names and values, numbers as arrays."""
+    """What hovering over a point shows of the designs `rows`: names and values, numbers as arrays."""
     problem, outcomes = result.problem, result.outcomes
     columns: list[tuple[str, Any]] = [("design", np.asarray(rows, dtype=np.int32))]
     active = problem.space.active(outcomes.X[rows])

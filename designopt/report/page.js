@@ -92,7 +92,7 @@
     });
   }
 
-  // What hovering over a point tells of a design: its values, kept once for all figures.
+  // What hovering over a point shows of a design: its values, kept once for all figures.
   const known = JSON.parse(document.getElementById("designs").textContent);
   const places = new Map(), lines = new Map();
   function told(row) {

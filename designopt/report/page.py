@@ -83,7 +83,7 @@ def write_report(result: Result, path: Path | str, refresh: float | None = None)
 
     The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
     come before, scenarios, validation, limits, failures and the record after them unless they are named. A part that
-    raises is replaced by a section that says so. With `refresh` the page of a run that is still going loads itself anew
+    raises is replaced by a section that says so. With `refresh` the page of a run that is still going reloads itself
     after so many seconds. The file is replaced as a whole, never left half written. Raises `OSError` when it cannot be.
     """
     return write_page(render(result, list(sections(result)), refresh), path)
@@ -135,11 +135,11 @@ def render(result: Result, parts: list[Section], refresh: float | None = None) -
         )
     if study.execution.order == "completion":
         banners.append(
-            "Not reproducible: the solver was told results in the order of their completion (execution.order), which "
+            "Not reproducible: the solver received results in the order of their completion (execution.order), which "
             "another run does not repeat."
         )
     if refresh is not None and going:
-        banners.append(f"This page loads itself anew every {number(float(refresh))} s while the run is going.")
+        banners.append(f"This page reloads itself every {number(float(refresh))} s while the run is going.")
     return page(
         study.name,
         study.title or study.name,
@@ -161,7 +161,7 @@ def page(
     refresh: float | None = None,
     designs: Mapping[str, Any] | None = None,
 ) -> str:
-    """A self-contained page of `parts`; `banners` are sentences at its top, `designs` what hovering tells."""
+    """A self-contained page of `parts`; `banners` are sentences at its top, `designs` what hovering shows."""
     from plotly.offline import get_plotlyjs
 
     names = _anchors([s.title for s in parts])

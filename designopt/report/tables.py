@@ -54,7 +54,7 @@ def summary_table(result: Result) -> str:
 
 
 def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
-    """Which of the chosen designs are judged without some scenarios."""
+    """Which of the chosen designs are scored without some scenarios."""
     of = len(result.problem.scenarios)
     lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
     return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]

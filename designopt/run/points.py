@@ -68,7 +68,7 @@ class Points:
         return self._slots_for(X, relation_violation, keys, ids, slots, old)
 
     def _restore(self, ask: int, key: bytes, x: Matrix, relation_violation: float) -> None:
-        """Record a design anew whose record is lost, when the stage asks for it again."""
+        """Record a design again whose record is lost, when the stage asks for it again."""
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
             self._ledger.restore(number, key, x, relation_violation)
@@ -131,7 +131,7 @@ class Points:
         raise ReplayError(
             f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
             f"{solver.name}, version {solver.version}; {self._other_versions()}){hint}; resume with "
-            "the versions of the journal, or run the study anew in another folder",
+            "the versions of the journal, or run the study again in another folder",
             path,
         )
 

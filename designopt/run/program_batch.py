@@ -125,7 +125,7 @@ def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> ND
 
 
 def _restore(dispatcher: Dispatcher, program: bytes, key: bytes, x: Matrix) -> None:
-    """Record a design anew whose record is lost, when a known program begins at it."""
+    """Record a design again whose record is lost, when a known program begins at it."""
     found = dispatcher.journal.evaluation(program, "design")
     if found and found[0] in dispatcher.ledger.lost:
         relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])

@@ -1,4 +1,4 @@
-"""How a run tells what it does: a line on a terminal, a line a minute in a log, one JSON object a line for programs."""
+"""How a run reports its progress: a line on a terminal, a line a minute in a log, JSON objects for programs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
 
-#: What is as true here as there. Errors, time-outs and losses may be the machine's and are tried anew.
+#: What is as true here as there. Errors, time-outs and losses may be the machine's and are tried again.
 TAKEN = ("ok", "diverged", "nonfinite", "invalid")
 
 #: Of an evaluation of another store: status, outputs, reason, message, arrays.

@@ -24,7 +24,7 @@ Polish = Annotated[bool, Quantity("", "end with a simplex search (nelder_mead) f
 
 @solver("differential_evolution", version=1)
 class DifferentialEvolution:
-    """Differential evolution, Storn & Price (1997), with a weight drawn anew for each generation, through SciPy.
+    """Differential evolution, Storn & Price (1997), with a weight redrawn for each generation, through SciPy.
 
     Each design competes with a trial made of others; a generation is one batch. It ends by itself when the objectives
     of the population, all feasible, are alike. ``start_from`` gives the best of its designs a place in the first
@@ -138,7 +138,7 @@ class DualAnnealing:
         float, Quantity("", "at the start, in the objective's unit; differences below it hardly count", gt=0.01, le=5e4)
     ] = 5230.0
     restart: Annotated[
-        float, Quantity("", "temperature, relative to that at the start, at which it begins anew", gt=0.0, lt=1.0)
+        float, Quantity("", "temperature, relative to that at the start, at which it restarts", gt=0.0, lt=1.0)
     ] = 2e-5
     visit: Annotated[float, Quantity("", "tail of the steps: larger ones jump farther", gt=1.0, le=3.0)] = 2.62
     accept: Annotated[

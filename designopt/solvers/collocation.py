@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SAME = 1e-6
 #: Settings that the options of a program may refuse.
 SETTINGS = ("form", "degree", "midpoint_control", "refine")
-#: A larger relative difference between the objective of a program and the model's own value is told.
+#: A larger relative difference between the objective of a program and the model's own value is reported.
 APART = 1e-4
 
 
@@ -50,7 +50,7 @@ class Collocation:
     the figures that the trajectory problem has; scenarios are phases of one program that share its parameters.
     Integers, choices and the parameters in `sweep` are fixed, and one program is solved for each combination of their
     values. The model then evaluates every optimum by itself. Hermite-Simpson, trapezoidal and Radau schemes after
-    Betts (2010); a failed program tells why. Programs run where evaluations do, and each is recorded once.
+    Betts (2010); a failed program says why. Programs run where evaluations do, and each is recorded once.
     """
 
     uses_start: ClassVar[bool] = True

@@ -53,7 +53,7 @@ class CMAES:
     never falls below a quarter of a step; many of them are better left to genetic.
 
     Only the order of designs counts: feasible ones by their objective, then infeasible ones by violation, then
-    invalid and last failed ones. A run that has come to rest begins anew at a random place, with a population `growth`
+    invalid and last failed ones. A run that has come to rest restarts at a random place, with a population `growth`
     times as large (Auger & Hansen 2005). Bounds are kept by reflection. The best design of ``start_from`` is the first
     centre; else it is the middle of the space. A design that is drawn again costs nothing. With `restarts` the stage
     ends by itself after so many.

@@ -1,7 +1,7 @@
 """Local searches through SciPy: from a design to the nearest optimum, with derivatives where there are any.
 
 All of them move real parameters only, in coordinates from 0 to 1 over the range of each (of its logarithm on a log
-scale). They end by themselves, and tell why.
+scale). They end by themselves, and say why.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _ByDerivatives:
     ] = "auto"
     differences: Annotated[
         Literal["forward", "central"],
-        Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the price"),
+        Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the cost"),
     ] = "forward"
     step: Annotated[
         float,

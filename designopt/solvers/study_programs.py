@@ -84,7 +84,7 @@ class StudyPrograms:
         return found if found.success else self._program.solve(problem, guess=guess)
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
-        """Refined, and with all that tells how far it can be trusted."""
+        """Refined, and with all that shows how far it can be trusted."""
         if found.success and self._options.refine is not None:
             own = Program(problem, self._options, statement=self._program.statement)
             found = refine(own, found, self._options.refine)

@@ -70,7 +70,7 @@ def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study anew"
+        text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study again"
         raise StoreError(text, path) from error
 
 

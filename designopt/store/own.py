@@ -112,7 +112,7 @@ def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
 def replacing(file: Path, partial: Path) -> Iterator[IO[bytes]]:
     """A new file `partial` beside `file` that becomes `file` at the end, flushed; it vanishes when that fails.
 
-    Both names are written anew: a link that bears one of them is replaced, not followed.
+    Both names are rewritten: a link that bears one of them is replaced, not followed.
     """
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()

@@ -1,4 +1,4 @@
-"""What is on record judged by other objectives and limits: no simulation, only what was recorded."""
+"""What is on record scored by other objectives and limits: no simulation, only what was recorded."""
 
 from __future__ import annotations
 

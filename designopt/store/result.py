@@ -73,7 +73,7 @@ class Result:
         return result
 
     def with_changes(self, overrides: Sequence[str]) -> Result:
-        """The same evaluations judged by other objectives or limits, or shown in another way; nothing is computed.
+        """The same evaluations scored by other objectives or limits, or shown in another way; nothing is computed.
 
         `overrides` are ``"key=value"`` texts as for ``--set``, such as ``"objectives.0.over=mean"``. They may change
         objectives, constraints, the report, title and description, and use every figure on record. Raises `StudyError`
@@ -406,11 +406,11 @@ class Result:
 
     @contextlib.contextmanager
     def _plugins(self) -> Iterator[None]:
-        """What is judged meanwhile may need a plugin that is not here."""
+        """What is scored meanwhile may need a plugin that is not here."""
         try:
             yield
         except PluginError as error:
-            text = f"{self.path}: cannot be judged here: {error}; install it, or declare it before the store is opened"
+            text = f"{self.path}: cannot be scored here: {error}; install it, or declare it before the store is opened"
             raise StoreError(text, self.path) from error
 
     @cached_property

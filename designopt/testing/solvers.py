@@ -150,7 +150,7 @@ def _asked(
     except StageEnded:
         told, ended = None, True
     if told is not None and not isinstance(told, str):
-        raise AssertionError(f"{name}: solve returns {told!r}; it may return a sentence that tells why it ended")
+        raise AssertionError(f"{name}: solve returns {told!r}; it may return a sentence that says why it ended")
     evaluate.check_unchanged()
     return inner.X, ended
 

@@ -142,7 +142,7 @@ class Dask:
             text = f"worker {told['unfit']} gets no work: {told['why']}"
             self._notices.put(("worker_excluded", text))
         elif "cut" in told:
-            text = f"worker {told['cut']} had to leave before its evaluation was done; another one begins it anew"
+            text = f"worker {told['cut']} had to leave before its evaluation was done; another one starts it again"
             self._notices.put(("worker_retired", text))
 
     def _send_file(self, digest: str, worker: str) -> None:

@@ -58,7 +58,7 @@ def test_the_resimulation_of_the_cart_pole_is_that_of_the_specification(interval
 
 @pytest.mark.parametrize("scheme", ["hermite_simpson", "radau", "trapezoidal"])
 def test_it_agrees_with_another_integrator(scheme: str) -> None:
-    """SciPy's at a tolerance of 1e-10, begun anew at every node, with the same interpolated controls.
+    """SciPy's at a tolerance of 1e-10, restarted at every node, with the same interpolated controls.
 
     The motion makes an early error some hundred times larger: 1e-9 of a step may become 1e-6 in the end.
     """

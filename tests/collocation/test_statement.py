@@ -417,17 +417,17 @@ VARIANTS = {
     "phases": (lambda: replace(BLOCK, phases=[replace(PHASE, name="other")]), "phases: other were motion when"),
     "constraints": (
         lambda: replace(BLOCK, constraints={"new": Constraint(lambda e: e.tf)}),
-        "constraints: new were none when the program was built: build it anew",
+        "constraints: new were none when the program was built: build it again",
     ),
     "path": (lambda: with_phase(path={"new": Constraint(lambda v: v["x"])}), "motion: path: new were none when"),
     "integrals": (lambda: with_phase(integrals={}), "motion: integrals: none were effort when"),
     "a limit of an integral that had none": (
         lambda: with_phase(integrals={"effort": replace(PHASE.integrals["effort"], high=13.0)}),
-        "motion: integrals.effort: had no limits when the program was built: build it anew",
+        "motion: integrals.effort: had no limits when the program was built: build it again",
     ),
     "a time that is free now": (
         lambda: with_phase(tf=(0.5, 1.5)),
-        "motion: tf: was one number when the program was built: give one, or build it anew",
+        "motion: tf: was one number when the program was built: give one, or build it again",
     ),
 }
 

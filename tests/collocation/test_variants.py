@@ -69,7 +69,7 @@ def test_other_variables_and_names_are_told_with_those_before(program):
         (replace(move(), figures={"height": lambda e: e.tf}), "figures: height were reach when"),
         (replace(move(), terms={}), "terms: none were effort when"),
     ):
-        with pytest.raises(ProblemError, match=f"^{told} the program was built: build it anew"):
+        with pytest.raises(ProblemError, match=f"^{told} the program was built: build it again"):
             program.solve(variant)
 
 

@@ -296,7 +296,7 @@ def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
     page = Page(write_report(given, tmp_path / "r.html", refresh=2.5).read_text(encoding="utf-8"))
     refreshed = [a["content"] for t, a in page.elements if t == "meta" and a.get("http-equiv") == "refresh"]
     assert refreshed == (["3"] if again else [])
-    assert ("This page loads itself anew every 2.5 s" in page.text) == again
+    assert ("This page reloads itself every 2.5 s" in page.text) == again
     still = Page(write_report(given, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert not [a for t, a in still.elements if t == "meta" and a.get("http-equiv") == "refresh"]
 
@@ -304,7 +304,7 @@ def test_the_page_loads_itself_anew_while_the_run_is_going_and_no_longer(
 def test_a_run_in_order_of_completion_is_said_not_to_be_reproducible(tmp_path: Path) -> None:
     assert "Not reproducible" not in as_page(grid(), tmp_path).text
     assert (
-        "Not reproducible: the solver was told" in as_page(grid(execution=Execution(order="completion")), tmp_path).text
+        "Not reproducible: the solver received" in as_page(grid(execution=Execution(order="completion")), tmp_path).text
     )
 
 

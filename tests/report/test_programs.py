@@ -87,7 +87,7 @@ def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     # the longer the time the less the effort: it is at its upper bound, and gives more when that is raised
     assert [row[1] for row in parameters.rows] == ["duration [s]"] * 2
     assert {row[5] for row in parameters.rows} == {"upper bound"}
-    assert [figure.title for figure in section.figures] == ["Mesh and error by interval", "Course of the solver"]
+    assert [figure.title for figure in section.figures] == ["Mesh and error by interval", "Progress of the solver"]
     bars = section.figures[0].plot["data"][0]
     assert len(bars["x"]) == 30
     assert np.max(bars["y"]) == pytest.approx(solutions[0].error_estimate)

@@ -226,7 +226,7 @@ def test_a_store_whose_aggregation_is_not_here_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr("designopt.store.archive.find", without)
     result = Result.open(tmp_path / "s")
     assert result.ended == "done"
-    with pytest.raises(StoreError, match="cannot be judged here: no plugin named 'spread'; install it, or declare it"):
+    with pytest.raises(StoreError, match="cannot be scored here: no plugin named 'spread'; install it, or declare it"):
         result.front()
 
 

@@ -44,7 +44,7 @@ class Resimulation:
 
     `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a run
     that left all bounds; `error` is the largest difference at a node from the solution, relative to 1 + the largest
-    absolute value of the state. `segment_errors` (intervals,) are the same for runs that begin anew at every node: they
+    absolute value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they
     do not grow with the instability of the motion.
     """
 

@@ -16,7 +16,7 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopping:
-    """Receives requests to stop while it is used as a context manager; `requested` tells whether one came.
+    """Receives requests to stop while it is used as a context manager; `requested` says whether one came.
 
     The handlers of the host are called too. What they raise is kept as `raised` and left to the caller, except for the
     KeyboardInterrupt of Python's own handler, which is answered by the status of the solution. Outside the main thread

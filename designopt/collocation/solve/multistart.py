@@ -59,7 +59,7 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     """A guess near `guess`, all of it within the bounds.
 
     States and controls get smooth waves, which leave fixed ends of states where they are; parameters and free times are
-    drawn anew from their boxes, or vary by a third where these are not finite. Courses other than arrays, results of a
+    redrawn from their boxes, or vary by a third where these are not finite. Courses other than arrays, results of a
     solve among them, are not perturbed but replaced by the default.
     """
     guess = guess or Guess()

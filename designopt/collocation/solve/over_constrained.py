@@ -1,4 +1,4 @@
-"""More equations than variables: counted before a program is solved, and told with what may be too much."""
+"""More equations than variables: counted before a program is solved, and reported with what may be too much."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ NO_COST = 1e-6
 
 #: A guess from which no scaled variable moves by more than this may be stationary without being a minimum.
 UNMOVED = 1e-4
-#: The search begins anew by so much, in scaled variables, beside it; to count, it has to find a cost lower by this.
+#: So far beside it, in scaled variables, the search restarts; to count, it has to find a cost lower by this.
 BESIDE, LOWER = 0.1, 1e-6
 
 
@@ -196,7 +196,7 @@ class Program:
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_beside(asked, end)
                 if beside is not end:
-                    end, more = beside, "The guess is a stationary point that is no minimum: begun anew beside it."
+                    end, more = beside, "The guess is a stationary point that is no minimum: restarted beside it."
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything

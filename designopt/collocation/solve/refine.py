@@ -51,7 +51,7 @@ def refine(program: Program, first: Solution, refinement: Refinement) -> Solutio
     """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
 
     Each round begins with the solution before it and divides those intervals only that are too coarse; the result is
-    the round with the smallest error. Its status tells where that ended: REFINEMENT_STALLED names the intervals,
+    the round with the smallest error. Its status says where that ended: REFINEMENT_STALLED names the intervals,
     MESH_UNRESOLVED the error that is left. A round that fails ends the refinement, and the message says so; one that is
     cancelled is the result.
     """

@@ -42,7 +42,7 @@ def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Gue
 
 
 def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -> Solution:
-    """The solution of `problem` with all that tells how far it can be trusted, in its message too.
+    """The solution of `problem` with all that shows how far it can be trusted, in its message too.
 
     The error estimate of each interval, new simulations with its controls, violations between the points: see
     `interval_errors`, `Resimulation` and `violation_between_points`.
@@ -63,7 +63,7 @@ def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
     text = (
         f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
-        f" by {segments:.1e} when it begins anew at every node."
+        f" by {segments:.1e} when it restarts at every node."
     )
     if found.error_estimate > COARSE:
         text += " The mesh is coarse: take more intervals, or refine."

@@ -44,7 +44,7 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
     """The solution of `problem` from the `previous` one of this `program`.
 
     With its multipliers first; should that fail, or take more than half of `cold_iterations`, with its variables alone,
-    and cold should that fail. `Solution.warm_path` tells what was tried.
+    and cold should that fail. `Solution.warm_path` says what was tried.
     """
     tried = []
     best: Solution | None = None

@@ -32,7 +32,7 @@ class ProblemError(ValueError):
 
 
 class Named(Mapping[str, Any]):
-    """Entries by name; a name that is not there is told together with those that are."""
+    """Entries by name; a name that is not there is named together with those that are."""
 
     def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
         self._named, self._what = named, what

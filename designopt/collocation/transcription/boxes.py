@@ -1,4 +1,4 @@
-"""The numbers of a program that may change without building it anew: boxes, limits, data, signals, fixed times."""
+"""The numbers of a program that may change without building it again: boxes, limits, data, signals, fixed times."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) ->
         if index >= 0:
             low[index], high[index] = a, b
         elif a < b:
-            text = "was one number when the program was built: give one, or build it anew"
+            text = "was one number when the program was built: give one, or build it again"
             raise ProblemError("bad_bounds", f"{phase.name}: {name}", text)
         elif not math.isfinite(a):
             raise ProblemError("bad_bounds", f"{phase.name}: {name}", f"is {a}: give a finite time or a range")
@@ -123,7 +123,7 @@ def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, hi
                 index = places.integrals[i, j]
                 low[index], high[index] = limits
             elif limits != (-math.inf, math.inf):
-                text = "had no limits when the program was built: build it anew"
+                text = "had no limits when the program was built: build it again"
                 raise ProblemError("bad_bounds", where, text)
 
 
@@ -170,13 +170,13 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     for where, before, now in pairs:
         if before != now:
             text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
-            raise ProblemError("bad_statement", where, f"{text}: build it anew")
+            raise ProblemError("bad_statement", where, f"{text}: build it again")
     for name, c in problem.constraints.items():
         if isinstance(c.value, Duration) and name not in stated.constraints:
-            text = "may lie before t0, which it could not when the program was built: build it anew"
+            text = "may lie before t0, which it could not when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: tf", text)
         if isinstance(c.value, EndValue) and name not in stated.constraints:
-            text = "was not given when the program was built: build it anew"
+            text = "was not given when the program was built: build it again"
             raise ProblemError("bad_bounds", f"{c.value.phase}: {c.value.side}.{c.value.name}", text)
 
 
@@ -184,7 +184,7 @@ def _number(phase: Phase, name: str) -> float:
     where = f"{phase.name}: data.{name}"
     value = phase.data.get(name, math.nan)
     if isinstance(value, Signal):
-        raise ProblemError("bad_bounds", where, "was a number when the program was built: build it anew")
+        raise ProblemError("bad_bounds", where, "was a number when the program was built: build it again")
     if not math.isfinite(value):
         raise ProblemError("bad_bounds", where, f"is {value}: give a finite number")
     return float(value)
@@ -194,7 +194,7 @@ def _sampled(phase: Phase, name: str, fractions: Vector, times: Vector | None) -
     signal = phase.data.get(name)
     where = f"{phase.name}: data.{name}"
     if not isinstance(signal, Signal):
-        raise ProblemError("bad_bounds", where, "was a signal when the program was built: build it anew")
+        raise ProblemError("bad_bounds", where, "was a signal when the program was built: build it again")
     if not signal.of_duration and times is None:
         raise ProblemError("bad_bounds", where, "a phase with free ends needs a signal over its duration, 0 to 1")
     try:

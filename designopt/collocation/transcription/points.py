@@ -207,7 +207,7 @@ def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tu
 
 
 def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
-    """The column (SX) that a user's function gives, one number with `scalar`; mistakes are told with the field."""
+    """The column (SX) that a user's function gives, one number with `scalar`; mistakes are reported with the field."""
     try:
         found = value(symbols)
     except ProblemError:

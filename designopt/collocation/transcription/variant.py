@@ -61,7 +61,7 @@ def _names(problem: TrajectoryProblem) -> list[Any]:
 def _check_names(where: str, before: Sequence[str], now: Sequence[str]) -> None:
     if before != now:
         text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
-        raise ProblemError("bad_statement", where, f"{text}: build it anew")
+        raise ProblemError("bad_statement", where, f"{text}: build it again")
 
 
 def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functions:
@@ -117,7 +117,7 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any
     for name, a, b in zip(names, *values, strict=True):
         if a.shape != b.shape or not np.allclose(a, b, rtol=SAME, atol=0.0, equal_nan=True):
             text = (
-                "is another expression than when the program was built: build it anew; numbers that are to change from"
+                "is another expression than when the program was built: build it again; numbers that are to change from"
                 " solve to solve belong in data or in parameters"
             )
             raise ProblemError("bad_statement", name, text)

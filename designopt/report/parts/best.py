@@ -64,7 +64,7 @@ def without_feasible(result: Result) -> str:
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
     if outcomes.failed.all():
-        return "No evaluation gave a result, so there is no design to choose; the failures tell why."
+        return "No evaluation gave a result, so there is no design to choose; the failures say why."
     return "No design keeps all limits, so there is no design to choose."
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-#: Rules that are told when the study names none.
+#: Rules that are shown when the study names none.
 DEFAULT = (Choice("knee"), Choice("utopia"), Choice("topsis", norm="vector"), Choice("topsis", norm="minmax"))
 #: Weights are tried on at most so many designs of the front, and so many designs are drawn.
 WEIGHED, DRAWN = 2000, 12

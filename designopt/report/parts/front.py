@@ -88,7 +88,7 @@ def front(result: Result) -> Section | None:
         introduction=(
             f"{plural(len(rows), 'design')} on the front: no other evaluated design within the limits is at least as "
             "good in every objective and better in one. It is taken from all designs ever evaluated, not from the last "
-            "ones that the solver held."
+            "ones that the solver kept."
         ),
         figures=tuple(figures),
         tables=(_table(result, rows),),

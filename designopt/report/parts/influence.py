@@ -68,8 +68,8 @@ def influence(result: Result) -> Section | None:
 _SOBOL = (
     "Sobol' indices: the share of an output's variance that a parameter causes alone (first order), and together with "
     "the others (total), when all parameters vary evenly and independently over their ranges. A parameter whose total "
-    "is near 0 may be fixed anywhere. A total much above the first order tells of interaction. Whiskers are confidence "
-    "intervals; estimates may lie a little outside 0 … 1."
+    "is near 0 may be fixed anywhere. A total much above the first order indicates interaction. Whiskers are "
+    "confidence intervals; estimates may lie a little outside 0 … 1."
 )
 _MORRIS = (
     "Morris' elementary effects: how much an output changes when one parameter moves through its range. μ* is the mean "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: More parameters than this are not named in the question.
 TOLD = 8
-#: Of a longer list in a setting the first elements are told.
+#: Of a longer list in a setting the first elements are shown.
 LISTED = 30
 
 
@@ -82,11 +82,11 @@ def overview(result: Result) -> Section:
 
 
 def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
-    """How many designs are judged without some of their scenarios, where the study allows that."""
+    """How many designs are scored without some of their scenarios, where the study allows that."""
     if not result.problem.missing:
         return ()
     some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
-    return (("judged without some scenarios", count(some)),)
+    return (("scored without some scenarios", count(some)),)
 
 
 def _parameters(result: Result) -> tuple[Table, ...]:
@@ -110,7 +110,7 @@ def _aims(result: Result) -> tuple[Table, ...]:
     rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
     head = ("name", "what", "unit", "over scenarios")
     share = (
-        f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others judge a design."
+        f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
     )
     return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
 
@@ -118,7 +118,7 @@ def _aims(result: Result) -> tuple[Table, ...]:
 def _nothing(result: Result) -> str:
     """Why an analysis has no design with a result."""
     if result.outcomes.failed.all():
-        return "No evaluation gave a result; the failures tell why."
+        return "No evaluation gave a result; the failures say why."
     return "No design keeps all limits."
 
 

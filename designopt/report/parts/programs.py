@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
 
-#: Messages that are told at most.
+#: Messages that are shown at most.
 MESSAGES = 50
 #: Objectives that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6
@@ -47,7 +47,7 @@ def programs(result: Result) -> Section | None:
         solutions = [program.solution for program in shown]
         for title, plot, note in (
             ("Mesh and error by interval", _errors, _ERRORS),
-            ("Course of the solver", _history, _HISTORY),
+            ("Progress of the solver", _history, _HISTORY),
         ):
             plots = [plot(solution) for solution in solutions]
             if any(p["data"] for p in plots):
@@ -107,12 +107,12 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
         found += list(best.solution.warnings)
     failed = [r for r in records if not r.ok]
     if failed:
-        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines tell why.")
+        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines say why.")
     return found
 
 
 def _told(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
-    """The programs whose messages are told, with their numbers: those without a result, or the only one."""
+    """The programs whose messages are shown, with their numbers: those without a result, or the only one."""
     numbered = [(n, record) for n, record in enumerate(records, start=1) if record.message]
     return [(n, record) for n, record in numbered if not record.ok or len(records) == 1][:MESSAGES]
 

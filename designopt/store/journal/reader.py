@@ -286,7 +286,7 @@ def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:
         age = "newer" if int(meta["format"]) > FORMAT else "older"
         raise StoreError(
             f"{path}: written by a {age} version of designopt (store format {meta['format']}, this one knows {FORMAT});"
-            f" use that version, or run the study anew in another folder",
+            f" use that version, or run the study again in another folder",
             path,
         )
     return meta

@@ -1,4 +1,4 @@
-"""A journal written anew: one of format 1 in the present format, a damaged one without the records that do not fit
+"""A journal rewritten: one of format 1 in the present format, a damaged one without the records that do not fit
 their digests. What is left out is computed again, or asked for again, when the run goes on."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AGAIN = {
 
 
 def rebuild(path: Path, problem: Problem, study: Study) -> list[str]:
-    """Write the journal in `path` anew where that is needed; what was damaged, in words. The caller holds the lock.
+    """Rewrite the journal in `path` where that is needed; what was damaged, in words. The caller holds the lock.
 
     Raises `StoreError` where SQLite cannot read it, or where what is lost cannot be had again.
     """

@@ -85,7 +85,7 @@ class Journal(JournalReader):
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
-            # A log that is begun anew every 1000 pages grows no more, which halves the time of a flush.
+            # A log that is restarted every 1000 pages grows no more, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
         return journal
 
@@ -198,7 +198,7 @@ class Journal(JournalReader):
             return
         rows, self._rows = self._rows, {}
         if not (self.path / "journal.db").exists():  # SQLite would go on writing to a file without a name
-            raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start anew", self.path)
+            raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
         with explained(self.path), self._transaction():

@@ -179,7 +179,7 @@ def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, F
                 words = type_words(item.annotation) if item else type(checked).__name__
                 ctx.add(path, f"a design gives numbers and words, not values of type {words}")
             elif isinstance(checked, int) and abs(checked) > LARGEST_INTEGER:
-                ctx.add(path, f"must be within -2**53 and 2**53 to be held exactly, is {checked}")
+                ctx.add(path, f"must be within -2**53 and 2**53 to be represented exactly, is {checked}")
             elif checked is not None:
                 design[name] = checked
     return design

@@ -27,7 +27,7 @@ def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[Parameter]
 def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], given: Any, path: Path) -> None:
     """Ask the model about each scenario `made` of the section `given` at `path`.
 
-    Of a sample the first mistake is told: it has one place in the file.
+    Of a sample the first mistake is reported: it has one place in the file.
     """
     if not model.plugin.has_check_scenario or given is None:
         return

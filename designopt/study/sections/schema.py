@@ -25,7 +25,9 @@ from designopt.study.sections.scenarios import ScenarioEntry
 class ParameterSection(TypedDict, total=False):
     """One design variable."""
 
-    type: Annotated[Literal["real", "int", "choice", "fixed"], Quantity("", "kind; the other keys tell it but for int")]
+    type: Annotated[
+        Literal["real", "int", "choice", "fixed"], Quantity("", "kind; follows from the other keys but for int")
+    ]
     low: Annotated[Amount, Quantity("", "lower end of the range")]
     high: Annotated[Amount, Quantity("", "upper end of the range")]
     values: Annotated[list[Scalar], Quantity("", "what a choice chooses from")]

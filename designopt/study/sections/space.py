@@ -197,7 +197,7 @@ def _bound(
         ctx.add(here, f"must be a whole number, is {value:g}")
         return None
     if made.kind == "int" and abs(value) > LARGEST_INTEGER:
-        ctx.add(here, f"must be within -2**53 and 2**53 to be held exactly, is {value:g}")
+        ctx.add(here, f"must be within -2**53 and 2**53 to be represented exactly, is {value:g}")
         return None
     reason = out_of_range(made.factor * value + made.offset, quantity)
     if key == "low" and made.scale == "log" and value <= 0.0:

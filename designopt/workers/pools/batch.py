@@ -41,7 +41,7 @@ class BatchSystem:
         out = _call([self.submit_command, str(script)])
         found = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
         if found is None:
-            raise BatchError(f"{self.submit_command} did not tell the number of the job but: {out.strip()!r}")
+            raise BatchError(f"{self.submit_command} did not give the number of the job but: {out.strip()!r}")
         return found.group(0)
 
     def cancel(self, jobs: Sequence[str]) -> None:

@@ -114,7 +114,7 @@ class DeliveredProblem(WorkerPlugin):
     async def retire(self, worker: Any, begin: float, end: float) -> None:
         """From time `begin` on take no more work, end what is at work, and close the worker and its nanny.
 
-        What is not done by `end` is begun anew by another worker; no design is blamed for that.
+        What is not done by `end` is restarted by another worker; no design is blamed for that.
         """
         await asyncio.sleep(max(0.0, begin - time.time()))
         worker.status = Status.closing_gracefully

@@ -76,7 +76,7 @@ def test_the_robustness_of_designs_near_the_front(design, printed):
 
 
 def _sensitivity(design, turning, speed, frequencies):
-    """|1/(1+L)| of the course loop with four samples of delay, written anew from the specification."""
+    """|1/(1+L)| of the course loop with four samples of delay, rewritten from the specification."""
     c = turning * 10_000.0 * 9.80665 * 2.67 * 2.16 / (4.0 * (0.15 * speed + 0.02))
     M = np.zeros((4, 4))
     M[0, 1], M[1, 1], M[1, 2] = 1.0, -c / 32_000.0, 2.16 * 30_000.0 / 32_000.0

@@ -1,4 +1,4 @@
-"""Refinements of the carrier against a simulation written anew, analytic limits, and what they refuse."""
+"""Refinements of the carrier against a simulation rewritten, analytic limits, and what they refuse."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def figures(design, scenario, arrays=NONE, **settings):
     return (found, kept) if arrays else found
 
 
-# ------------------------------------------------------------------------------------- a simulation written anew
+# ------------------------------------------------------------------------------------- a simulation rewritten
 
 
 def anew(scenario, design, *, loop="course", noise=None):

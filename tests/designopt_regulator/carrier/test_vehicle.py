@@ -86,7 +86,7 @@ def test_linear_loops_are_the_slopes_of_the_equations(loop):
         return (ends[0] - ends[1]) / (2.0 * h)
 
     F, zero, one = p.greatest_force, 0.0 * v, 1.0 + 0.0 * v
-    if loop == "speed":  # states: speed, mean force as a share of the greatest; input: common command
+    if loop == "speed":  # states: speed, mean force as a share of the maximum; input: common command
         A, B, C = speed_loop(p, v)
         directions = [(one, zero, zero, zero, zero), (zero, zero, zero, F, F)]
         push = np.stack([F, F])
