@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+import command
 import numpy as np
 import pytest
+from command import Done
 
 from designopt import open_store
 
@@ -58,14 +58,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def designopt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "designopt", *arguments, "--plugin", "beam.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def designopt(folder: Path, *arguments: str) -> Done:
+    return command.designopt(folder, *arguments, "--plugin", "beam.py")
 
 
 def test_given_designs_are_evaluated_in_every_scenario_and_shown_by_their_names(folder: Path) -> None:

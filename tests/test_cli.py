@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from command import designopt, process
 
 from designopt.store.folder import read_study
 from designopt.study.study import Budget
@@ -66,19 +67,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def designopt(folder: Path, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "designopt", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        **options,  # type: ignore[call-overload]
-    )
-
-
 def test_a_run_ends_with_a_table_a_report_and_the_next_commands(folder: Path) -> None:
-    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py")
+    done = process(folder, "run", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
     assert "results/beam.study/report.html" in done.stdout
     assert "designopt resume results/beam.study --plugin beam.py --budget front=N" in done.stdout
@@ -244,7 +234,7 @@ model("beam", version=1)(Doubtful)
 """
     (folder / "beam.py").write_text(MODEL[: MODEL.index('@model("beam"')] + doubtful)
     (folder / "beam.yaml").write_text(STUDY.replace(", load: 0.2 kN", ""))
-    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    done = process(folder, "validate", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "warning: load: the beam yields from 900 N on"
     assert "UserWarning" not in done.stderr
@@ -317,17 +307,17 @@ def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None
 def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None:
     (folder / "hold").touch()
     command = [sys.executable, "-m", "designopt", "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study"]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not (folder / "at_work").exists():
-        assert process.poll() is None, process.communicate()
+        assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline, "no evaluation began"
         time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(running.pid, signal.SIGINT)
     time.sleep(0.2)
     (folder / "hold").unlink()
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
+    _, errors = running.communicate(timeout=120)
+    assert running.returncode == 130, errors
     assert "designopt resume s.study" in errors
     shown = designopt(folder, "show", "s.study").stdout
     assert re.search(r"^last session +interrupted$", shown, re.MULTILINE)
