@@ -1,13 +1,16 @@
 """Plugins: what a declaration yields, how installed ones are found without an import, how mistakes are told."""
 
+import importlib.metadata
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 import pytest
 
 from designopt.plugin import (
+    GROUPS,
     Array,
     InputFile,
     PluginError,
@@ -339,6 +342,26 @@ def install(tmp_path, monkeypatch):
     for name in set(sys.modules) - modules:
         if getattr(sys.modules[name], "__file__", None) and str(tmp_path) in str(sys.modules[name].__file__):
             del sys.modules[name]
+
+
+def test_what_is_installed_is_what_the_standard_library_finds():
+    found = importlib.metadata.entry_points()
+    expected = {
+        (kind, e.name, e.module, e.attr, e.dist.name, e.dist.version)
+        for kind, group in GROUPS.items()
+        for e in found.select(group=group)
+    }
+    assert len(expected) > 50
+    ours = {(p.kind, p.name, p.entry.module, p.entry.attribute, p.distribution, p.version) for p in installed()}
+    assert ours == expected
+
+
+def test_plugins_of_a_zip_archive_on_the_path_are_found(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("my_zip-2.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: my-zip\nVersion: 2.0\n")
+        archive.writestr("my_zip-2.0.dist-info/entry_points.txt", "[designopt.models]\nzipped = my_zip:f\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "packed.zip"))
+    assert ("zipped", "my-zip", "2.0") in {(p.name, p.distribution, p.version) for p in installed("model")}
 
 
 def test_installed_plugins_are_listed_without_importing_them(install):

@@ -12,8 +12,9 @@ import sys
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
+from designopt.plugin.entry_points import EntryPoint, entry_points
 from designopt.plugin.kinds import (
     AggregationPlugin,
     ExportPlugin,
@@ -25,9 +26,6 @@ from designopt.plugin.kinds import (
     SolverPlugin,
 )
 from designopt.plugin.values import PluginError
-
-if TYPE_CHECKING:
-    import importlib.metadata
 
 GROUPS: dict[Kind, str] = {
     "model": "designopt.models",
@@ -59,7 +57,7 @@ class Listed:
     name: str
     distribution: str
     version: str
-    entry: importlib.metadata.EntryPoint = field(repr=False)
+    entry: EntryPoint = field(repr=False)
 
 
 def installed(kind: Kind | None = None) -> Iterator[Listed]:
@@ -70,18 +68,13 @@ def installed(kind: Kind | None = None) -> Iterator[Listed]:
 @functools.lru_cache(maxsize=2)
 def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
     """The plugins found on the import path `path`: reading what is installed takes longer than checking a study."""
-    import importlib.metadata  # costs as much as all else that is imported at start
-
-    entries = importlib.metadata.entry_points()
-    about: dict[int, tuple[str, str]] = {}
-    found = []
-    for kind in GROUPS:
-        for entry in sorted(entries.select(group=GROUPS[kind]), key=lambda e: e.name):
-            dist = entry.dist
-            if id(dist) not in about:
-                about[id(dist)] = (dist.name, dist.version) if dist else ("?", "?")
-            found.append(Listed(kind, entry.name, *about[id(dist)], entry))
-    return tuple(found)
+    found = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
+    return tuple(
+        Listed(kind, entry.name, entry.distribution, entry.version, entry)
+        for kind, group in GROUPS.items()
+        for entry in found
+        if entry.group == group
+    )
 
 
 def names(kind: Kind) -> list[str]:

@@ -1,0 +1,94 @@
+"""Entry points of installed distributions, read from the folders on the import path.
+
+What `importlib.metadata` reads, without what it imports (the email package, zipfile, sockets), which takes as long as
+all else that the command line imports at start. It is asked where something else than folders is on the path.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SEPARATORS = re.compile(r"[-_.]+")
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """``name = module:attribute`` in a group, of a distribution."""
+
+    group: str
+    name: str
+    module: str
+    attribute: str
+    distribution: str
+    version: str
+
+    def load(self) -> Any:
+        """What it leads to; imports the module."""
+        found: Any = importlib.import_module(self.module)
+        for part in self.attribute.split("."):
+            found = getattr(found, part) if part else found
+        return found
+
+
+def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
+    """Those of groups whose name begins with `prefix`; of several distributions with one name the first on the path."""
+    seen: set[str] = set()
+    for place in path:
+        folder = place or os.curdir
+        if os.path.isfile(folder):
+            yield from _packed(folder, prefix, seen)
+            continue
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        for name in names:
+            stem, kind = os.path.splitext(name)
+            if kind not in (".dist-info", ".egg-info"):
+                continue
+            distribution = _SEPARATORS.sub("-", stem.partition("-")[0]).lower()
+            if distribution not in seen:
+                seen.add(distribution)
+                yield from _unpacked(Path(folder, name), prefix)
+
+
+def _unpacked(info: Path, prefix: str) -> Iterator[EntryPoint]:
+    try:
+        text = (info / "entry_points.txt").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # most have none
+        return
+    if f"[{prefix}" not in text:
+        return
+    about = {"Name": "?", "Version": "?"}
+    for file in ("METADATA", "PKG-INFO"):
+        if (info / file).is_file():
+            head = (info / file).read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+            fields = [line.partition(":") for line in head.splitlines()]
+            about |= {key: value.strip() for key, _, value in reversed(fields) if key in about}
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group.startswith(prefix) and line and line[0] not in "#;":
+            name, _, value = line.partition("=")
+            module, _, attribute = value.partition("[")[0].partition(":")
+            yield EntryPoint(group, name.strip(), module.strip(), attribute.strip(), about["Name"], about["Version"])
+
+
+def _packed(archive: str, prefix: str, seen: set[str]) -> Iterator[EntryPoint]:
+    """Those of a zip archive on the path."""
+    from importlib.metadata import distributions
+
+    for found in distributions(path=[archive]):
+        distribution = _SEPARATORS.sub("-", found.name).lower()
+        if distribution not in seen:
+            seen.add(distribution)
+            for e in found.entry_points:
+                if e.group.startswith(prefix):
+                    yield EntryPoint(e.group, e.name, e.module, e.attr, found.name, found.version)
