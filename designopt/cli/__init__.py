@@ -16,6 +16,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.ending import INTERRUPTED, fail, told_output
+from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
 from designopt.cli.reporting import report
@@ -57,5 +58,5 @@ def main() -> None:
     """
 
 
-for _command in (new, validate, run, resume, report, show, list_):
+for _command in (new, validate, run, resume, report, export, show, list_):
     main.add_command(_command)

@@ -41,7 +41,7 @@ def show_design(
     Arrays that cannot be read are reported after the rest; without `evaluate` the command then ends with 4.
     """
     result = open_result(store, plugin_files, data)
-    row = _row(result, point)
+    row = row_of(result, point)
     arrays, damaged = _array_rows(result, row)
     click.echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
     for line in damaged:
@@ -56,7 +56,7 @@ def show_design(
         sys.exit(STORE)
 
 
-def _row(result: Result, point: str) -> int:
+def row_of(result: Result, point: str) -> int:
     """The row that a number, a label of the chosen designs or the beginning of a key means."""
     found = _rows(result, point)
     if len(found) != 1:

@@ -55,7 +55,7 @@ def show(
     """
     if (every is not None or page_every is not None) and not follow:
         raise click.UsageError("--every and --report go with --follow")
-    if overrides and (name == "schema" or Path(name).is_dir() or _store_and_point(name)):
+    if overrides and (name == "schema" or Path(name).is_dir() or store_and_point(name)):
         raise click.UsageError("--set is for a plugin; a store is re-scored with: designopt report STORE --set ...")
     if array_file and not evaluate:
         raise click.UsageError("--arrays goes with --evaluate; kept arrays are exported by: designopt report --export")
@@ -68,7 +68,7 @@ def show(
     elif Path(name).is_dir() and ((Path(name) / "problem.json").exists() or not _is_plugin(name, plugin_files)):
         _refuse(False, evaluate, "a whole store; name a design: STORE/POINT")
         _store(name, follow, every, page_every, plugin_files)
-    elif (found := _store_and_point(name)) is not None:
+    elif (found := store_and_point(name)) is not None:
         from designopt.cli.design import show_design
 
         _refuse(follow, False, "one design")
@@ -102,7 +102,7 @@ def _store(
         click.echo(f"\n{rest}")
 
 
-def _store_and_point(name: str) -> tuple[str, str] | None:
+def store_and_point(name: str) -> tuple[str, str] | None:
     """The store and the point that ``STORE/POINT`` names; None when no folder in it is a store."""
     store, _, point = name.rpartition("/")
     if store and point and (Path(store) / "journal.db").exists():

@@ -60,7 +60,7 @@ def test_the_study_of_a_transfer_function_runs_as_printed(tmp_path: Path) -> Non
     assert "ok" in result.status
 
 
-@pytest.mark.parametrize("block", ["sh", "sh compare"])
+@pytest.mark.parametrize("block", ["sh", "sh compare", "sh export"])
 def test_the_commands_work_one_after_the_other(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,6 +83,10 @@ def test_the_commands_work_one_after_the_other(
             main(arguments)
         assert end.value.code in (0, 1)  # 1: nothing feasible among so few
     stores = {path.name for path in (tmp_path / "results").iterdir()}
-    assert stores >= ({"own_plant.study"} if block == "sh" else {"benchmark_plants.study", "chance.study"})
+    assert stores >= (
+        {"own_plant.study", *(["controller.c", "controller.st"] if block == "sh export" else [])}
+        if block != "sh compare"
+        else {"benchmark_plants.study", "chance.study"}
+    )
     if block == "sh compare":
         assert capsys.readouterr().out.strip().endswith("comparison.html")

@@ -154,17 +154,29 @@ class Law(NamedTuple):
         )
 
     def sample(
-        self, m: Any, memory: Memory, r: Any, y: Any, *, scale: Any = 1.0, feed: Any = 0.0, angle: bool = False
+        self,
+        m: Any,
+        memory: Memory,
+        r: Any,
+        y: Any,
+        *,
+        scale: Any = 1.0,
+        feed: Any = None,
+        angle: bool = False,
+        limits: Limits | None = None,
+        last: Any = 0.0,
     ) -> tuple[Any, Any, Memory]:
-        """Output clipped to ±1, output before clipping, and memory after a sample of reference `r`, measurement `y`.
+        """Limited output, output before limiting, and memory after a sample of reference `r`, measurement `y`.
 
-        `scale` multiplies kp (gain schedule), `feed` is added to the output, an error of `angle` is wrapped.
+        `scale` multiplies kp (gain schedule), `feed`, if any, is added to the output, an error of `angle` is wrapped.
+        The limits are ±1 if none are given; `last` is the output of the sample before, from which the rate is limited.
         """
         e = wrapped(m, r - y) if angle else r - y
         D = self.forget * memory.derivative - self.kd * scale * (y - memory.measured)
         # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
-        raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D + feed
-        output = m.fmax(m.fmin(raw, 1.0), -1.0)
+        raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D
+        raw = raw if feed is None else raw + feed
+        output = m.fmax(m.fmin(raw, 1.0), -1.0) if limits is None else limits.apply(m, raw, last)
         integral = memory.integral + (self.ki * scale * e + self.kt * (output - raw))
         return output, raw, Memory(D, integral, y)
 
@@ -182,14 +194,30 @@ class Memory(NamedTuple):
         return cls(0.0 * y, u, y)
 
 
+class Limits(NamedTuple):
+    """Limits of the output, and of its change from one sample to the next; infinite where there is none."""
+
+    low: Any = -np.inf
+    high: Any = np.inf
+    fall: Any = np.inf  # in a sample
+    climb: Any = np.inf  # in a sample
+
+    def apply(self, m: Any, raw: Any, last: Any) -> Any:
+        """The output allowed next to `raw` after an output `last`."""
+        inside = m.fmax(m.fmin(raw, self.high), self.low)
+        return m.fmax(m.fmin(inside, last + self.climb), last - self.fall)
+
+
 class Running:
     """n regulators at work. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
 
-    `output` (n,) is the clipped output of the last sample, `raw` (n,) the one before clipping.
+    `output` (n,) is the limited output of the last sample, `raw` (n,) the one before the limits, ±1 if none are given.
     """
 
-    def __init__(self, settings: PID, y: Vector, u: Vector, *, angle: bool = False) -> None:
-        self._law, self._angle = Law.of(settings, y.copy()), angle
+    def __init__(
+        self, settings: PID, y: Vector, u: Vector, *, angle: bool = False, limits: Limits | None = None
+    ) -> None:
+        self._law, self._angle, self._limits = Law.of(settings, y.copy()), angle, limits
         self._memory = Memory.at_rest(y.copy(), u.copy())
         self.raw = u.copy()
         self.output = u.copy()
@@ -200,7 +228,7 @@ class Running:
         An error of `angle` is wrapped to (-pi, pi].
         """
         self.output, self.raw, self._memory = self._law.sample(
-            np, self._memory, r, y.copy(), scale=scale, angle=self._angle
+            np, self._memory, r, y.copy(), scale=scale, angle=self._angle, limits=self._limits, last=self.output
         )
         return self.output
 
@@ -208,6 +236,7 @@ class Running:
         """Put the states of these rows to rest."""
         for state in self._memory:
             state[rows] = 0.0
+        self.output[rows] = 0.0
 
 
 def wrapped(m: Any, angle: Any) -> Any:

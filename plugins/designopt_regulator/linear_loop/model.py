@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator.controllers.pid import PARAMETERS, UNUSUAL, Kind, pid, unusual, unusual_ends
+from designopt_regulator.controllers.pid import PARAMETERS, UNUSUAL, Kind, Limits, pid, unusual, unusual_ends
 from designopt_regulator.frequency.margins import Margins
 from designopt_regulator.frequency.sampled_loop import measures
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled, StepResponse, loop_margins, step_responses
@@ -47,7 +47,7 @@ class LinearLoop:
     """
 
     batch_size: ClassVar[int] = 64
-    later_settings: ClassVar[tuple[str, ...]] = ("kind",)
+    later_settings: ClassVar[tuple[str, ...]] = ("kind", "limits", "rate_limit", "rate_limits")
 
     plant: LinearPlant
     kind: Annotated[
@@ -56,6 +56,15 @@ class LinearLoop:
     sample_time: Annotated[float | None, Q("s", "of a sampled regulator; continuous if none", gt=0)] = None
     limit: Annotated[
         float | None, Q("", "size at which a sampled regulator's command is clipped; none if none", gt=0)
+    ] = None
+    limits: Annotated[
+        tuple[float, ...] | None, Q("", "lowest and highest command of a sampled regulator, instead of 'limit'")
+    ] = None
+    rate_limit: Annotated[
+        float | None, Q("1/s", "how fast a sampled regulator's command may change; none if none", gt=0)
+    ] = None
+    rate_limits: Annotated[
+        tuple[float, ...] | None, Q("1/s", "how fast the command may fall and rise, instead of 'rate_limit'")
     ] = None
     horizon: Annotated[float | None, Q("s", "time simulated of a sampled loop", gt=0)] = None
     load_at: Annotated[
@@ -69,10 +78,11 @@ class LinearLoop:
         if self.plant.type == "data" and (share := self.plant.fit().explained) < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.sample_time is None:
-            for name in ("limit", "horizon", "load_at"):
+            for name in ("limit", "limits", "rate_limit", "rate_limits", "horizon", "load_at"):
                 if getattr(self, name) is not None:
                     raise InvalidSetting(name, "is of a sampled loop: give its sample_time, or leave it out")
             return
+        self._check_limits()
         if self.horizon is None:
             raise InvalidSetting("horizon", "is missing; a sampled loop needs it")
         if not self._load_at > 0.0:
@@ -97,6 +107,34 @@ class LinearLoop:
                     name,
                     f"{time:g} s is no whole number of samples of {self.sample_time:g} s; the nearest is {nearest:g} s",
                 )
+
+    def _check_limits(self) -> None:
+        for one, other in (("limit", "limits"), ("rate_limit", "rate_limits")):
+            both = getattr(self, other)
+            if both is not None and getattr(self, one) is not None:
+                raise InvalidSetting(other, f"give it or {one}, not both")
+            if both is not None and (len(both) != 2 or not np.isfinite(both).all()):
+                raise InvalidSetting(other, f"{list(both)} has to be two numbers")
+        if self.limits is not None and not (
+            self.limits[0] <= 0.0 <= self.limits[1] and self.limits[0] < self.limits[1]
+        ):
+            raise InvalidSetting(
+                "limits", f"{list(self.limits)} have to be the lowest and the highest, about 0: at rest"
+            )
+        if self.rate_limits is not None and not min(self.rate_limits) > 0.0:
+            raise InvalidSetting("rate_limits", f"{list(self.rate_limits)} have to be above 0, falling and rising")
+
+    @property
+    def command_limits(self) -> Limits:
+        """Limits of the command and, in a sample, of its change; infinite where there is none."""
+        low, high = self.limits or ((-self.limit, self.limit) if self.limit is not None else (-np.inf, np.inf))
+        fall, climb = self.rate_limits or ((self.rate_limit,) * 2 if self.rate_limit is not None else (np.inf, np.inf))
+        T = self.sample_time or 0.0
+        return Limits(low, high, fall * T if T else np.inf, climb * T if T else np.inf)
+
+    @property
+    def _limited(self) -> bool:
+        return any(np.isfinite(value) for value in self.command_limits)
 
     def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
         """What the kind of regulator and the plant have against the parameters of a study."""
@@ -182,8 +220,8 @@ class LinearLoop:
         for one, other in _TWINS:
             if one in always and other in always:
                 yield other, f"give it or {one}, not both"
-        if "tt" in given and self.limit is None:
-            yield "tt", "is of no use without 'limit': the command is never clipped"
+        if "tt" in given and not self._limited:
+            yield "tt", "is of no use without 'limit' or 'rate_limit': the command is never clipped"
         if self.kind is None:
             return
         known = PARAMETERS[self.kind]
@@ -204,7 +242,7 @@ class LinearLoop:
         A, B, C, delay = (np.stack([getattr(p, name) for p, _ in rows]) for name in ("A", "B", "C", "delay"))
         settings = pid(**{name: [s[name] for _, s in rows] for name in rows[0][1]}, sample_time=T)
         linear = measures(A, B, C, delay / T, settings, T)
-        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.limit)
+        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.command_limits)
         runs = simulate(Plant(A, B, C, delay), settings, steps, trace=bool(arrays))
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_regulator.controllers.pid import PID, Running
+from designopt_regulator.controllers.pid import PID, Limits, Running
 from designopt_regulator.plants.linear import Plant, sampled
 
 Vector = NDArray[np.float64]
 
 _BOUND = 1e6  # of the output, in steps of the set-point
-#: Stands for no limit; a power of 2, by which numbers are scaled without rounding.
-_UNLIMITED = 2.0**100
+_NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Steps:
     substeps: int
     horizon: float
     load_at: float
-    limit: float | None = None  # size at which the command is clipped
+    limits: Limits = _NO_LIMITS  # of the command
 
 
 @dataclass(frozen=True)
@@ -48,12 +47,7 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
     R, B0, B1, late = sampled(plant.A, plant.B, plant.delay / h, h)
     samples, load_from = round(steps.horizon / steps.sample_time), round(steps.load_at / steps.sample_time)
 
-    # The regulator works in shares of the limit.
-    limit = _UNLIMITED if steps.limit is None else steps.limit
-    shares = PID(
-        settings.kp / limit, settings.ti, settings.td, settings.tf, settings.b, settings.tt, settings.sample_time
-    )
-    regulator = Running(shares, np.zeros(n), np.zeros(n))
+    regulator = Running(settings, np.zeros(n), np.zeros(n), limits=steps.limits)
     held = np.zeros((n, samples + 1))  # commands with the load, column k + 1 for sample k
     rows = np.arange(n)
     x, y, u, before = np.zeros_like(plant.B), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -64,7 +58,7 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
     outputs, commands = np.empty((n, samples + 1)), np.empty((n, samples + 1))
     one = np.ones(n)
     for k in range(samples):
-        u = limit * regulator.sample(one, y)
+        u = regulator.sample(one, y)
         part = "setpoint" if k < load_from else "load"
         sums["tv" if k < load_from else "tv_load"] += np.abs(u - before)
         before = u

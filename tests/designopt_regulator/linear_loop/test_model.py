@@ -185,6 +185,19 @@ def test_a_limited_loop_is_that_of_an_integrator_of_ordinary_equations():
     assert outputs["tv"] == pytest.approx(np.abs(np.diff([0.0, *[u for _, u in expected[:60]]])).sum(), abs=1e-6)
 
 
+def test_asymmetric_and_rate_limits_bound_the_command():
+    settings = {"limits": (-0.2, 2.5), "rate_limits": (3.0, 6.0)}
+    _, arrays = sampled(LAG, **settings).evaluate({"kp": 8.0, "ti": 8.0, "tt": 2.0}, {}, frozenset({"command"}))
+    command, T = arrays["command"], sampled(LAG).sample_time
+    assert command.max() == 2.5
+    assert command.min() >= -0.2
+    assert np.diff(command, prepend=0.0).max() == pytest.approx(6.0 * T)
+    assert np.diff(command).min() >= -3.0 * T - 1e-12
+    free, _ = sampled(LAG, limit=1e6).evaluate({"kp": 2.0, "ti": 8.0}, {}, frozenset())
+    wide, _ = sampled(LAG, limits=(-1e6, 1e6), rate_limit=1e9).evaluate({"kp": 2.0, "ti": 8.0}, {}, frozenset())
+    assert wide == free
+
+
 def test_an_unstable_sampled_loop_has_figures_but_no_margins():
     found = figures(sampled(LAG, limit=10.0), {"kp": 40.0, "ti": 8.0})
     assert (found["stable"], found["ms"], found["mt"]) == (0.0, np.inf, np.inf)
@@ -367,6 +380,11 @@ def test_an_unstable_continuous_loop_does_not_disturb_those_beside_it():
         ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1), denominator=(1, 1))}, "lower degree"),
         ({"plant": LAG, "horizon": 10.0}, "give its sample_time"),
         ({"plant": LAG, "limit": 10.0}, "give its sample_time"),
+        ({"plant": LAG, "sample_time": 0.1, "limit": 1.0, "limits": (-1.0, 1.0)}, "limits: give it or limit"),
+        ({"plant": LAG, "sample_time": 0.1, "limits": (1.0, 2.0)}, "limits: .* about 0"),
+        ({"plant": LAG, "sample_time": 0.1, "limits": (1.0,)}, "limits: .* two numbers"),
+        ({"plant": LAG, "sample_time": 0.1, "rate_limits": (-1.0, 1.0)}, "rate_limits: .* above 0"),
+        ({"plant": LAG, "rate_limit": 1.0}, "give its sample_time"),
         ({"plant": LAG, "sample_time": 0.1}, "horizon: is missing"),
         ({"plant": LAG, "sample_time": 0.1, "horizon": 10.0, "load_at": 10.0}, "before the horizon"),
         ({"plant": LAG, "sample_time": 0.1, "horizon": 10.05, "load_at": 5.0}, "no whole number of samples"),

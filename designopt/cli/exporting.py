@@ -1,0 +1,52 @@
+"""``designopt export``: one design, or a whole store, in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from designopt.cli.design import row_of
+from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.opening import data_option, open_result, plugin_option
+from designopt.cli.reporting import write_exports
+from designopt.cli.showing import store_and_point
+
+
+@click.command(name="export")
+@click.argument("name", metavar="STORE/POINT")
+@click.option(
+    "--controller",
+    "language",
+    required=True,
+    type=click.Choice(["python", "c", "st"]),
+    help="The design's regulators as difference equations with limits and anti-windup: Python, C, or Structured Text.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("."),
+    help="Where the files go [default: here].",
+)
+@plugin_option
+@data_option
+def export(name: str, language: str, folder: Path, plugin_files: tuple[str, ...], data: dict[str, str]) -> None:
+    """Write a design as a program for the machine that it is for.
+
+    POINT is a design's number, the beginning of its key, or a label such as "best mass", as for `designopt show`.
+    Tables and arrays of a whole store are written by `designopt report STORE --export FORMAT`.
+    """
+    from designopt import plugin
+    from designopt.plugin import PluginError, Use
+
+    found = store_and_point(name)
+    if found is None:
+        fail(f"error: '{name}' names no design of a store; write STORE/POINT", WRONG_INPUT)
+    result = open_result(found[0], plugin_files, data)
+    row = row_of(result, found[1])
+    try:
+        use = Use(plugin.find("export", "controller"), {"language": language, "design": str(row)})
+    except PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_exports(result, folder / "report.html", [use])

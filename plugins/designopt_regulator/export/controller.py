@@ -1,0 +1,103 @@
+"""Export format `controller`: the regulators of a design as programs in Python, C or Structured Text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+
+from designopt.exports import ExportError
+from designopt.plugin import InvalidDesign, Quantity, exporter
+from designopt.store.result import Result
+from designopt_regulator.carrier.model import TrackedCarrier
+from designopt_regulator.controllers.pid import Limits, pid
+from designopt_regulator.export.languages import LANGUAGES
+from designopt_regulator.export.program import Program, program
+from designopt_regulator.linear_loop.model import LinearLoop
+
+
+@exporter("controller", version=1)
+def write_controller(
+    result: Result,
+    folder: Path,
+    prefix: str,
+    *,
+    language: Annotated[Literal["python", "c", "st"], Quantity("", "of the programs")] = "python",
+    design: Annotated[
+        str | None, Quantity("", "label of a chosen design, or the number of one; all chosen ones if none")
+    ] = None,
+) -> list[Path]:
+    """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator."""
+    ending, write = LANGUAGES[language]
+    files = []
+    for label, row in _designs(result, design).items():
+        for loop, one in programs(result, row).items():
+            of_loop = "" if loop == "loop" else f"_{loop}"
+            file = folder / f"{prefix}controller{f'_{label}' if label else ''}{of_loop}.{ending}"
+            file.write_text(write(one), encoding="utf-8")
+            files.append(file)
+    return files
+
+
+def _designs(result: Result, design: str | None) -> dict[str, int]:
+    """Rows by a label that file names can bear; a single design has none."""
+    chosen = {**result.chosen(), **result.named}
+    if design is None:
+        if not result.chosen():
+            raise ExportError("controller: no design is chosen, as none is feasible; name one by its number")
+        return {re.sub(r"\W+", "_", label): row for label, row in result.chosen().items()}
+    if design in chosen:
+        return {"": chosen[design]}
+    if re.fullmatch(r"\d{1,9}", design) and int(design) < len(result.outcomes):
+        return {"": int(design)}
+    raise ExportError(f"controller: there is no design '{design}'; chosen are {', '.join(map(repr, result.chosen()))}")
+
+
+def programs(result: Result, row: int) -> dict[str, Program]:
+    """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``."""
+    model = result.problem.model.build()
+    design = result.problem.space.design(result.outcomes.X[row].tolist())
+    origin = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
+    try:
+        if isinstance(model, LinearLoop):
+            return {"loop": _of_plant(model, design, origin)}
+        if isinstance(model, TrackedCarrier):
+            return {loop: _of_carrier(model, loop, design, origin) for loop in model.tuned}
+    except InvalidDesign as error:
+        raise ExportError(f"controller: design {row}: {error}") from None
+    raise ExportError(
+        f"controller: is for the models linear_loop and tracked_carrier_10t, not for {result.problem.model.plugin.name}"
+    )
+
+
+def _of_plant(model: LinearLoop, design: Mapping[str, float], origin: tuple[str, ...]) -> Program:
+    if model.sample_time is None:
+        raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
+    settings = model.regulator_of(model.plant.plant(), design)
+    regulator = pid(**{key: np.array([value]) for key, value in settings.items()}, sample_time=model.sample_time)
+    inputs = {"r": "set-point, of the deviation from rest", "y": "measured output, its deviation from rest"}
+    return program("Regulator of a linear plant", regulator, model.command_limits, inputs=inputs, remarks=origin)
+
+
+def _of_carrier(
+    model: TrackedCarrier, loop: Literal["course", "speed"], design: Mapping[str, float], origin: tuple[str, ...]
+) -> Program:
+    settings = model.settings_of(design)[loop]
+    for name, meaning in (("rate_gain", "an inner loop of the yaw rate"), ("grade_share", "feed-forward of the grade")):
+        if settings.get(name):
+            raise ExportError(f"controller: the design has {meaning} ({name}), which is not exported")
+    regulator, limits = model.pid_of([settings]), Limits(-1.0, 1.0)
+    if loop == "speed":
+        inputs = {"r": "wanted speed, m/s", "y": "measured speed, m/s"}
+        return program("Speed regulator of a tracked vehicle", regulator, limits, inputs=inputs, remarks=origin)
+    inputs = {"r": "wanted heading, rad", "y": "measured heading, rad"}
+    schedule = model.gain_schedule
+    speeds = None if schedule is None else (schedule.reference_speed, schedule.least_speed)
+    more = {} if schedule is None else {"v": "measured speed, m/s"}
+    return program(
+        "Heading regulator of a tracked vehicle", regulator, limits, angle=True, schedule=speeds, inputs=inputs | more,
+        remarks=origin,
+    )  # fmt: skip

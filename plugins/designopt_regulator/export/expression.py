@@ -1,0 +1,132 @@
+"""The difference equations of a regulator as text: what `Law.sample` computes with symbols instead of numbers.
+
+Each operation of the statement becomes one operation of the text, in the same order and with the same parentheses, so
+that the text computes the same bits as the simulator wherever floating-point numbers follow IEEE 754 and no operations
+are contracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+class Term:
+    """A number, a name, or an operation on terms."""
+
+    __array_ufunc__ = None  # NumPy's numbers leave operations with terms to these
+
+    def __init__(self, operation: str, parts: Sequence[Term] = (), value: float = 0.0) -> None:
+        self.operation, self.parts, self.value = operation, tuple(parts), value
+
+    def __add__(self, other: Any) -> Term:
+        return Term("+", (self, term(other)))
+
+    def __radd__(self, other: Any) -> Term:
+        return Term("+", (term(other), self))
+
+    def __sub__(self, other: Any) -> Term:
+        return Term("-", (self, term(other)))
+
+    def __rsub__(self, other: Any) -> Term:
+        return Term("-", (term(other), self))
+
+    def __mul__(self, other: Any) -> Term:
+        return self if _one(other) else Term("*", (self, term(other)))
+
+    def __rmul__(self, other: Any) -> Term:
+        return self if _one(other) else Term("*", (term(other), self))
+
+    def __truediv__(self, other: Any) -> Term:
+        return Term("/", (self, term(other)))
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return Term("/", (term(other), self))
+
+
+def term(value: Any) -> Term:
+    """A term of a number; a term stays what it is."""
+    return value if isinstance(value, Term) else Term("number", value=float(value))
+
+
+def name(text: str) -> Term:
+    """A variable or constant of the text."""
+    return Term(text)
+
+
+class Functions:
+    """What the difference equations ask of the module that they are computed with; infinite limits are left out."""
+
+    @staticmethod
+    def fmin(a: Any, b: Any) -> Term:
+        return term(a) if _infinite(b) else Term("fmin", (term(a), term(b)))
+
+    @staticmethod
+    def fmax(a: Any, b: Any) -> Term:
+        return term(a) if _infinite(b) else Term("fmax", (term(a), term(b)))
+
+    @staticmethod
+    def ceil(a: Any) -> Term:
+        return Term("ceil", (term(a),))
+
+
+def _one(value: Any) -> bool:
+    return not isinstance(value, Term) and float(value) == 1.0
+
+
+def _infinite(value: Any) -> bool:
+    """Whether a limit is none: an infinite number, or a sum with one."""
+    if not isinstance(value, Term):
+        return bool(np.isinf(value))
+    if value.operation in "+-":
+        return any(_infinite(part) for part in value.parts)
+    return value.operation == "number" and bool(np.isinf(value.value))
+
+
+@dataclass(frozen=True)
+class Language:
+    """How numbers are written, and functions of one and two arguments."""
+
+    number: Callable[[float], str]
+    functions: Mapping[str, str]
+
+
+def statements(results: Mapping[str, Term], language: Language) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """New names with their texts, of results and of what is used twice, in order; and the text of each result."""
+    uses: dict[int, int] = {}
+    order: list[Term] = []
+
+    def visit(node: Term) -> None:
+        uses[id(node)] = uses.get(id(node), 0) + 1
+        if uses[id(node)] == 1:
+            for part in node.parts:
+                visit(part)
+            order.append(node)
+
+    for result in results.values():
+        visit(result)
+    known: dict[int, str] = {}
+    lines: list[tuple[str, str]] = []
+    wanted = {id(node): key for key, node in reversed(list(results.items()))}
+    for node in order:
+        if node.parts and (uses[id(node)] > 1 or id(node) in wanted):
+            text = _text(node, known, language)
+            known[id(node)] = wanted.get(id(node), f"v{len(lines) + 1}")
+            lines.append((known[id(node)], text))
+    return lines, {key: _text(node, known, language) for key, node in results.items()}
+
+
+def _text(node: Term, known: Mapping[int, str], language: Language) -> str:
+    if id(node) in known:
+        return known[id(node)]
+    if node.operation == "number":
+        return language.number(node.value)
+    if not node.parts:
+        return node.operation
+    parts = [_text(part, known, language) for part in node.parts]
+    if node.operation in language.functions:
+        return language.functions[node.operation].format(*parts)
+    return f"({parts[0]} {node.operation} {parts[1]})"

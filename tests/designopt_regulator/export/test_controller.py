@@ -1,0 +1,168 @@
+"""The exported text of a regulator computes the commands of the simulator, bit for bit."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import designopt
+from designopt.cli import main
+from designopt.exports import ExportError
+from designopt.plugin import Use, find
+
+LINEAR = """
+study: heater
+model:
+  use: linear_loop
+  plant: {type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}
+  sample_time: 0.1 s
+  horizon: 40 s
+LIMITS
+space: {kp: {low: 1.3, high: 2.7}, ti: 6.1 s, td: 0.4 s, tf: 0.13 s, b: 0.7TT}
+objectives: [{name: iae, minimize: iae_setpoint}]
+stages: [{name: all, solver: {use: full_factorial, levels: {kp: 2}}}]
+execution: {arrays: [time, output, command]}
+"""
+LIMITS = {
+    "asymmetric and rate limits": ("  limits: [-0.1, 1.1]\n  rate_limits: [0.9 1/s, 1.7 1/s]", ", tt: 2.3 s"),
+    "symmetric limit": ("  limit: 0.9", ""),
+    "no limit": ("", ""),
+}
+
+
+def run(folder, text):
+    (folder / "study.yaml").write_text(text)
+    return designopt.load(folder / "study.yaml").run(folder / "store", executor="serial")
+
+
+@pytest.fixture(scope="module", params=LIMITS)
+def linear(request, tmp_path_factory):
+    limits, tt = LIMITS[request.param]
+    return run(tmp_path_factory.mktemp("linear"), LINEAR.replace("LIMITS", limits).replace("TT", tt))
+
+
+CARRIER = """
+study: heading
+model: {use: tracked_carrier_10t, horizon: 20 s, step: -170 deg, disturbance: {moment: 6 kN m, at: 15 s}SCHEDULE}
+scenarios: [{name: turf, terrain: turf, speed: 2}]
+space: {kp: {low: 1, high: 1.5}, ti: 8 s, td: 0.6 s, tf: 0.1 s, b: 0.9, tt: 3 s}
+objectives: [{name: iae, minimize: iae}]
+stages: [{name: all, solver: {use: full_factorial, levels: {kp: 2}}}]
+execution: {arrays: [course, course_reference, course_command, speed]}
+"""
+
+
+def exported(result, folder, language, design="best iae"):
+    form = Use(find("export", "controller"), {"language": language, "design": design})
+    (file,) = designopt.export(result, folder, [form])
+    return file
+
+
+def by_python(file, inputs, rest):
+    names = {}
+    exec(compile(file.read_text(), file.name, "exec"), names)
+    regulator = names["Regulator"]()
+    regulator.reset(*rest)
+    return np.array([regulator.sample(*values) for values in inputs])
+
+
+def by_c(file, inputs, rest):
+    if (compiler := shutil.which("cc") or shutil.which("gcc")) is None:
+        pytest.skip("there is no C compiler")
+    library = file.with_suffix(".so")
+    options = ["-std=c99", "-O2", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run([compiler, *options, "-o", library, file, "-lm"], check=True)
+    code, state = ctypes.CDLL(str(library)), (ctypes.c_double * 16)()
+    code.regulator_sample.restype = ctypes.c_double
+    code.regulator_reset(state, *map(ctypes.c_double, rest))
+    return np.array([code.regulator_sample(state, *map(ctypes.c_double, values)) for values in inputs])
+
+
+def by_st(file, inputs, rest):
+    """Structured Text in this program's form, read as Python: assignments, MIN, MAX, TRUNC, SEL."""
+    text = file.read_text()
+    text = re.sub(r"\(\*.*?\*\)", "", text, flags=re.S)
+    names = {"MIN": min, "MAX": max, "TRUNC": int, "DINT_TO_LREAL": float, "SEL": lambda g, a, b: b if g else a}
+    for key, value in re.findall(r"(\w+) : LREAL := ([^;]+);", text):
+        names[key] = float(value)
+    reset, body = re.search(r"IF reset THEN\n(.*?)END_IF;\n(.*)END_FUNCTION_BLOCK", text, flags=re.S).groups()
+    wanted = re.search(r"VAR_INPUT\n(.*?)END_VAR", text, flags=re.S)[1]
+    arguments = [key for key in re.findall(r"(\w+) : LREAL", wanted) if key != "u_rest"]
+    python = "\n".join(line.strip().rstrip(";").replace(":=", "=") for line in body.splitlines())
+    commands = []
+    for k, values in enumerate(inputs):
+        names |= dict(zip(arguments, values, strict=True))
+        if k == 0:
+            names |= {"y": rest[0], "u_rest": rest[1]}
+            exec("\n".join(line.strip().rstrip(";").replace(":=", "=") for line in reset.splitlines()), names)
+            names |= dict(zip(arguments, values, strict=True))
+        exec(python, names)
+        commands.append(names["u"])
+    return np.array(commands)
+
+
+RUNNERS = {"python": by_python, "c": by_c, "st": by_st}
+
+
+@pytest.mark.parametrize("language", RUNNERS)
+def test_the_text_gives_the_bits_of_the_sampled_loop(linear, language, tmp_path):
+    file = exported(linear, tmp_path, language)
+    arrays = linear.arrays(linear.chosen()["best iae"], 0)
+    seen, commands = arrays["output"][:-1], arrays["command"][:-1]
+    given = RUNNERS[language](file, [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
+    assert given.tobytes() == commands.tobytes()
+    assert np.ptp(commands) > 0.5
+
+
+@pytest.mark.parametrize("schedule", ["", ", gain_schedule: {reference_speed: 3.5 m/s, least_speed: 1 m/s}"])
+@pytest.mark.parametrize("language", RUNNERS)
+def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, tmp_path, monkeypatch):
+    """With numpy as the simulator: its machine code may differ in the last digits. A turn beyond 180 degrees wraps."""
+    monkeypatch.setattr("designopt_regulator.carrier.simulation.compiled", lambda *_: None)
+    result = run(tmp_path, CARRIER.replace("SCHEDULE", schedule))
+    arrays = result.arrays(result.chosen()["best iae"], 0)
+    columns = ["course_reference", "course", *(["speed"] if schedule else [])]
+    inputs = list(zip(*(arrays[name][:-1].tolist() for name in columns), strict=True))
+    given = RUNNERS[language](exported(result, tmp_path, language), inputs, (0.0, 0.0))
+    assert given == pytest.approx(arrays["course_command"][:-1], abs=0.0)
+
+
+def test_the_command_line_writes_a_design(linear, tmp_path):
+    point = f"{linear.path}/best iae"
+    done = CliRunner().invoke(main, ["export", point, "--controller", "st", "--folder", str(tmp_path / "new")])
+    assert done.exit_code == 0, done.output
+    assert "FUNCTION_BLOCK Regulator" in (tmp_path / "new" / "controller.st").read_text()
+    assert (
+        f"Design {linear.chosen()['best iae']} of the study heater" in (tmp_path / "new" / "controller.st").read_text()
+    )
+
+
+def test_the_command_line_says_what_is_no_design(linear, tmp_path):
+    for name in (f"{linear.path}/99", str(linear.path), "nowhere/1"):
+        done = CliRunner().invoke(main, ["export", name, "--controller", "c", "--folder", str(tmp_path)])
+        assert done.exit_code == 2
+        assert "design" in done.output
+        assert "Traceback" not in done.output
+
+
+def test_both_regulators_of_a_vehicle_get_a_file_each(tmp_path):
+    text = CARRIER.replace("SCHEDULE", ", loop: both").replace("tt: 3 s", "tt: 3 s, kp_v: 0.6, ti_v: 6 s")
+    result = run(tmp_path, text.replace("-170 deg", "20 deg"))
+    files = designopt.export(result, tmp_path, [Use(find("export", "controller"), {"language": "c", "design": "0"})])
+    assert [file.name for file in files] == ["controller_course.c", "controller_speed.c"]
+
+
+def test_a_continuous_regulator_has_no_difference_equation(tmp_path):
+    text = LINEAR.replace("  sample_time: 0.1 s\n  horizon: 40 s\nLIMITS", "").replace("TT", "")
+    with pytest.raises(ExportError, match="give the model a sample_time"):
+        exported(run(tmp_path, text), tmp_path, "c")
+
+
+def test_a_design_with_an_inner_loop_is_refused_in_words(tmp_path):
+    text = CARRIER.replace("SCHEDULE", "").replace("tt: 3 s}", "tt: 3 s, rate_gain: 0.3 s, greatest_rate: 2 rad/s}")
+    with pytest.raises(ExportError, match="inner loop of the yaw rate"):
+        exported(run(tmp_path, text), tmp_path, "python")
