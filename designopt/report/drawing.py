@@ -184,7 +184,10 @@ def _colour_bar(motion: Motion) -> dict[str, Any]:
 def _axes(ranges: list[list[float]], names: str) -> dict[str, Any]:
     if len(names) == 3:
         sides = {f"{n}axis": axis(f"{n} [m]", range=r) for n, r in zip(names, ranges, strict=True)}
-        return {"scene": {"aspectmode": "data", **sides}}
+        # Plotly's aspectmode "data" takes the extent of the first frame, not the ranges
+        spans = np.array([high - low for low, high in ranges])
+        ratio = (spans / np.prod(spans) ** (1.0 / 3.0)).tolist()
+        return {"scene": {"aspectmode": "manual", "aspectratio": dict(zip("xyz", ratio, strict=True)), **sides}}
     return {
         "xaxis": axis(f"{names[0]} [m]", range=ranges[0], zeroline=False),
         "yaxis": axis(f"{names[1]} [m]", range=ranges[1], zeroline=False, scaleanchor="x"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from designopt_recordings.frames import FrameStatus
 from designopt_wholebody.consistency.positions import ConsistencyStatus
-from designopt_wholebody.report.joint_loads import NAMES, joint_loads, sentence
+from designopt_wholebody.report.joint_loads import CYCLES, NAMES, VIOLATIONS, joint_loads, sentence
 
 from designopt import define
 from designopt.report.section import Section
@@ -23,10 +23,17 @@ def run(folder: Path, **execution: object) -> Result:
     ).run(folder / "push.study", executor="serial")
 
 
+FURTHER = (*CYCLES, *VIOLATIONS, "raw_sticks", "surfaces", "ground_forces", "differences")
+
+
 @pytest.fixture(scope="module")
-def section(tmp_path_factory: pytest.TempPathFactory) -> Section:
-    folder = tmp_path_factory.mktemp("push")
-    made = joint_loads(run(folder, arrays=dict.fromkeys(NAMES, "all")))
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return run(tmp_path_factory.mktemp("push"), arrays=dict.fromkeys((*NAMES, *FURTHER), "all"))
+
+
+@pytest.fixture(scope="module")
+def section(result: Result) -> Section:
+    made = joint_loads(result)
     assert made is not None
     return made
 
@@ -36,13 +43,32 @@ def test_it_draws_the_movement_loads_and_residuals_of_every_design(section: Sect
         "The movement",
         "Torques of the joints",
         "Forces of the joints",
+        "Angles over a cycle",
+        "Torques over a cycle",
         "What is not explained",
+        "Violation of the constraints",
+        "Agreement of landmarks",
     ]
     for figure in section.figures:
-        assert figure.choices[0].options == ("grip open", "grip closed") or len(figure.choices[0].options) == 2
+        assert len(figure.choices[0].options) == 2
         assert len(figure.variants) == 2
     named = {trace.get("name") for trace in section.figures[1].plot["data"]}
     assert {"elbow", "shoulder", "wrist"} <= named
+
+
+def test_the_scene_moves_and_lays_measured_over_used_lines(section: Section) -> None:
+    plot = section.figures[0].plot
+    assert [trace["name"] for trace in plot["data"]] == ["used", "measured", "surfaces", "ground"]
+    assert len(plot["frames"]) > 20
+    assert plot["layout"]["scene"]["camera"]["up"] == {"x": 0, "y": 1, "z": 0}
+
+
+def test_the_coverage_of_the_ellipsoid_is_told(section: Section) -> None:
+    table = section.tables[1]
+    for row in table.rows:
+        values = dict(zip(table.columns, row, strict=True))
+        assert 0.85 < values["in the 95 % ellipsoid"] < 1.0
+        assert 0.6 < values["in that of 1.96 σ per axis"] < 0.9
 
 
 def test_frames_that_need_a_look_are_counted(section: Section) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_wholebody.models.trial import WholebodyTrial
-from designopt_wholebody.trial.figures import JOINTS
+from designopt_wholebody.trial.figures import ANGLES, JOINTS
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.load import load_study
@@ -20,6 +20,8 @@ OURS = (
     "segments_17_21",
     "inertia_sensitivity",
     "hidden_markers",
+    "gait_consistency",
+    "shoulder_girdle",
 )
 QUICK = {"cycles": 1, "rate": 25.0}
 
@@ -94,6 +96,37 @@ def test_arrays_have_the_frames_of_the_trial(trial: WholebodyTrial) -> None:
     assert np.isfinite(list(outputs.values())).all()
 
 
+def test_a_walk_is_a_trial_of_its_own_cut_at_the_hips_extension() -> None:
+    walking = WholebodyTrial(cycles=2, rate=25.0)
+    names = frozenset({"angle_mean", "ground_forces", "violations_by_type", "raw_violations_by_type", "differences"})
+    outputs, arrays = walking.evaluate({"cutoff": 8.0}, {"exercise": "walk"}, names)
+    assert outputs["cycles"] == 1.0  # the trial does not begin with one
+    assert 30.0 < np.rad2deg(outputs["hip_flexion_range"]) < 60.0
+    knee = np.rad2deg(arrays["angle_mean"][:, list(ANGLES).index("knee_flexion")])
+    assert 5.0 < knee.min() < 25.0 < 35.0 < knee.max() < 65.0
+    assert np.nanmax(arrays["ground_forces"][:, :, 1, 1]) > 0.8 * 81.6 * 9.81
+    assert arrays["violations_by_type"].max() < 1e-9
+    assert (arrays["raw_violations_by_type"].max(axis=0) > 1e-3).all()
+    # normal differences would be 0.95 and 0.72; those of sinusoids on the skin are close to it
+    assert outputs["agreement_coverage"] == pytest.approx(0.95, abs=0.03)
+    assert outputs["agreement_thesis"] == pytest.approx(0.72, abs=0.05)
+    assert len(arrays["differences"]) > 1000
+
+
+def test_a_simulation_with_the_forces_found_stays_with_the_motion(trial: WholebodyTrial) -> None:
+    arrays = trial.evaluate({}, {}, frozenset({"sticks", "simulated_sticks", "raw_sticks"}))[1]
+    away = np.linalg.norm(arrays["simulated_sticks"] - arrays["sticks"], axis=-1).max(axis=(1, 2))
+    assert away[0] < 1e-12
+    assert away[:25].max() < 0.005  # one second
+    assert 0.002 < np.linalg.norm(arrays["raw_sticks"] - arrays["sticks"], axis=-1).max() < 0.1
+
+
+def test_the_surface_under_the_scapula_is_a_design(trial: WholebodyTrial) -> None:
+    found = [trial.evaluate({"body": "arm7", "ellipsoid": f}, {})[0] for f in (0.8, 1.0)]
+    assert found[0]["marker_distance"] != found[1]["marker_distance"]
+    assert 0.003 < found[1]["marker_distance"] < 0.02
+
+
 def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> None:
     with pytest.raises(InvalidDesign, match="there is no model 'body9'"):
         trial.evaluate({"body": "body9"}, {})
@@ -105,6 +138,10 @@ def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> Non
         trial.evaluate({}, {"recording": InputFile("walk.trc", b"nothing"), "static": InputFile("s.trc", b"x")})
     with pytest.raises(InvalidSetting, match="line 1, column 1: 'marker_set' is missing"):
         WholebodyTrial(marker_set=InputFile("m.yaml", b"landmarks: {}\n")).check()
+    with pytest.raises(InvalidSetting, match="there is no marker set 'girdle'; there are own_names, plugin_gait_legs"):
+        WholebodyTrial(markers="girdle").check()
+    with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
+        WholebodyTrial(cut_by="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -1,4 +1,4 @@
-"""Report part `joint_loads`: the movement, loads of joints over time, residuals, and frames that need a look."""
+"""Report part `joint_loads`: the movement, loads of joints over time and cycles, and how far to trust them."""
 
 from __future__ import annotations
 
@@ -9,53 +9,118 @@ from designopt_recordings.frames import FrameStatus, Status
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
+from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_wholebody.consistency.positions import ConsistencyStatus
-from designopt_wholebody.trial.figures import JOINTS
+from designopt_wholebody.models.declared import KINDS
+from designopt_wholebody.report.agreement import agreement_plot, agreement_table
+from designopt_wholebody.report.scene import scene
+from designopt_wholebody.trial.figures import ANGLES, JOINTS
 
 NAMES = ("time", "sticks", "torque_sizes", "force_sizes", "residual_forces", "distances", "status")
 
+#: Further drawings, by the arrays that they need.
+CYCLES = ("cycle", "angle_mean", "angle_deviation", "torque_mean", "torque_deviation")
+VIOLATIONS = ("raw_violations_by_type", "violations_by_type")
 
-@report("joint_loads", version=1)
+
+@report("joint_loads", version=2)
 def joint_loads(result: Result) -> Section | None:
-    """Trials of the whole body: stick figures, joint torques and forces, residuals, frames by their status."""
+    """Trials of the whole body: scene, joint torques and forces, cycles, residuals, violations, agreement, frames.
+
+    Needs the arrays `NAMES`. What else is kept is drawn too: raw_sticks, simulated_sticks, surfaces and ground_forces
+    in the scene, cycles from `CYCLES`, violations from `VIOLATIONS`, agreement from differences.
+    """
     title = "Joint loads"
     motions = kept(result, *NAMES)
     if not motions:
         return missing(title, *NAMES) if len(result.outcomes.X) else None
+    first = next(iter(motions.values()))
+    figures = [
+        selectable("The movement", motions, scene, height=560,
+                   note="Drawn to scale; arrows are forces from the ground. Choose lines by their names."),
+        selectable("Torques of the joints", motions, _torques, height=420),
+        selectable("Forces of the joints", motions, _forces, height=420),
+    ]  # fmt: skip
+    if set(CYCLES) <= first.keys():
+        figures += [
+            selectable("Angles over a cycle", motions, _angle_bands, height=420,
+                       note="Right side: mean and one standard deviation of the cycles of the trial."),
+            selectable("Torques over a cycle", motions, _torque_bands, height=420),
+        ]  # fmt: skip
+    figures.append(
+        selectable("What is not explained", motions, _residual, height=380,
+                   note="Norm of the force that motion and plates leave on the trunk, and the distance of the "
+                   "landmarks from the measured ones.")
+    )  # fmt: skip
+    if set(VIOLATIONS) <= first.keys():
+        figures.append(
+            selectable("Violation of the constraints", motions, _violations, height=380,
+                       note="RMS of each type: by the measured landmarks (lines) and by the used coordinates (dashed).")
+        )  # fmt: skip
+    tables = [_statuses(motions)]
+    if "differences" in first:
+        figures.append(
+            selectable("Agreement of landmarks", motions, agreement_plot, height=520,
+                       note="Measured less used positions, seen along the three axes of the laboratory.")
+        )  # fmt: skip
+        tables.append(agreement_table(motions))
     return Section(
         title,
         introduction="Loads of torque actuators at the joints, the least that joints bear: muscles pull bones "
         "together and add to them. Of both sides the larger one is drawn.",
-        figures=(
-            selectable("The movement", motions, _movement, height=420,
-                       note="Seen from the right, drawn to scale at equal times."),
-            selectable("Torques of the joints", motions, _torques, height=420),
-            selectable("Forces of the joints", motions, _forces, height=420),
-            selectable("What is not explained", motions, _residual, height=380,
-                       note="Norm of the force that motion and plates leave on the trunk, and the distance of the "
-                       "landmarks from the measured ones."),
-        ),
-        tables=(_statuses(motions),),
-    )  # fmt: skip
+        figures=tuple(figures),
+        tables=tuple(tables),
+    )
 
 
-def _movement(arrays: Arrays) -> Plot:
-    sticks = arrays["sticks"]
+def _angle_bands(arrays: Arrays) -> Plot:
+    return _bands(arrays, "angle", "angle [deg]", tuple(name.replace("_", " ") for name in ANGLES), np.rad2deg(1.0))
+
+
+def _torque_bands(arrays: Arrays) -> Plot:
+    return _bands(arrays, "torque", "torque [N m/kg]", tuple(JOINTS), 1.0)
+
+
+def _bands(arrays: Arrays, what: str, title: str, names: tuple[str, ...], factor: float) -> Plot:
+    percent = np.asarray(arrays["cycle"])
     data = []
-    shown = [i for i in poses(len(sticks)) if np.isfinite(sticks[i]).all()]
-    for k, i in enumerate(shown):
-        gap = np.full((len(sticks[i]), 1, 3), np.nan)
-        path = np.concatenate([sticks[i], gap], axis=1).reshape(-1, 3)
-        opacity = 0.2 + 0.8 * (k + 1) / len(shown)
-        data.append(line(path[:, 0], path[:, 1], opacity=opacity, line={"color": "@ink", "width": 2}))
-    axes = {
-        "xaxis": axis("x [m]", zeroline=False),
-        "yaxis": axis("height [m]", zeroline=False, scaleanchor="x"),
-    }
-    return {"data": data, "layout": layout(**axes)}
+    for i, name in enumerate(names):
+        mean = factor * np.asarray(arrays[f"{what}_mean"])[:, i]
+        if not np.isfinite(mean).all() or not np.any(mean):
+            continue
+        half = np.nan_to_num(factor * np.asarray(arrays[f"{what}_deviation"])[:, i])
+        if half.any():
+            edge = line(
+                np.concatenate([percent, percent[::-1]]),
+                np.concatenate([mean + half, (mean - half)[::-1]]),
+                name,
+                fill="toself",
+                opacity=0.25,
+                showlegend=False,
+                legendgroup=name,
+                hoverinfo="skip",
+                line={"color": category(i), "width": 0},
+            )
+            data.append(edge)
+        data.append(line(percent, mean, name, legendgroup=name, line={"color": category(i)}))
+    return {"data": data, "layout": layout(xaxis=axis("cycle [%]"), yaxis=axis(title))}
+
+
+def _violations(arrays: Arrays) -> Plot:
+    data = []
+    for i, kind in enumerate(KINDS):
+        for name, dash in zip(VIOLATIONS, ("solid", "dash"), strict=True):
+            values = 1e3 * np.asarray(arrays[name])[:, i]
+            if np.nanmax(values, initial=0.0) > 0.0:
+                look = {"color": category(i), "dash": dash}
+                data.append(
+                    {"type": "scatter", "mode": "lines", "x": arrays["time"], "y": np.maximum(values, 1e-13),
+                     "name": kind, "line": look, "legendgroup": kind, "showlegend": dash == "solid"}
+                )  # fmt: skip
+    scale = {**axis("violation [mm]"), "type": "log", "exponentformat": "power"}
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=scale)}
 
 
 def _torques(arrays: Arrays) -> Plot:

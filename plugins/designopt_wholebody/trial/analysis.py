@@ -86,17 +86,20 @@ class Analysis:
         return np.asarray(np.isfinite(self.loads.residual_force).all(axis=1))
 
     @cached_property
+    def differences(self) -> Array:
+        """(k, n, 3) m measured landmarks of every segment less where the used coordinates have them."""
+        pairs = [
+            self.landmarks.positions[name] - body.position(self.motion.q, body.landmark(name))
+            for body in self.subject.bodies.values()
+            for name in body.local
+            if name in self.landmarks.measured
+        ]
+        return np.stack(pairs) if pairs else np.zeros((0, len(self.raw), 3))
+
+    @cached_property
     def landmark_distance(self) -> Array:
         """(n,) RMS distance m of the landmarks of the used coordinates from the measured ones."""
-        squares = np.zeros(len(self.raw))
-        count = np.zeros(len(self.raw))
-        for body in self.subject.bodies.values():
-            for name in body.local:
-                if name in self.landmarks.measured:
-                    away = body.position(self.motion.q, body.landmark(name)) - self.landmarks.positions[name]
-                    squares += (away**2).sum(axis=1)
-                    count += 1.0
-        return np.asarray(np.sqrt(squares / np.maximum(count, 1.0)))
+        return np.asarray(np.sqrt((self.differences**2).sum(axis=(0, 2)) / max(len(self.differences), 1)))
 
     @cached_property
     def violation(self) -> Array:

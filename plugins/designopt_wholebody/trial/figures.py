@@ -6,9 +6,7 @@ import numpy as np
 from designopt_recordings.signals.filters import highpass
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
 from designopt_wholebody.dynamics.decomposition import force_parts
-from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.trial.analysis import Analysis
 
 Array = NDArray[np.float64]
@@ -23,6 +21,19 @@ JOINTS = {
     "hip": "hip",
     "knee": "knee",
     "ankle": "ankle",
+}
+
+
+#: Angles whose ranges are summed up, by the name in the outputs: joint of the model's angles and turn.
+ANGLES = {
+    "scapula_protraction": ("scapula", "protraction"),
+    "scapula_elevation": ("scapula", "elevation"),
+    "humerus_flexion": ("humerus", "flexion"),
+    "humerus_abduction": ("humerus", "abduction"),
+    "elbow_flexion": ("elbow", "flexion"),
+    "hip_flexion": ("hip", "flexion"),
+    "knee_flexion": ("knee", "flexion"),
+    "ankle_dorsiflexion": ("ankle", "dorsiflexion"),
 }
 
 
@@ -80,22 +91,23 @@ def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
     return sizes[0] / (9.81 * analysis.subject.mass), sizes[1] / analysis.subject.mass
 
 
-def sticks(analysis: Analysis) -> Array:
-    """(n, sticks, 2, 3) lines m from the joint that carries a segment to those that it carries, or to its far end."""
-    subject, q = analysis.subject, analysis.motion.q
-    links = tree(subject)
-    lines: list[Array] = []
-    for link in links:
-        body = subject.bodies[link.body]
-        ends = [other.at for other in links if other.parent == link.body] or [_far_end(body, link.at)]
-        start = body.position(q, body.landmark(link.at))
-        lines.extend(np.stack([start, body.position(q, body.landmark(end))], axis=1) for end in ends)
-    return np.stack(lines, axis=1)
+def ranges(analysis: Analysis, inner: NDArray[np.bool_]) -> dict[str, float]:
+    """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more."""
+    made = {}
+    for name, (joint, turn) in ANGLES.items():
+        found = [analysis.angles.angle(full) for s in "RL" if (full := f"{joint}_{s}.{turn}") in analysis.angles.names]
+        spans = [np.ptp(kept) for angle in found if len(kept := angle[inner & np.isfinite(angle)])]
+        made[f"{name}_range"] = float(max(spans, default=0.0))
+    return made
 
 
-def _far_end(body: Body, at: str) -> str:
-    """The landmark that is farthest from `at`."""
-    return max(body.local, key=lambda name: float(np.linalg.norm(body.local[name] - body.local[at])))
+def usual_angles(analysis: Analysis) -> Array:
+    """(n, angles) rad of `ANGLES`, right side; 0 for angles that the model does not have, NaN without a result."""
+    names, values = analysis.angles.names, np.zeros((len(analysis.status), len(ANGLES)))
+    for k, (joint, turn) in enumerate(ANGLES.values()):
+        if f"{joint}_R.{turn}" in names:
+            values[:, k] = analysis.angles.angle(f"{joint}_R.{turn}")
+    return values
 
 
 def torque_noise(analysis: Analysis, rate: float, above: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Annotated
 
 import numpy as np
@@ -77,6 +78,19 @@ class MarkerSet:
 
 #: Markers with the names of landmarks.
 OWN_NAMES = MarkerSet("own_names")
+
+
+def bundled_marker_set(name: str) -> MarkerSet:
+    """A marker set that comes with the package; raises `KeyError` with a sentence for a name that there is none of."""
+    folder = files("designopt_wholebody.trial").joinpath("marker_sets")
+    known = [OWN_NAMES.marker_set, *sorted(p.name.removesuffix(".yaml") for p in folder.iterdir())]
+    if name not in known:
+        near = closest(name, known)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        raise KeyError(f"there is no marker set '{name}'; {hint}")
+    if name == OWN_NAMES.marker_set:
+        return OWN_NAMES
+    return read_marker_set(folder.joinpath(f"{name}.yaml").read_bytes(), f"{name}.yaml")
 
 
 def read_marker_set(content: bytes, name: str) -> MarkerSet:

@@ -1,0 +1,51 @@
+"""A known motion simulated again: driven by the forces that its accelerations need (Nunes 2017, section 5.1.5)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.rates import Motion
+from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
+from designopt_wholebody.forward.forces import Forces
+from designopt_wholebody.forward.simulation import simulate
+
+Array = NDArray[np.float64]
+
+#: s: steps are not longer.
+_STEP = 0.01
+
+
+def replay(subject: Subject, motion: Motion) -> Array:
+    """(n, N) coordinates of a simulation from the first known frame of `motion`, NaN before it and beyond a gap.
+
+    The generalised forces M q̈ are those of weight, ground and joints together; between frames they follow a cubic
+    spline. The simulation departs from the motion as errors of its accelerations are integrated twice.
+    """
+    from scipy.interpolate import CubicSpline
+
+    made = np.full_like(motion.q, np.nan)
+    known = np.flatnonzero(motion.known)
+    if len(known) < 4:
+        return made
+    gaps = np.flatnonzero(np.diff(known) > 1)
+    run = known[: gaps[0] + 1] if len(gaps) else known
+    if len(run) < 4:
+        return made
+    time = motion.time[run] - motion.time[run[0]]
+    weight = generalised(subject, motion.q[run[:1]], Loads.none(1), GRAVITY)[0]
+    needed = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
+    each = max(1, int(np.ceil(time[1] / _STEP - 1e-9)))
+    course = simulate(
+        Forces(subject, given=lambda t: np.asarray(needed(t))),
+        motion.q[run[0]],
+        motion.qdot[run[0]],
+        float(time[-1]),
+        float(time[1]) / each,
+        formulation="LP",
+        integrator="adams",
+    )
+    reached = course.q[::each]
+    made[run[: len(reached)]] = reached
+    return made

@@ -1,0 +1,146 @@
+"""Outputs and arrays of the model ``wholebody_trial`` for an analysed trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from designopt_recordings.signals.cycles import Cycle
+from numpy.typing import NDArray
+
+from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.forward.replay import replay
+from designopt_wholebody.models.declared import KINDS, TrialOutputs
+from designopt_wholebody.trial.agreement import agreement
+from designopt_wholebody.trial.analysis import Analysis
+from designopt_wholebody.trial.cycles import PERCENT, bands, trial_cycles
+from designopt_wholebody.trial.figures import joint_figures, joint_sizes, peak, ranges, rms, torque_noise, usual_angles
+from designopt_wholebody.trial.scene import ground_forces, sticks, surfaces
+
+Array = NDArray[np.float64]
+
+#: Frames at each end whose derivatives and filters are less accurate.
+_ENDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """An analysed trial `found` of a recording at `rate` Hz; `truth` are the joint loads of a synthetic one.
+
+    Torques above `noise_above` Hz are noise. Cycles are cut by the angle `cut_by`, see `trial_cycles`.
+    """
+
+    found: Analysis
+    rate: float
+    truth: JointLoads | None
+    noise_above: float
+    cut_by: str | None
+
+    @cached_property
+    def cycles(self) -> tuple[Cycle, ...]:
+        return trial_cycles(self.found.motion.time, self.found.angles, self.cut_by)
+
+    @cached_property
+    def inner(self) -> NDArray[np.bool_]:
+        """(n,) frames with loads that are not at an end."""
+        inner = self.found.known.copy()
+        inner[:_ENDS] = inner[-_ENDS:] = False
+        return inner
+
+    @property
+    def differences(self) -> Array:
+        """(k, 3) m of landmarks from the measured ones, where both are known."""
+        flat = self.found.differences[:, self.inner].reshape(-1, 3)
+        return flat[np.isfinite(flat).all(axis=1)]
+
+    def outputs(self, rebuilt: float) -> TrialOutputs:
+        """All outputs; `rebuilt` m is the error of a hidden marker."""
+        found, truth, inner = self.found, self.truth, self.inner
+        force = np.linalg.norm(found.loads.residual_force[inner], axis=1)
+        torque = np.linalg.norm(found.loads.residual_torque[inner], axis=1)
+        search = found.consistency
+        figures = {
+            "used": float(found.known.mean()),
+            "marker_distance": rms(found.landmark_distance[inner]),
+            "violation": rms(found.violation[inner]),
+            "iterations": 0.0 if search is None else float(search.iterations[search.usable].mean()),
+            "residual_force": rms(force),
+            "residual_force_peak": peak(force),
+            "residual_torque": rms(torque),
+            "residual_torque_peak": peak(torque),
+            "torque_noise": torque_noise(found, self.rate, self.noise_above),
+            "rebuilt_error": rebuilt,
+            "cycles": float(bands(found.motion.time, found.motion.q, self.cycles).count),
+            **self._agreement(),
+            "force_error": 0.0 if truth is None else _error(found.loads, truth, 0, inner),
+            "torque_error": 0.0 if truth is None else _error(found.loads, truth, 1, inner),
+            **joint_figures(found, inner),
+            **ranges(found, inner),
+        }
+        return TrialOutputs(**figures)  # type: ignore[typeddict-item, no-any-return]
+
+    def _agreement(self) -> dict[str, float]:
+        away = self.differences
+        if len(away) < 4:
+            return {"agreement_bias": 0.0, "agreement_coverage": 1.0, "agreement_thesis": 1.0}
+        found = agreement(away, np.zeros_like(away))
+        thesis = agreement(away, np.zeros_like(away), kind="thesis")
+        return {
+            "agreement_bias": float(np.linalg.norm(found.bias)),
+            "agreement_coverage": found.coverage,
+            "agreement_thesis": thesis.coverage,
+        }
+
+    def arrays(self, wanted: Set[str]) -> dict[str, Array]:
+        """The arrays of these names; no other is computed."""
+        found = self.found
+        subject, q, search, loads = found.subject, found.motion.q, found.consistency, found.loads
+        time, angles = found.motion.time, found.angles.values
+        forces, torques = joint_sizes(found)
+        makers: dict[str, Callable[[], Array]] = {
+            "time": lambda: time,
+            "angles": lambda: angles,
+            "forces": lambda: loads.force,
+            "torques": lambda: loads.torque,
+            "residual_forces": lambda: loads.residual_force,
+            "residual_torques": lambda: loads.residual_torque,
+            "distances": lambda: found.landmark_distance,
+            "violations": lambda: found.violation,
+            "violations_by_type": lambda: self._by_type(q),
+            "raw_violations_by_type": lambda: self._by_type(found.raw),
+            "frame_iterations": lambda: np.zeros(len(q)) if search is None else search.iterations.astype(float),
+            "status": lambda: found.status.astype(float),
+            "torque_sizes": lambda: torques,
+            "force_sizes": lambda: forces,
+            "sticks": lambda: sticks(subject, q),
+            "raw_sticks": lambda: sticks(subject, found.raw),
+            "simulated_sticks": lambda: sticks(subject, replay(subject, found.motion)),
+            "surfaces": lambda: surfaces(subject, q),
+            "ground_forces": lambda: ground_forces(found.plates.loads),
+            "differences": lambda: self.differences,
+            "cycle": lambda: PERCENT,
+            "angle_mean": lambda: bands(time, usual_angles(found), self.cycles).mean,
+            "angle_deviation": lambda: bands(time, usual_angles(found), self.cycles).deviation,
+            "torque_mean": lambda: bands(time, torques, self.cycles).mean,
+            "torque_deviation": lambda: bands(time, torques, self.cycles).deviation,
+        }
+        return {name: makers[name]() for name in wanted}
+
+    def _by_type(self, q: Array) -> Array:
+        """(n, types) RMS m of the rows of each of `KINDS`; 0 for types that the model does not have."""
+        constraints = self.found.subject.constraints
+        squares = constraints.metres(constraints.values(q)) ** 2
+        made = np.zeros((len(q), len(KINDS)))
+        for k, kind in enumerate(KINDS):
+            rows = [i for i, name in enumerate(constraints.names) if name.kind == kind]
+            if rows:
+                made[:, k] = np.sqrt(squares[:, rows].mean(axis=1))
+        return made
+
+
+def _error(found: JointLoads, truth: JointLoads, part: int, inner: NDArray[np.bool_]) -> float:
+    """RMS difference of the joints that both have."""
+    both = [joint for joint in truth.joints if joint in found.joints]
+    return rms(np.stack([(found.at(joint)[part] - truth.at(joint)[part])[inner] for joint in both]))

@@ -1,0 +1,71 @@
+"""Cycles of a trial: cut where a joint angle is least, mean and deviation over them (Nunes 2017, 4.3.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from designopt_recordings.signals.cycles import Cycle, band, cycles_between, normalised
+from numpy.typing import NDArray
+
+from designopt_wholebody.kinematics.angles import JointAngles
+
+Array = NDArray[np.float64]
+
+#: Angles by which a trial is cut where none is named: extension of hip or elbow, of the one that moves more.
+CUT_BY = ("hip_R.flexion", "elbow_R.flexion", "hip_L.flexion", "elbow_L.flexion")
+#: Instants of a cycle, percent.
+PERCENT = np.arange(101.0)
+#: A minimum is lower than its surroundings by this share of the angle's range; a first or last frame counts as one
+#: where it is this close to the lowest.
+_DEPTH, _CLOSE = 0.3, 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """`mean` and `deviation` (101, k) of signals over `count` complete cycles; NaN without cycles, or with one."""
+
+    mean: Array
+    deviation: Array
+    count: int
+
+
+def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tuple[Cycle, ...]:
+    """Cycles from each minimum of the angle called `by` to the next; those of odd lengths are left out.
+
+    Raises `ValueError` for an angle that the model does not have.
+    """
+    from scipy.signal import find_peaks
+
+    if by is None:
+        known = [name for name in CUT_BY if name in angles.names and np.isfinite(angles.angle(name)).any()]
+        if not known:
+            return ()
+        by = max(known, key=lambda name: float(np.nanmax(angles.angle(name)) - np.nanmin(angles.angle(name))))
+    elif by not in angles.names:
+        raise ValueError(f"there is no angle '{by}' to cut cycles by; there are {', '.join(angles.names)}")
+    signal = angles.angle(by)
+    there = np.flatnonzero(np.isfinite(signal))
+    if len(there) < 5:
+        return ()
+    values = signal[there]
+    size = float(np.ptp(values))
+    found = list(find_peaks(-values, prominence=_DEPTH * size)[0])
+    found += [k for k in (0, len(values) - 1) if values[k] - values.min() <= _CLOSE * size]
+    cuts = time[there[sorted(set(found))]]
+    if len(cuts) < 2:
+        return ()
+    usual = float(np.median(np.diff(cuts)))
+    return cycles_between(cuts.tolist(), 0.6 * usual, 1.5 * usual)
+
+
+def bands(time: Array, values: Array, cycles: tuple[Cycle, ...]) -> Bands:
+    """Bands of `values` (n, k) over `cycles`."""
+    nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
+    if not cycles:
+        return Bands(nothing, nothing, 0)
+    cut, complete = normalised(time, values, cycles, len(PERCENT))
+    if not complete.any():
+        return Bands(nothing, nothing, 0)
+    found = band(cut)
+    return Bands(found.mean, found.deviation, found.count)
