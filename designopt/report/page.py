@@ -35,6 +35,7 @@ from designopt.report.parts import (
     parallel,
     programs,
     scenarios,
+    surrogate,
     trajectories,
     validation,
 )
@@ -69,6 +70,7 @@ GENERIC: Mapping[str, Part] = {
     "map": map.map_figures,
     "parallel": parallel.parallel,
     "convergence": convergence.convergence,
+    "surrogate": surrogate.surrogate,
 }
 
 # Nothing may be loaded from anywhere; the browser holds to it even if a plot asked for more.

@@ -1,0 +1,186 @@
+"""Report part `surrogate`: what the Gaussian processes of the solver gp learned, and what a next design would gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, layout, scale_for
+from designopt.report.labels import listed, number, parameter_label, plain, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.solvers.surrogate.candidates import candidates
+from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.gaussian_process import GaussianProcess
+from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
+from designopt.store.result import Result
+
+Matrix = NDArray[np.float64]
+
+#: Fitting the processes takes seconds above so many designs; a search with them has seldom more.
+DESIGNS = 500
+#: Places along a slice, and designs among which the next one is looked for.
+ALONG, CANDIDATES = 41, 2048
+#: Subplots beside each other.
+COLUMNS = 3
+#: A process whose errors are above this share of the values' spread does not predict much.
+POOR = 0.5
+
+
+@report("surrogate", version=1)
+def surrogate(result: Result) -> Section | None:
+    """Slices of the processes through the design that is suggested, their accuracy, and the expected gain."""
+    problem = result.problem
+    if not any(stage.solver.plugin.name == "gp" for stage in result.study.stages) or not problem.objectives:
+        return None
+    seen = Observations.of(problem, [result.outcomes]) if len(result.outcomes) else None
+    if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
+        return None
+    model = Surrogate(problem)
+    processes = model.processes(seen, np.empty((0, seen.X.shape[1])))
+    centre, name = _centre(result, processes)
+    table, poor = _accuracy(result, processes)
+    findings = [_gain(model.coordinates, processes)] if processes.boxes is not None else []
+    if poor:
+        findings.append(f"{listed(poor)}: predicted with errors of more than half the spread. Expect surprises.")
+    return Section(
+        "What the search learned",
+        introduction="The Gaussian processes of the solver gp, fitted to all designs: what they predict along each "
+        f"parameter through {name}, the others unchanged. Bands are two standard deviations wide on each side.",
+        findings=tuple(findings),
+        figures=(_slices(result, model.coordinates, processes, centre),),
+        tables=(table,),
+    )
+
+
+def _centre(result: Result, processes: Processes) -> tuple[Matrix, str]:
+    row = result.compromise()
+    if row is None:
+        return processes.front[0], "the design with the least violation"
+    name = "the compromise" if len(result.problem.objectives) > 1 else "the best design"
+    return result.outcomes.X[row], name
+
+
+def _gain(coordinates: Coordinates, processes: Processes) -> str:
+    """What the best of many designs would gain."""
+    X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
+    if not len(X):
+        return "No design is left that keeps the relations."
+    share = float(np.exp(processes.promise(coordinates.features(X)).max())) / processes.hypervolume
+    what = "of the hypervolume" if len(processes.objectives) > 1 else "of the spread of the objective"
+    return f"The next design is expected to gain {number(100.0 * share, 2)} % {what}."
+
+
+def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, GaussianProcess]]:
+    """Name, unit and process of each objective, then of each limit."""
+    problem = result.problem
+    named = [(o.name, o.unit) for o in problem.objectives]
+    for limit in problem.limits:
+        side = "" if limit.equality else " (max)" if limit.sign > 0 else " (min)"
+        named.append((f"limit {limit.constraint.name}{side}", ""))
+    known = (*processes.objectives, *processes.limits)
+    return [(n, unit, process) for (n, unit), process in zip(named, known, strict=False)]
+
+
+def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
+    """How well each design is predicted from all others; names of outputs that are predicted poorly."""
+    rows, poor = [], []
+    for name, _, process in _outputs(result, processes):
+        mean, sd = process.leave_one_out()
+        error = process.values - mean
+        spread = float(process.values.std())
+        ratio = float(np.sqrt(np.mean(error**2))) / spread if spread > 0.0 else 0.0
+        inside = float(np.mean(np.abs(error) <= 1.96 * np.maximum(sd, 1e-12)))
+        noise = float(np.sqrt(process.hyperparameters.noise * process.variance))
+        rows.append((name, ratio, inside, noise / spread if spread > 0.0 else 0.0))
+        if ratio > POOR:
+            poor.append(name)
+    columns = ("output", "error / spread", "within 95 % bands", "noise / spread")
+    note = "Each design predicted from all others (leave-one-out): 0 is perfect, 1 no better than the mean."
+    return Table("Accuracy of the processes", columns, tuple(rows), note=note), poor
+
+
+def _slices(result: Result, coordinates: Coordinates, processes: Processes, centre: Matrix) -> Figure:
+    """One small plot for each parameter; a selector for the output."""
+    free = result.problem.space.free
+    outputs = _outputs(result, processes)
+    columns = min(COLUMNS, len(free))
+    rows = -(-len(free) // columns)
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    variants: dict[tuple[int, ...], Any] = {(k,): {"data": {}} for k in range(len(outputs))}
+    for j, p in enumerate(free):
+        X, places, ticks = _along(coordinates, centre, j)
+        suffix = "" if j == 0 else str(j + 1)
+        column, row = j % columns, j // columns
+        width, height = 1.0 / columns, 1.0 / rows
+        left, top = column * width, 1.0 - row * height
+        more = {"type": "log"} if p.kind == "real" and p.scale == "log" else ticks
+        axes[f"xaxis{suffix}"] = axis(
+            plain(parameter_label(p)), domain=[left + 0.15 * width, left + 0.97 * width], anchor=f"y{suffix}", **more
+        )
+        axes[f"yaxis{suffix}"] = axis(
+            "", domain=[top - 0.72 * height, top - 0.04 * height], anchor=f"x{suffix}", nticks=4
+        )
+        ref = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        at = places[np.argmin(np.abs(places - centre[j]))] if p.kind != "choice" else centre[j]
+        shown = [
+            {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"},
+            {"mode": "lines", "line": {"width": 0}, "fill": "tonexty", "fillcolor": "@band", "hoverinfo": "skip"},
+            {"mode": "lines", "line": {"color": "@accent", "width": 2}, "hovertemplate": "%{y:.5~g}<extra></extra>"},
+            {"mode": "markers", "marker": {"color": "@mark", "size": 8}, "hovertemplate": "%{y:.5~g}<extra></extra>"},
+        ]
+        for trace in shown[:3]:
+            data.append({"type": "scatter", "showlegend": False, "x": places, **ref, **trace})
+        data.append({"type": "scatter", "showlegend": False, "x": [at], **ref, **shown[3]})
+        features = coordinates.features(np.vstack([X, centre[None]]))
+        for k, (_, _, process) in enumerate(outputs):
+            low, middle, high = _band(result, processes, k, process, features)
+            traces = variants[(k,)]["data"]
+            scale = scale_for(np.concatenate([low, high])) or {"type": "linear"}
+            variants[(k,)].setdefault("layout", {})[f"yaxis{suffix}"] = scale
+            for i, values in enumerate((low[:-1], high[:-1], middle[:-1], middle[-1:])):
+                traces[str(4 * j + i)] = {"y": values}
+    return Figure(
+        "Predictions along each parameter",
+        {"data": data, "layout": layout(**axes, margin={"l": 30, "r": 10, "t": 10, "b": 30})},
+        height=220 * rows + 40,
+        choices=(Choice("Output", tuple(with_unit(name, unit) for name, unit, _ in outputs)),),
+        variants=variants,
+        note="The dot is the design through which all slices go. Limits are relative to their size: what is above 0 "
+        "breaks them.",
+    )
+
+
+def _band(
+    result: Result, processes: Processes, k: int, process: GaussianProcess, features: Matrix
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Lower end, mean and upper end in the units of the study."""
+    mean, sd = process.predict(features)
+    ends = [mean - 2.0 * sd, mean, mean + 2.0 * sd]
+    objectives = result.problem.objectives
+    if k < len(objectives):
+        sign = objectives[k].sign
+        low, middle, high = (sign * processes.scales[k].values(end) for end in ends)
+        return (low, middle, high) if sign > 0 else (high, middle, low)
+    low, middle, high = (processes.limit_sizes[k - len(objectives)] * np.sinh(end / 3.0) * 3.0 for end in ends)
+    return low, middle, high
+
+
+def _along(coordinates: Coordinates, centre: Matrix, j: int) -> tuple[Matrix, Matrix, dict[str, Any]]:
+    """Designs along parameter `j`, their places on the axis, and what the axis needs."""
+    p = coordinates.space.free[j]
+    if p.kind == "choice":
+        values = np.arange(len(p.values), dtype=float)
+        ticks: dict[str, Any] = {"tickvals": list(range(len(p.values))), "ticktext": [plain(str(v)) for v in p.values]}
+    elif p.kind == "int":
+        values, ticks = np.unique(np.rint(np.linspace(p.low, p.high, ALONG))), {}
+    else:
+        U = np.repeat(coordinates.coordinates(centre[None]), ALONG, axis=0)
+        U[:, j] = np.linspace(0.0, 1.0, ALONG)
+        values, ticks = coordinates.designs(U)[:, j], {}
+    X = np.repeat(centre[None], len(values), axis=0)
+    X[:, j] = values
+    return coordinates.space.impute(X), values, ticks
