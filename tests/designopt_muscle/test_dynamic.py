@@ -152,4 +152,4 @@ def test_the_study_runs_and_its_report_draws_the_excitations(tmp_path):
     assert efforts[2] < efforts[0]
     section = muscle_excitations(result)
     assert section is not None
-    assert len(section.figures) == 2
+    assert len(section.figures) == 4

@@ -179,8 +179,8 @@ def test_a_spring_chosen_with_the_motion_is_that_of_a_nested_search():
     assert 1.0 < best["stiffness"] < 199.0
     nested = share_dynamic(trial, best)
     assert nested.objective == pytest.approx(found.objective, rel=1e-5)
-    assert abs(nested.slopes["stiffness"]) * 10.0 < 1e-4 * nested.objective
-    assert abs(nested.slopes["rest"]) * 0.1 < 1e-4 * nested.objective
+    assert abs(nested.slopes["stiffness"]) * 10.0 < 1e-3 * nested.objective
+    assert abs(nested.slopes["rest"]) * 0.1 < 1e-3 * nested.objective
     for name, step in (("stiffness", 8.0), ("rest", 0.03)):
         for sign in (-1.0, 1.0):
             beside = share_dynamic(trial, {**best, name: best[name] + sign * step})
@@ -265,6 +265,7 @@ def test_a_parameter_that_is_not_there_is_told():
     [
         (lambda: Factor("f", "length", ("long",)), "'length' cannot be scaled; force, fibre, slack, strain can"),
         (lambda: Factor("a b", "force", ("long",)), "letters, digits and _"),
+        (lambda: Factor("reserve_hip", "force", ("long",)), "a name that a variable of the program may have"),
         (lambda: DynamicTerms(effort=-1.0), "effort is -1"),
         (lambda: DynamicTerms(sharpness=0.0), "sharpness is 0"),
         (lambda: DynamicTerms(synergies=np.array([[np.nan]])), "synergies are finite"),

@@ -149,8 +149,8 @@ class DynamicSharingModel:
         if self.synergies_of_emg is not None and self.synergies_of_emg > len(self.emg.track if self.emg else ()):
             raise InvalidSetting("synergies_of_emg", "there are more than measured muscles")
         for name in self.factors:
-            if not name.isidentifier() or name in DynamicDesign.__annotations__:
-                raise InvalidSetting("factors", f"'{name}' is taken, or more than letters, digits and _")
+            if name in DynamicDesign.__annotations__:
+                raise InvalidSetting("factors", f"'{name}' is an input of the model already")
         try:
             checked_factors(self._factors, muscles)
         except ValueError as error:

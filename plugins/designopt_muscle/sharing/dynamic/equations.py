@@ -242,7 +242,7 @@ class _System:
         if name in self.f:
             self.outputs += [(Variable(f"equilibrium_{name}", ""), self.f[name] - relative)]
             relative = self.f[name]
-        self.outputs += [(Variable(f"force_{name}", "N"), force * relative)]
+        self.outputs += [(Variable(f"muscle_force_{name}", "N"), force * relative)]
         return force * relative
 
     def _moments(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import Guess, sampled
+from designopt.collocation import Sampled, sampled
 from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import Power, Reserves
@@ -28,7 +28,7 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
     active, resting = np.empty(muscles.lengths.shape), np.empty(muscles.lengths.shape)
     for j in range(len(muscles.names)):
         fibre = muscles.fibre(j, (muscles.slack[j], 0.0), (muscles.lengths[:, j], muscles.speeds[:, j]))
-        taut = fibre.cosine > 0.0
+        taut = fibre.length * fibre.cosine > 0.0
         for made, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
             made[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
     force = trial.isometric(parameters)
@@ -45,7 +45,7 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
     )
 
 
-def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float], name: str = "motion") -> Guess:
+def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float]) -> Sampled:
     """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
     time, muscles = trial.balance.time, trial.muscles
     a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.least, 1.0)
@@ -62,4 +62,4 @@ def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, flo
             control = sharing.reserves[:, sharing.balance.rows.index(row)] / trial.reserves.optimal[i]
             limit = trial.reserves.limit
             values[f"reserve_{trial.rows[i]}"] = np.clip(np.nan_to_num(control), -limit, limit)
-    return Guess({name: sampled(time, values)})
+    return sampled(time, values)

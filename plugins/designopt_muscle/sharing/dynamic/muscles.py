@@ -81,8 +81,10 @@ class DynamicMuscles:
         """
         optimal = self.optimal[j] if optimal is None else optimal
         along = path[0] - tendon[0]
-        length = ((optimal * np.sin(self.pennation[j])) ** 2 + along**2) ** 0.5
-        cosine = along / length
+        length, cosine = along, 1.0  # not the root of a square, whose slope jumps
+        if self.pennation[j] != 0.0:
+            length = ((optimal * np.sin(self.pennation[j])) ** 2 + along**2) ** 0.5
+            cosine = along / length
         speed = (path[1] - tendon[1]) * cosine / (self.fastest[j] * optimal)
         return Fibre(length / optimal, speed, cosine)
 

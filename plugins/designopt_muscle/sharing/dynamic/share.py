@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -36,11 +36,29 @@ def share_dynamic(
 
     Raises `ValueError` for frames that are no such mesh and parameters that are not there.
     """
-    points = mesh_of(scheme, trial.balance.time)
-    stated = problem([trial], parameters)
+    return share_trials([trial], parameters, scheme=scheme, tolerance=tolerance, iterations=iterations)[0]
+
+
+def share_trials(
+    trials: Sequence[DynamicTrial],
+    parameters: Mapping[str, Box] | None = None,
+    *,
+    scheme: Scheme = "hermite_simpson",
+    tolerance: float = 1e-8,
+    iterations: int = 500,
+) -> tuple[DynamicSharing, ...]:
+    """`share_dynamic` for several trials in one program: they have the parameters in common, and their costs add up.
+
+    With ranges for factors and signals to track this is a calibration. The objective of each result is its own part.
+    """
+    meshes = [mesh_of(scheme, trial.balance.time) for trial in trials]
+    stated = problem(trials, parameters)
     values = first_values(stated)
-    static = static_sharing(trial, values)
+    statics = [static_sharing(trial, values) for trial in trials]
+    names = [phase.name for phase in stated.phases]
+    each = list(zip(names, trials, statics, strict=True))
+    first = Guess({name: guess_of(trial, static, values) for name, trial, static in each})
     options = Options(scheme=scheme, tolerance=tolerance, max_iterations=iterations, check=False)
-    first = guess_of(trial, static, values)
-    program = Program(stated, options, Guess(first.phases), meshes=[points])
-    return read(trial, program, program.solve(guess=first), static)
+    program = Program(stated, options, first, meshes=meshes)
+    solution = program.solve(guess=first)
+    return tuple(read(trial, program, solution, static, name) for name, trial, static in each)

@@ -31,8 +31,9 @@ class DynamicSharing:
 
     `objective` with its parts `effort` (excitations and reserves), `moving` and `tracking` (not weighted): integrals of
     `rates` (n, 3) with the `weights` (3,) of the objective. `parameters` by name, with the derivatives `slopes` of the
-    objective by them. `largest_residual` is that of any equation relative to its scale, named by `worst`. `static` is
-    the solution frame by frame at which the search began. `program` and `solution` are those of the collocation.
+    objective (of all trials of a program) by them. `largest_residual` is that of any equation relative to its scale,
+    named by `worst`. `static` is the solution frame by frame at which the search began. `program` and `solution` are
+    those of the collocation.
     """
 
     time: Vector
@@ -87,9 +88,9 @@ class DynamicSharing:
         return found
 
 
-def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing) -> DynamicSharing:
-    """What the `solution` of a `program` says of its only trial."""
-    solved, system = solution.phase, trial.system
+def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
+    """What the phase `name` of the `solution` of a `program` says of its `trial`."""
+    solved, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 
     def stacked(prefix: str, parts: Sequence[str], of: Mapping[str, Vector]) -> Vector:
@@ -116,13 +117,13 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
         tendon_forces=stacked("tendon_force", elastic, of),
         tendon_rates=stacked("force_rate", elastic, of),
         reserves=reserves,
-        forces=stacked("force", trial.names, of),
+        forces=stacked("muscle_force", trial.names, of),
         device=of["device"] if trial.device is not None else np.zeros(n),
         fibre_lengths=stacked("fibre_length", trial.names, of),
         fibre_speeds=stacked("fibre_speed", trial.names, of),
         rates=np.stack([of[f"{part}_rate"] for part in PARTS], axis=1),
         weights=np.array([trial.weights[part] for part in PARTS]),
-        objective=solution.objective,
+        objective=sum(weight * solved.integrals[part] for part, weight in trial.weights.items()),
         effort=solved.integrals["effort"],
         moving=solved.integrals["moving"],
         tracking=solved.integrals["tracking"],

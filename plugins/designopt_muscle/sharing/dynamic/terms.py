@@ -20,6 +20,23 @@ SCALED = {
     "slack": "tendon slack length",
     "strain": "tendon strain at one normalised force",
 }
+#: Names of variables of the program, and how those of muscles and rows begin.
+_TAKEN = (
+    "strength",
+    "stiffness",
+    "rest",
+    "assistance",
+    "angle",
+    "device",
+    "effort_rate",
+    "moving_rate",
+    "tracking_rate",
+)
+_PREFIXES = (
+    "activation_", "tendon_force_", "excitation_", "command_", "force_rate_", "reserve_", "length_", "speed_", "arm_",
+    "needed_", "signal_", "known_", "least_", "most_", "fibre_length_", "fibre_speed_", "equilibrium_", "balance_",
+    "muscle_force_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +118,8 @@ class Factor:
             raise ValueError(f"'{self.scales}' cannot be scaled; {', '.join(SCALED)} can")
         if not self.name.isidentifier() or not self.muscles:
             raise ValueError(f"factor '{self.name}': a name of letters, digits and _, and at least one muscle")
+        if self.name in _TAKEN or self.name.startswith(_PREFIXES):
+            raise ValueError(f"factor '{self.name}' has a name that a variable of the program may have; choose another")
 
 
 def checked_factors(factors: tuple[Factor, ...], muscles: tuple[str, ...]) -> dict[tuple[str, str], str]:

@@ -1,0 +1,116 @@
+"""Report part of a calibration: the factors that were found, and how well the trials determine them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+from designopt_muscle.sharing.dynamic.information import Identifiability, identifiability
+
+#: Rise of the objective of all trials together, by which widths are measured, and the share of the range that is wide.
+_RISE, _WIDE = 0.01, 0.5
+#: Smallest part of the weakest combination that is told.
+_PART = 0.1
+
+
+@report("muscle_calibration", version=1)
+def muscle_calibration(result: Result) -> Section | None:
+    """Factors on muscle parameters with their ranges, and what the trials tell of each: alone and with the others."""
+    title = "Calibrated factors"
+    if not len(result.outcomes.X):
+        return None
+    row = next(iter(result.chosen().values()), None)
+    if row is None:
+        return Section(title, introduction="No design has an answer in every scenario.")
+    scenarios = [scenario.name for scenario in result.problem.scenarios]
+    kept = [result.arrays(row, s) for s in range(len(scenarios))]
+    if any(not {"factors", "information"} <= arrays.keys() for arrays in kept):
+        text = "The store holds no arrays for this part. Run the study with execution: {arrays: {factors: front,"
+        return Section(title, introduction=f"{text} information: front}}}}.")
+    names = [str(name) for name in kept[0]["factors"]]
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
+    shown = [i for i, name in enumerate(names) if name in values]
+    if not shown:
+        return None
+    names = [names[i] for i in shown]
+    informations = [np.asarray(arrays["information"], dtype=float)[np.ix_(shown, shown)] for arrays in kept]
+    objective = float(np.sum(result.outcomes.figures["objective"][row]))
+    known = identifiability(names, informations, _RISE * objective)
+    parameters = {p.name: p for p in space.parameters}
+    limits = [(float(parameters[n].low), float(parameters[n].high)) for n in names]
+    found = [float(values[n]) for n in names]
+    return Section(
+        title,
+        introduction=(
+            f"A width is the change of a factor that raises the objective of all trials by {_RISE:.0%}: with the other"
+            " factors following, or held. Second derivatives of the least objective, the motions following."
+        ),
+        facts=(("Trials", str(len(scenarios))), ("Objective", f"{number(objective)} s")),
+        findings=tuple(_findings(known, found, limits)),
+        figures=(_figure(names, found, known, limits),),
+        tables=(_table(names, found, known, limits, scenarios, informations),),
+    )
+
+
+def _findings(known: Identifiability, values: Sequence[float], limits: Sequence[tuple[float, float]]) -> list[str]:
+    told = []
+    for name, value, width, (low, high) in zip(known.names, values, known.widths, limits, strict=True):
+        if not width < _WIDE * (high - low):
+            told.append(f"{name} is not identified: its width is {number(width)} in a range of {number(high - low)}.")
+        elif min(value - low, high - value) <= 1e-4 * (high - low):
+            told.append(f"{name} is at the end of its range.")
+    if len(known.names) > 1:
+        parts = sorted(zip(known.weakest, known.names, strict=True), key=lambda part: -abs(part[0]))
+        words = " ".join(f"{part:+.2f} {name}" for part, name in parts if abs(part) >= _PART)
+        told.append(
+            f"The trials tell least of the combination {words}; the best determined one is known"
+            f" {number(float(np.sqrt(known.condition)))} times as well."
+        )
+    return told
+
+
+def _figure(
+    names: Sequence[str], values: Sequence[float], known: Identifiability, limits: Sequence[tuple[float, float]]
+) -> Figure:
+    rows = np.arange(len(names))
+    ends = np.array([[low, high, np.nan] for low, high in limits]).ravel()
+    data: list[dict[str, Any]] = [
+        {"type": "scatter", "mode": "lines", "x": ends, "y": np.repeat(rows, 3), "name": "range",
+         "line": {"color": "@faint", "width": 6}, "hoverinfo": "skip"},
+        {"type": "scatter", "mode": "markers", "x": np.round(values, 6), "y": rows, "text": list(names),
+         "name": "value and width", "marker": {"color": category(0), "size": 9},
+         "error_x": {"type": "data", "array": np.where(np.isfinite(known.widths), known.widths, 0.0),
+                     "color": category(0), "thickness": 1.5, "width": 4},
+         "hovertemplate": "%{text}: %{x:.4g} ± %{error_x.array:.2~g}<extra></extra>"},
+    ]  # fmt: skip
+    ticks = {"tickmode": "array", "tickvals": rows, "ticktext": list(names), "automargin": True}
+    plot = {
+        "data": data,
+        "layout": layout(
+            xaxis=axis("factor"),
+            yaxis=axis("", range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, **ticks),
+        ),
+    }
+    return Figure("Factors", plot, height=140 + 40 * len(names), note="Widths with the other factors following.")
+
+
+def _table(
+    names: Sequence[str], values: Sequence[float], known: Identifiability, limits: Sequence[tuple[float, float]],
+    scenarios: Sequence[str], informations: Sequence[Any],
+) -> Table:  # fmt: skip
+    shares = np.stack([np.maximum(np.diag(i), 0.0) for i in informations])
+    shares = shares / np.maximum(shares.sum(axis=0), 1e-300)
+    rows = tuple(
+        (name, values[i], *limits[i], float(known.widths[i]), float(known.alone[i]), *(float(s) for s in shares[:, i]))
+        for i, name in enumerate(names)
+    )
+    columns = ("factor", "value", "low", "high", "width", "width, others held", *(f"told by {s}" for s in scenarios))
+    return Table("Factors", columns, rows, note="The last columns are shares of the information on a factor alone.")
