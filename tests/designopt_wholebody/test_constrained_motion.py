@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_wholebody.models.constrained_motion import ConstrainedMotion, SpringSetting
+from designopt_wholebody.model.schema import PointSpring
+from designopt_wholebody.models.constrained_motion import ConstrainedMotion
 
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.load import load_study
@@ -37,7 +38,7 @@ def test_cost_and_errors_rank_the_methods_as_the_thesis_does() -> None:
 
 
 def test_springs_and_gravity_take_part() -> None:
-    spring = SpringSetting(("ground", "pivot"), ("lower", "tip"), stiffness=200.0, rest=1.5)
+    spring = PointSpring(("ground", "pivot"), ("lower", "tip"), stiffness=200.0, rest=1.5)
     plain, sprung = ConstrainedMotion(duration=0.3), ConstrainedMotion(duration=0.3, springs=(spring,))
     sprung.check()
     courses = [m.evaluate(LAP, s, frozenset({"coordinates"}))[1]["coordinates"] for m, s in ((plain, {}), (sprung, {}))]  # type: ignore[arg-type]
@@ -55,8 +56,8 @@ def test_springs_and_gravity_take_part() -> None:
             "model_file",
             "line 1, column 1: 'landmarks' is missing",
         ),
-        ({"springs": (SpringSetting(("ground", "tip"), ("uper", "tip")),)}, "springs", "no segment 'uper'"),
-        ({"springs": (SpringSetting(("ground", "tip"), ("upper", "tip")),)}, "springs", "no landmark 'tip'"),
+        ({"springs": (PointSpring(("ground", "tip"), ("uper", "tip")),)}, "springs", "no segment 'uper'"),
+        ({"springs": (PointSpring(("ground", "tip"), ("upper", "tip")),)}, "springs", "no landmark 'tip'"),
     ],
 )
 def test_settings_that_cannot_be_used_are_told(settings: dict[str, object], name: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Generalised forces of a simulation: weight, springs with dampers between points, and forces given over time."""
+"""Generalised forces of a simulation: weight, springs with dampers between points and at joints, and given forces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import GRAVITY
+from designopt_wholebody.forward.turning import Turning
 from designopt_wholebody.model.schema import GROUND
 
 Array = NDArray[np.float64]
@@ -38,6 +39,7 @@ class Spring:
 class Forces:
     """What drives a simulation of `subject`.
 
+    `springs` act between points, `turning` about the axes of joints: those of a model file are `model_springs`.
     `given` is a function of time (s) that gives further generalised forces (n,), for example those that inverse
     dynamics found.
     """
@@ -46,6 +48,7 @@ class Forces:
     springs: tuple[Spring, ...] = ()
     gravity: Array = field(default_factory=GRAVITY.copy)
     given: Callable[[float], Array] | None = None
+    turning: tuple[Turning, ...] = ()
     _weight: Array = field(init=False, repr=False)
     _ends: tuple[Array, ...] = field(init=False, repr=False)
 
@@ -76,6 +79,8 @@ class Forces:
         for spring, B in zip(self.springs, self._ends, strict=True):
             _, e, _, tension = self._state(spring, B, q, qdot)
             Q -= B[:, :-1].T @ (tension * e)
+        for turning in self.turning:
+            Q += turning.value(q, qdot)
         return Q
 
     def derivatives(self, q: Array, qdot: Array) -> tuple[Array, Array]:
@@ -89,6 +94,9 @@ class Forces:
             stiffness = tension / s * P + spring.stiffness * along + spring.damping / s * np.outer(e, w) @ P
             K += B[:, :-1].T @ stiffness @ B[:, :-1]
             C += B[:, :-1].T @ (spring.damping * along) @ B[:, :-1]
+        for turning in self.turning:
+            more_K, more_C = turning.derivatives(q, qdot)
+            K, C = K + more_K, C + more_C
         return K, C
 
     def _state(self, spring: Spring, B: Array, q: Array, qdot: Array) -> tuple[float, Array, Array, float]:
@@ -103,4 +111,12 @@ class Forces:
         for spring, B in zip(self.springs, self._ends, strict=True):
             s = np.linalg.norm(q @ B[:, :-1].T + B[:, -1], axis=1)
             energy = energy + 0.5 * spring.stiffness * (s - spring.rest) ** 2 - spring.push * s
+        if self.turning:
+            energy = energy + np.array([sum(turning.energy(frame) for turning in self.turning) for frame in q])
         return np.asarray(energy)
+
+
+def model_springs(subject: Subject) -> tuple[Spring, ...]:
+    """The springs between points of a subject's model."""
+    stated = subject.model.springs.values()
+    return tuple(Spring(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in stated)

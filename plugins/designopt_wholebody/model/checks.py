@@ -11,7 +11,7 @@ from designopt_wholebody.model.schema import GROUND, NEEDS, Cross, Inertia, Join
 #: Points and vectors of a layout.
 _SIZES = {"1p3v": (1, 3), "2p2v": (2, 2), "2p": (2, 0)}
 _AXES = ("u", "v", "w")
-_OPTIONAL = ("at", "axes", "axis", "compression", "points", "centre", "radii", "attitude")
+_OPTIONAL = ("at", "axes", "axis", "compression", "spring", "points", "centre", "radii", "attitude")
 
 
 def mistakes(model: Model) -> list[Finding]:
@@ -41,6 +41,11 @@ def _mistakes(model: Model) -> Iterator[Finding]:
         yield Finding(("segments",), "a model has at least one segment")
     for name, joint in model.joints.items():
         yield from (f.below(("joints", name)) for f in _joint(joint, model, segments, landmarks))
+    for name, spring in model.springs.items():
+        for key, (segment_name, landmark) in (("first", spring.first), ("second", spring.second)):
+            path = ("springs", name, key)
+            yield from _unknown(path, (segment_name,), {**segments, GROUND: None}, "segment")
+            yield from _unknown(path, (landmark,), landmarks, "landmark")
     if model.root is not None:
         yield from _unknown(("root", "segment"), (model.root.segment,), segments, "segment")
         yield from _unknown(("root", "point"), (model.root.point,), landmarks, "landmark")

@@ -55,6 +55,7 @@ def both_sides(model: Model) -> Model:
         derived=derived,
         segments=_doubled(model.segments, both),
         joints=_doubled(model.joints, both, _joint),
+        springs=_doubled(model.springs, both),
         contacts=_doubled(model.contacts, both),
         angles=_doubled(model.angles, both, _angles),
     )
@@ -76,7 +77,11 @@ def _doubled(entries: Mapping[str, T], both: bool, turned: Callable[[T], T] = _s
 
 
 def _joint(left: Joint) -> Joint:
-    """The ellipsoid's centre and attitude mirrored: turns about x and y change their sign."""
+    """The ellipsoid's centre and attitude mirrored: turns about x and y change their sign. So do turns of springs about
+    any axis but w, which points to the right on both sides."""
+    if left.spring is not None and left.axis != "w":
+        turned = replace(left.spring, rest=-left.spring.rest, torque=-left.spring.torque)
+        left = replace(left, spring=turned)
     if left.centre is None:
         return left
     (x, y, z), (a, b, c) = left.centre, left.attitude

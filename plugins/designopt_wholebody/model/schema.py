@@ -83,6 +83,34 @@ JointType = Literal["spherical", "universal", "revolute", "ellipsoid"]
 
 
 @dataclass(frozen=True)
+class TurningSpring:
+    """A spring with damper and actuator about the axis of a revolute joint, for simulations.
+
+    The torque on the distal segment is -stiffness (θ - rest) - damping θ̇ + torque; θ is 0 in the static posture.
+    """
+
+    stiffness: Annotated[float, Q("N m/rad", "of the spring", ge=0)] = 0.0
+    damping: Annotated[float, Q("N m s/rad", "of the damper", ge=0)] = 0.0
+    rest: Annotated[float, Q("deg", "angle without torque of the spring")] = 0.0
+    torque: Annotated[float, Q("N m", "of the actuator, on the distal segment")] = 0.0
+
+
+@dataclass(frozen=True)
+class PointSpring:
+    """A spring with damper and actuator between two points, for simulations.
+
+    The tension stiffness (s - rest) + damping ds/dt - push pulls the points together.
+    """
+
+    first: Annotated[tuple[str, str], Q("", "segment (or ground) and landmark of one end")]
+    second: Annotated[tuple[str, str], Q("", "segment (or ground) and landmark of the other end")]
+    stiffness: Annotated[float, Q("N/m", "of the spring", ge=0)] = 0.0
+    damping: Annotated[float, Q("N s/m", "of the damper", ge=0)] = 0.0
+    rest: Annotated[float, Q("m", "length without tension of the spring", ge=0)] = 0.0
+    push: Annotated[float, Q("N", "of the actuator, apart")] = 0.0
+
+
+@dataclass(frozen=True)
 class Joint:
     """How two segments are connected. What a type needs: `NEEDS`."""
 
@@ -100,6 +128,7 @@ class Joint:
     compression: Annotated[
         Literal["u", "v", "w"] | None, Q("", "axis of the proximal segment along which the joint is compressed")
     ] = None
+    spring: Annotated[TurningSpring | None, Q("", "with damper and actuator about the axis")] = None
     points: Annotated[tuple[str, ...], Q("", "landmarks of the distal segment on the surface")] = ()
     centre: Annotated[Triple | None, Q("m", "of the ellipsoid in the proximal frame")] = None
     radii: Annotated[Triple | None, Q("m", "of the ellipsoid", gt=0)] = None
@@ -114,7 +143,7 @@ class Joint:
 NEEDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "spherical": (("at",), ("compression",)),
     "universal": (("at", "axes"), ("compression",)),
-    "revolute": (("at", "axis"), ("compression",)),
+    "revolute": (("at", "axis"), ("compression", "spring")),
     "ellipsoid": (("points", "centre", "radii"), ("attitude",)),
 }
 
@@ -152,6 +181,7 @@ class Model:
     landmarks: Annotated[Mapping[str, Triple], Q("m", "of the reference subject, standing")]
     segments: Annotated[Mapping[str, Segment], Q("", "rigid bodies by name")]
     joints: Annotated[Mapping[str, Joint], Q("", "by name")] = field(default_factory=dict)
+    springs: Annotated[Mapping[str, PointSpring], Q("", "between points, by name")] = field(default_factory=dict)
     description: Annotated[str, Q("", "what the model is, and where its numbers come from")] = ""
     derived: Annotated[Mapping[str, tuple[str, ...]], Q("", "landmarks that are the mean of others")] = field(
         default_factory=dict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -15,26 +14,15 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
-from designopt_wholebody.forward.forces import Forces, Spring
+from designopt_wholebody.forward.forces import Forces, Spring, model_springs
 from designopt_wholebody.forward.formulations import Accelerations
 from designopt_wholebody.forward.simulation import measures, simulate
+from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
-from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.model.schema import GROUND, PointSpring
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SpringSetting:
-    """A spring with damper and actuator between two points; T = stiffness (s - rest) + damping ds/dt - push."""
-
-    first: Annotated[tuple[str, str], Q("", "segment (or ground) and landmark of one end")]
-    second: Annotated[tuple[str, str], Q("", "segment (or ground) and landmark of the other end")]
-    stiffness: Annotated[float, Q("N/m", "of the spring", ge=0)] = 0.0
-    damping: Annotated[float, Q("N s/m", "of the damper", ge=0)] = 0.0
-    rest: Annotated[float, Q("m", "length without tension of the spring", ge=0)] = 0.0
-    push: Annotated[float, Q("N", "of the actuator, apart")] = 0.0
 
 
 class Method(TypedDict):
@@ -86,7 +74,9 @@ class ConstrainedMotion:
 
     body: Annotated[str, Q("", "bundled model")] = "two_rods"
     model_file: Annotated[InputFile | None, Q("", "a model of your own, in place of a bundled one")] = None
-    springs: Annotated[tuple[SpringSetting, ...], Q("", "springs, dampers and actuators between points")] = ()
+    springs: Annotated[
+        tuple[PointSpring, ...], Q("", "springs, dampers and actuators between points, besides those of the model")
+    ] = ()
     duration: Annotated[float, Q("s", "of the simulation", gt=0)] = 1.5
     penalty: Annotated[float, Q("", "alpha of LP, LA and LAP", gt=0)] = 1e7
     tolerance: Annotated[float, Q("m", "of the iterations of a step", gt=0)] = 1e-10
@@ -125,10 +115,9 @@ class ConstrainedMotion:
 
     def _forces(self, scenario: Mapping[str, Any]) -> Forces:
         gravity = np.array([0.0, -float(scenario.get("gravity", 9.81)), 0.0])
-        springs = (
-            Spring(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs
-        )  # fmt: skip
-        return Forces(self._subject, tuple(springs), gravity)
+        own = (Spring(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
+        springs = (*model_springs(self._subject), *own)
+        return Forces(self._subject, springs, gravity, turning=turning_springs(self._subject))
 
     def evaluate(
         self, design: Method, scenario: Conditions, arrays: Set[str] = frozenset()

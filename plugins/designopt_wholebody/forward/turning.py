@@ -1,0 +1,108 @@
+"""Springs, dampers and actuators about the axes of revolute joints.
+
+The angle is that of a vector of the distal segment in the plane across the axis: θ = atan2(e·p, e·d), where d and
+p = n × d move with the proximal segment and e = d in the static posture. Both products are quadratic in q, so that the
+generalised force τ ∂θ/∂q and its derivatives are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.model.schema import GROUND, Joint, TurningSpring
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Turning:
+    """A `spring` about an axis; e·d = ½ q̂ᵀ A q̂ and e·p = ½ q̂ᵀ B q̂ with q̂ = (q, 1), A and B (n + 1, n + 1)."""
+
+    spring: TurningSpring
+    A: Array
+    B: Array
+
+    def angle(self, q: Array) -> float:
+        """θ rad for q (n,)."""
+        a, b, _, _ = self._products(q)
+        return float(np.arctan2(b, a))
+
+    def value(self, q: Array, qdot: Array) -> Array:
+        """(n,) generalised forces."""
+        g = self._slope(q)
+        return np.asarray(self._torque(q, float(g @ qdot)) * g)
+
+    def energy(self, q: Array) -> float:
+        """J of the spring, and of its actuator."""
+        angle = self.angle(q)
+        return 0.5 * self.spring.stiffness * (angle - self._rest) ** 2 - self.spring.torque * angle
+
+    def derivatives(self, q: Array, qdot: Array) -> tuple[Array, Array]:
+        """(n, n) -∂Q/∂q and -∂Q/∂q̇."""
+        a, b, da, db = self._products(q)
+        square = a * a + b * b
+        g = (a * db - b * da) / square
+        H = np.outer(db, da) - np.outer(da, db) + a * self.B[:-1, :-1] - b * self.A[:-1, :-1]
+        H = H / square - 2.0 * np.outer(g, a * da + b * db) / square
+        tau = self._torque(q, float(g @ qdot))
+        c = self.spring.damping
+        K = self.spring.stiffness * np.outer(g, g) + c * np.outer(g, H.T @ qdot) - tau * H
+        return K, c * np.outer(g, g)
+
+    @property
+    def _rest(self) -> float:
+        return float(np.deg2rad(self.spring.rest))
+
+    def _torque(self, q: Array, rate: float) -> float:
+        s = self.spring
+        return -s.stiffness * (self.angle(q) - self._rest) - s.damping * rate + s.torque
+
+    def _products(self, q: Array) -> tuple[float, float, Array, Array]:
+        longer = np.append(q, 1.0)
+        Aq, Bq = self.A @ longer, self.B @ longer
+        return 0.5 * float(longer @ Aq), 0.5 * float(longer @ Bq), Aq[:-1], Bq[:-1]
+
+    def _slope(self, q: Array) -> Array:
+        a, b, da, db = self._products(q)
+        return np.asarray((a * db - b * da) / (a * a + b * b))
+
+
+def turning_springs(subject: Subject) -> tuple[Turning, ...]:
+    """The springs on the joints of a subject's model."""
+    joints = subject.model.joints.values()
+    return tuple(_turning(subject, joint, joint.spring) for joint in joints if joint.spring is not None)
+
+
+def _turning(subject: Subject, joint: Joint, spring: TurningSpring) -> Turning:
+    axis = _static_axis(subject, joint)
+    across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
+    d = across / np.linalg.norm(across)
+    e = _direction(subject, joint.distal, d)
+    made = []
+    for held in (d, np.cross(axis, d)):
+        product = e.T @ _direction(subject, joint.proximal, held)
+        made.append(product + product.T)
+    return Turning(spring, made[0], made[1])
+
+
+def _static_axis(subject: Subject, joint: Joint) -> Array:
+    if isinstance(joint.axis, str):
+        return subject.bodies[joint.proximal].axes(subject.q0)[:, "uvw".index(joint.axis)]
+    assert joint.axis is not None
+    line = subject.landmarks[joint.axis[1]] - subject.landmarks[joint.axis[0]]
+    return np.asarray(line / np.linalg.norm(line))
+
+
+def _direction(subject: Subject, segment: str, static: Array) -> Array:
+    """(3, n + 1): the direction that is `static` in the static posture is this times (q, 1)."""
+    made = np.zeros((3, subject.n + 1))
+    if segment == GROUND:
+        made[:, -1] = static
+        return made
+    body = subject.bodies[segment]
+    made[:, body.columns] = np.kron(body.direction(body.axes(subject.q0).T @ static), np.eye(3))
+    return made
