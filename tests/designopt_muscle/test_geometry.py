@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from designopt_muscle.geometry.drawing import drawing
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
 from designopt_muscle.geometry.torus import around_torus
@@ -260,3 +261,24 @@ def test_jumps_of_a_path_are_told_with_muscle_and_time():
 def test_coordinates_that_are_none_are_refused():
     with pytest.raises(ValueError, match="'knee' is no coordinate of the model 'hinge'"):
         muscle_geometry(read_model(hinge()), {"knee": np.zeros(2)})
+
+
+def test_a_drawing_has_the_bones_and_the_paths_with_their_lengths():
+    """A hinge in the plane: the bone goes from the pin to its mass centre."""
+    q = np.linspace(-1.0, 1.0, 7)
+    model = read_model(hinge())
+    skeleton, paths = drawing(model, {"flexion": q})
+    assert skeleton.shape == (7, 3, 2)
+    assert skeleton[:, 1] == pytest.approx(0.2 * np.column_stack([np.cos(q), np.sin(q)]))
+    assert np.isnan(skeleton[:, 2]).all()
+    assert paths.shape == (7, 1, 2, 2)
+
+
+def test_a_drawing_in_space_stands_upright(opensim):
+    model = read_model((opensim / "models" / "gait10dof18musc_subject01.osim").read_bytes())
+    skeleton, paths = drawing(model, {"pelvis_ty": np.full(3, 0.95)})
+    assert skeleton.shape[2] == paths.shape[3] == 3
+    assert 1.0 < np.nanmax(skeleton[..., 2]) - np.nanmin(skeleton[..., 2]) < 2.0  # a body's height is the last axis
+    way = np.linalg.norm(np.diff(paths, axis=2), axis=3)
+    lengths = muscle_geometry(model, {"pelvis_ty": np.full(3, 0.95)}).lengths
+    assert np.nansum(way, axis=2) == pytest.approx(lengths, abs=1e-12)

@@ -19,7 +19,8 @@ def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector
     """`skeleton` (n, v, d) and `paths` (n, k, w, d) m for the `values` (n,) of the coordinates.
 
     Bones go from joint to joint, and from the last one to the mass centre; lines end where a place is no number. A path
-    over a surface is drawn with its two tangent points. d is 2 for a model in the plane of x and y, else 3.
+    over a surface is drawn with its two tangent points. A
+    model in the plane of x and y has d = 2 axes; others have x, -z and y, so that the last axis is up.
     """
     motion = kinematics(model, values)
     bones, surfaces = _bones(model, motion), {w.name: w for w in model.wraps}
@@ -31,12 +32,15 @@ def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector
         for course in part:
             for i, node in enumerate(course.nodes):
                 paths[course.frames, k, i] = node.x
-    flat = (
-        np.nanmax(np.ptp(bones[:, :, 2], axis=0), initial=0.0) < _FLAT
-        and np.ptp(bones[0, :, 2][np.isfinite(bones[0, :, 2])]) < _FLAT
-    )
-    axes = 2 if flat else 3
-    return bones[:, :, :axes], paths[..., :axes]
+    depth = bones[:, :, 2][np.isfinite(bones[:, :, 2])]
+    if np.ptp(depth) < _FLAT:
+        return bones[:, :, :2], paths[..., :2]
+    return _upright(bones), _upright(paths)
+
+
+def _upright(places: Vector) -> Vector:
+    """OpenSim's y, which is up, as the last axis."""
+    return np.stack([places[..., 0], -places[..., 2], places[..., 1]], axis=-1)
 
 
 def _bones(model: OsimModel, motion: Kinematics) -> Vector:

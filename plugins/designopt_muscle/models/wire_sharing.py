@@ -77,7 +77,6 @@ ARRAYS = {
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible, links in place"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones; lines end where a place is no number"),
     "paths": Array(("time", "wire", "vertex", "axis"), "m", "drawing of the wires"),
-    "load": Array(("time", "wire"), "", "tension by the greatest of the muscle, or of the wire over the trial"),
 }
 
 _DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0}
@@ -143,7 +142,7 @@ class WireSharingModel:
             "status": sharing.status,
             "strength_factor": sharing.strength_factor,
         }
-        if arrays & {"skeleton", "paths", "load"}:
+        if arrays & {"skeleton", "paths"}:
             made |= drawn(self._anatomy, q, found)
         return self._figures(found), {name: made[name] for name in arrays}
 

@@ -30,10 +30,10 @@ def _plot(arrays: Arrays) -> Plot:
     rows = np.repeat(np.arange(len(names)), 3)
     x = np.linspace(min(0.4, float(low.min())), max(1.6, float(high.max())), 200)
     data = [
-        {**line(x, OPENSIM.active_length(x), line={"color": "@faint", "width": 0}, fill="tozeroy"), "yaxis": "y2"},
-        line(ends.T.ravel(), rows, line={"color": "@accent", "width": 3}),
+        line(x, OPENSIM.active_length(x), line={"color": "@faint", "width": 0}, fill="tozeroy"),
+        line(ends.T.ravel(), rows, line={"color": "@accent", "width": 3}, yaxis="y2"),
         {"type": "scatter", "mode": "markers", "x": np.round(middle, 5), "y": np.arange(len(names)), "text": names,
-         "showlegend": False, "marker": {"color": "@accent", "size": 8},
+         "showlegend": False, "yaxis": "y2", "marker": {"color": "@accent", "size": 8},
          "hovertemplate": "%{text}: %{x:.3f}<extra></extra>"},
     ]  # fmt: skip
     ticks = {"tickmode": "array", "tickvals": np.arange(len(names)), "ticktext": names, "automargin": True}
@@ -41,7 +41,7 @@ def _plot(arrays: Arrays) -> Plot:
         "data": data,
         "layout": layout(
             xaxis=axis("fibre length [optimal lengths]"),
-            yaxis=axis("", range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, **ticks),
-            yaxis2=axis("active force", overlaying="y", side="right", range=[0.0, 1.05], showgrid=False),
+            yaxis=axis("active force", side="right", range=[0.0, 1.05], dtick=0.5, showgrid=False),
+            yaxis2=axis("", overlaying="y", side="left", range=[len(names) - 0.5, -0.5], showgrid=False, **ticks),
         ),
     }

@@ -20,7 +20,7 @@ from designopt_muscle.report.frames import frame_table, short_frames
 _NAMED = 8
 #: Coordinates whose balance is drawn: those with the largest moments.
 _ROWS = 8
-#: Share of the largest needed moment from which a reserve is worth a look, as in the statuses.
+#: Share of the largest needed moment from which a reserve marks its frame, as in the statuses.
 _SHARE = 0.05
 
 _NAMES = (
@@ -77,7 +77,8 @@ def _activations(arrays: Arrays) -> Plot:
         if np.isfinite(signals[:, j]).any():
             dotted = {"color": category(n), "width": 1.6, "dash": "dot"}
             data.append(line(time, signals[:, j], line=dotted, legendgroup=name))
-    top = max(1.05, float(np.nanmax(signals)) + 0.05 if np.isfinite(signals).any() else 0.0)
+    highest = max(float(np.nanmax(part, initial=0.0)) for part in (a, signals))
+    top = 1.05 if 0.5 < highest <= 1.0 else 1.1 * max(highest, 0.01)
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("activation", range=[0.0, top]))}
 
 
@@ -129,14 +130,14 @@ def _helped(found: Mapping[tuple[str, str], Arrays]) -> bool:
 def _reserve_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
     return selectable(
         "Reserves", found, _reserves, height=340,
-        note=f"Reserve by the largest needed moment of its coordinate; the line is at {_SHARE:.0%}.",
+        note=f"By the size from which a frame is marked: 1 N m (N), or {_SHARE:.0%} of the largest needed moment.",
     )  # fmt: skip
 
 
 def _reserves(arrays: Arrays) -> Plot:
     time, given = arrays["time"], np.abs(np.asarray(arrays["reserves"], dtype=float))
     peak = np.nanmax(np.abs(np.asarray(arrays["net_moments"], dtype=float)), axis=0, initial=0.0)
-    share = given / np.where(peak > 0.0, peak, np.nan)
+    share = given / np.maximum(1.0, _SHARE * peak)
     size = np.nan_to_num(share).max(axis=0)
     order = [int(i) for i in np.argsort(-size, kind="stable") if size[i] > 0.0][:_NAMED]
     data = [
@@ -144,5 +145,8 @@ def _reserves(arrays: Arrays) -> Plot:
         for n, i in enumerate(order)
     ]
     threshold = {"color": "@ink", "width": 1.5, "dash": "dash"}
-    data.append(line(np.asarray(time)[[0, -1]], np.full(2, _SHARE), "worth a look", line=threshold))
-    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("reserve by moment", rangemode="tozero"))}
+    data.append(line(np.asarray(time)[[0, -1]], np.ones(2), "marked above", line=threshold))
+    return {
+        "data": data,
+        "layout": layout(xaxis=axis("time [s]"), yaxis=axis("reserve by its mark", rangemode="tozero")),
+    }
