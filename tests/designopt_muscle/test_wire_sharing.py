@@ -18,7 +18,7 @@ from designopt_muscle.wires.posture import WireRows
 from designopt_muscle.wires.share import share_wires
 
 import designopt
-from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt.plugin import Diverged, InputFile, InvalidSetting
 from designopt.report import write_report
 from designopt.testing.models import check_model
 
@@ -149,7 +149,7 @@ def test_files_that_make_no_anatomy_are_refused_with_their_place(settings, messa
     ],
 )
 def test_motions_that_cannot_be_used_are_refused_with_the_file(content, message):
-    with pytest.raises(InvalidDesign, match=message):
+    with pytest.raises(Diverged, match=message):
         WireSharingModel().evaluate({}, {"motion": InputFile("t.csv", content)})
 
 

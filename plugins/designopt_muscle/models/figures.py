@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Array, InvalidDesign
+from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
@@ -65,11 +65,11 @@ ARRAYS = {
 def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -> SharingOutputs:
     """Figures of a sharing: `device` (n,) N m and its `rate` (n,) rad/s, `reactions` (n, joints, 3) N.
 
-    Raises `InvalidDesign` where no frame has an answer.
+    Raises `Diverged` where no frame has an answer.
     """
     answered = np.isfinite(sharing.activations).all(axis=1)
     if not answered.any():
-        raise InvalidDesign(f"no frame of the trial has an answer: {sharing.summary()}")
+        raise Diverged(f"no frame of the trial has an answer: {sharing.summary()}", reason="no_frames")
     a = sharing.activations[answered]
     factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
     time = sharing.balance.time

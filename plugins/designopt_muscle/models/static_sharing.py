@@ -10,7 +10,7 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
-from designopt.plugin import InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
@@ -213,7 +213,7 @@ class StaticSharing:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
     def _read(self, scenario: Mapping[str, Any]) -> _Given:
-        """What a scenario gives, read once in a process. Raises `InvalidDesign` for files that make no trial."""
+        """What a scenario gives, read once in a process. Raises `Diverged` for files that make no trial."""
         files = {n: scenario.get(n) for n in ("motion", "moments", "emg", "external_loads", "external_forces")}
         files["motion"] = files["motion"] or bundled("walking_leg.csv")
         key = tuple("" if file is None else file.digest for file in files.values())
@@ -222,7 +222,7 @@ class StaticSharing:
             try:
                 self._given[key] = self._made(files)
             except (TrialError, ModelError) as error:
-                raise InvalidDesign(str(error)) from None
+                raise Diverged(str(error), reason="unreadable") from None
         return self._given[key]
 
     def _refuse(self, files: Mapping[str, InputFile | None]) -> None:
@@ -258,6 +258,8 @@ class StaticSharing:
             external=None if loads is None or forces is None else ExternalLoads(loads, forces),
             dynamics=bool(self.joint_reactions),
         )
+        if not trial.balance.usable.any():
+            raise TrialError(f"{motion.name}: no frame has all the numbers that are needed")
         signals = None
         if self.emg is not None and files["emg"] is not None:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)

@@ -16,7 +16,7 @@ from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
-from designopt.plugin import Array, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_muscle.models.criterion import CriterionName, criterion_of
@@ -150,7 +150,7 @@ class WireSharingModel:
         sharing = found.sharing
         answered = np.isfinite(sharing.activations).all(axis=1)
         if not answered.any():
-            raise InvalidDesign(f"no frame of the motion has an answer: {sharing.summary()}")
+            raise Diverged(f"no frame of the motion has an answer: {sharing.summary()}", reason="no_frames")
         reference = self._anatomy.tree.reference[len(self._anatomy.joints) :]
         contacts = np.linalg.norm(np.stack(list(found.contact.values()), axis=1)[answered], axis=2)
         return WireOutputs(
@@ -180,7 +180,7 @@ class WireSharingModel:
             raise InvalidSetting("companion", _told(error)) from None
 
     def _motion(self, file: InputFile) -> tuple[Vector, Vector, Vector, Vector]:
-        """Time, joints, rates and accelerations of a file, read once in a process. Raises `InvalidDesign`."""
+        """Time, joints, rates and accelerations of a file, read once in a process. Raises `Diverged`."""
         if file.digest not in self._motions:
             joints = self._anatomy.joints
             turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
@@ -189,14 +189,16 @@ class WireSharingModel:
                 table = table.radians([name for name in joints if name in turning])
                 q = np.column_stack([table.column(name) for name in joints])
             except RecordingError as error:
-                raise InvalidDesign(str(error) if error.file else f"{file.name}: {error}") from None
+                raise Diverged(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
             if self.cutoff is not None:
                 q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
             dq, ddq = derivatives(table.time, q)
             low, high = self.window or (-np.inf, np.inf)
             kept = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
             if not kept.any():
-                raise InvalidDesign(f"{file.name}: no frame lies between {low:g} and {high:g} s")
+                raise Diverged(f"{file.name}: no frame lies between {low:g} and {high:g} s", reason="unreadable")
+            if not np.isfinite(np.concatenate([q, ddq], axis=1)[kept]).all(axis=1).any():
+                raise Diverged(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
             self._motions[file.digest] = table.time[kept], q[kept], dq[kept], ddq[kept]
         return self._motions[file.digest]
 
