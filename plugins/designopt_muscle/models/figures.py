@@ -56,6 +56,7 @@ ARRAYS = {
     "joints": Array(("joint",), "", "whose reactions the settings name", dtype="str"),
     "reactions": Array(("time", "joint", "component"), "N", "force of the parent on the child, in the axes asked for"),
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
+    "notes": Array(("note",), "", "what a reader should know of model, motion and fibres", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones: x, y in a plane, or x, -z, y"),
     "paths": Array(("time", "muscle", "vertex", "axis"), "m", "drawing of the muscles, as skeleton"),
     "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),

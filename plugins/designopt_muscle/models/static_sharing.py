@@ -179,6 +179,7 @@ class StaticSharing:
             "reactions": reactions,
             "strength_factor": sharing.strength_factor,
             "fibre_lengths": trial.fibres.length,
+            "notes": np.array(trial.notes, dtype=str),
         }
         if arrays & {"skeleton", "paths"}:
             made["skeleton"], made["paths"] = drawing(trial.model, trial.finite_values)

@@ -23,6 +23,9 @@ _ROWS = 8
 #: Share of the largest needed moment from which a reserve marks its frame, as in the statuses.
 _SHARE = 0.05
 
+#: Notes on the trials that are told.
+_NOTES = 30
+
 _NAMES = (
     "time", "muscles", "coordinates", "activations", "muscle_moments", "net_moments", "reserves", "shortfall",
     "strength_factor", "status",
@@ -53,7 +56,18 @@ def muscle_sharing(result: Result) -> Section | None:
         introduction=f"Frames without an answer are left out of the lines. {balanced}".strip(),
         figures=tuple(figures),
         tables=(frame_table(found),),
+        notes=_told(found),
     )
+
+
+def _told(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
+    """What is to be known of the trials: assumed units, replaced curves, jumps of paths, fibres out of range."""
+    told: dict[str, None] = {}
+    several = len({scenario for _, scenario in found}) > 1
+    for (_, scenario), arrays in found.items():
+        for note in arrays.get("notes", ()):
+            told[f"{scenario}: {note}" if several else str(note)] = None
+    return tuple(told)[:_NOTES]
 
 
 def _measured(found: Mapping[tuple[str, str], Arrays]) -> str:
