@@ -39,10 +39,10 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ki
 
 
 def trials(folder: Path) -> None:
-    """Forty trials of 300 frames: the bundled one with other moments, one cut within a number, one of NaN alone."""
+    """Forty trials of 900 frames: the bundled one with other moments, one cut within a number, one of NaN alone."""
     lines = [line for line in bundled("walking_leg.csv").content.decode().splitlines() if not line.startswith("#")]
     head, rows = lines[0], np.array([[float(v) for v in line.split(",")] for line in lines[1:]])
-    time_ = np.linspace(rows[0, 0], rows[-1, 0], 300)
+    time_ = np.linspace(rows[0, 0], rows[-1, 0], 900)
     fine = np.column_stack([time_, *(np.interp(time_, rows[:, 0], column) for column in rows[:, 1:].T)])
     folder.mkdir()
     for k in range(40):
@@ -83,9 +83,9 @@ def test_trials_survive_five_kills_and_bad_files_cost_only_themselves(tmp_path):
     while True:
         with (tmp_path / "said").open("wb") as said:
             process = begin(tmp_path, store, said)
-        due = recorded(store) + 8
+        due = recorded(store) + 1
         while process.poll() is None and (kills == 5 or recorded(store) < due):
-            time.sleep(0.05)
+            time.sleep(0.02)
         if process.poll() is not None:
             break
         os.kill(process.pid, signal.SIGKILL)

@@ -11,12 +11,11 @@ def blocks(pattern: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64], NDArray[
 
     Columns without an entry form a last block without rows, if there are any.
     """
-    m, v = pattern.shape
-    label = np.arange(m)
-    for column in range(v):
-        joined = np.flatnonzero(pattern[:, column])
-        if len(joined) > 1:
-            label[np.isin(label, label[joined])] = label[joined].min()
+    m = len(pattern)
+    joined = (pattern.astype(np.int64) @ pattern.T.astype(np.int64) + np.eye(m, dtype=np.int64)) > 0
+    while not np.array_equal(further := (joined.astype(np.int64) @ joined.astype(np.int64)) > 0, joined):
+        joined = further
+    label = joined.argmax(axis=1)  # the first row that each hangs together with
     found = []
     for first in np.unique(label):
         rows = np.flatnonzero(label == first)

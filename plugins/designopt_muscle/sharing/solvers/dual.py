@@ -14,33 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
+from designopt_muscle.sharing.solvers.pattern import Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 
 Vector = NDArray[np.float64]
 
-#: Frames solved in one array operation: so many that the arrays stay in a core's cache.
-BATCH = 512
+#: Numbers that the frames of one array operation have together, so that they stay in a core's cache.
+_CACHED = 400_000
 #: Every so many frames are solved first, and the multipliers of the others start between them.
 COARSE = 8
 _TOLERANCE = 1e-13
 _ACCEPTED = 1e-10
 _ITERATIONS = 60
 _HALVINGS = 12
+#: How often a step is halved in those that are tried together.
+_TRIED = ((0, 1, 2, 3), tuple(range(4, _HALVINGS)))
 #: Iterations after which a frame is looked at for a proof that it is infeasible, and the margin of such a proof.
 _PATIENCE, _MARGIN = 6, 1e-9
 _ARMIJO = 1e-4
-#: the active bounds change, it often does before it falls.
-_LENIENT = 10000.0
-#: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual.
+#: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual
+#: (without a guess, and with one, whose steps are nearly exact).
 _LEAST_SHIFT = 1e-15
-_DAMPING, _MOST_DAMPING = 1e-3, 1e8
+_DAMPING, _GUESSED_DAMPING, _MOST_DAMPING = 1e-3, 1e-8, 1e8
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Problems of n frames with v variables and m rows: `matrix` (m, v, n), `needed` (m, n), bounds (v, n or 1)."""
+    """Problems of n frames with v variables and m rows: entries of `matrix` (m, v, n), `needed` (m, n), bounds (v, n or
+    1)."""
 
-    matrix: Vector
+    matrix: Matrices
     needed: Vector
     lower: Vector
     upper: Vector
@@ -53,8 +56,8 @@ class Batch:
             return array if array.shape[1] == 1 else array[:, frames]
 
         return Batch(
-            np.ascontiguousarray(self.matrix[:, :, frames]),
-            np.ascontiguousarray(self.needed[:, frames]),
+            self.matrix.take(frames),
+            self.needed[:, frames],
             part(self.lower),
             part(self.upper),
             self.cost.take(frames),
@@ -118,9 +121,11 @@ def _put(solution: DualSolution, frames: NDArray[np.int64], part: DualSolution) 
 def _in_batches(batch: Batch, guess: Vector | None) -> DualSolution:
     frames = batch.matrix.shape[2]
     solution = DualSolution.empty(*batch.matrix.shape)
-    for begin in range(0, frames, BATCH):
-        part = np.arange(begin, min(begin + BATCH, frames))
-        some = batch if len(part) == frames else batch.take(part)
+    each = batch.matrix.values.shape[0] + batch.matrix.products.shape[0] + 4 * batch.matrix.shape[1]
+    size = max(64, _CACHED // each)
+    for begin in range(0, frames, size):
+        part = np.arange(begin, min(begin + size, frames))
+        some = batch if len(part) == frames else batch.take(slice(begin, begin + size))
         _put(solution, part, _newton(some, None if guess is None else guess[:, part]))
     return solution
 
@@ -135,8 +140,8 @@ def first_multipliers(batch: Batch) -> Vector:
     if cost.is_quadratic:
         diagonal = np.broadcast_to(1.0 / cost.quadratic, batch.matrix.shape[1:])
         at_zero = np.clip(-cost.linear * diagonal, batch.lower, batch.upper)
-        missing = batch.needed - np.einsum("ivn,vn->in", batch.matrix, at_zero)
-        return solve_definite(_normal(batch.matrix, diagonal), missing)
+        missing = batch.needed - batch.matrix.times(np.broadcast_to(at_zero, batch.matrix.shape[1:]))
+        return solve_definite(batch.matrix.normal(diagonal), missing)
     squares = Cost(np.zeros((1, 1)), cost.exponent, cost.quadratic + 2.0 * cost.weight, cost.linear, saturating=False)
     plain = Batch(batch.matrix, batch.needed, batch.lower, batch.upper, squares)
     x = _newton(plain, None).x
@@ -144,13 +149,8 @@ def first_multipliers(batch: Batch) -> Vector:
     if cost.saturating:
         x = np.clip(x, -0.999, 0.999)
     weight = free / np.maximum(cost.curvature(x), 1e-12) + 1e-9
-    slopes = np.einsum("ivn,vn->in", batch.matrix, weight * cost.slope(x))
-    return solve_definite(_normal(batch.matrix, weight), slopes)
-
-
-def _normal(matrix: Vector, diagonal: Vector) -> Vector:
-    """(m, m, n) the matrices A diag(d) A^T."""
-    return np.asarray(np.einsum("ivn,lvn->iln", matrix * diagonal, matrix))
+    slopes = batch.matrix.times(weight * cost.slope(x))
+    return solve_definite(batch.matrix.normal(weight), slopes)
 
 
 @dataclass(eq=False)
@@ -182,17 +182,14 @@ class _State:
 
 
 def _at(batch: Batch, multipliers: Vector) -> _State:
-    s = np.einsum("ivn,in->vn", batch.matrix, multipliers)
-    unclipped, slope = batch.cost.inverse(s)
-    x = np.clip(unclipped, batch.lower, batch.upper)
-    slope = np.where(x == unclipped, slope, 0.0)
-    residual = np.einsum("ivn,vn->in", batch.matrix, x) - batch.needed
-    return _State(multipliers, x, slope, residual)
+    unclipped, slope = batch.cost.inverse(batch.matrix.transposed_times(multipliers))
+    x = np.minimum(np.maximum(unclipped, batch.lower), batch.upper)
+    return _State(multipliers, x, slope * (x == unclipped), batch.matrix.times(x) - batch.needed)
 
 
 def _dual(batch: Batch, state: _State) -> Vector:
     """(n,) the convex function of the multipliers whose gradient is the residual."""
-    s = np.einsum("ivn,in->vn", batch.matrix, state.multipliers)
+    s = batch.matrix.transposed_times(state.multipliers)
     conjugate = (s * state.x - batch.cost.value(state.x)).sum(axis=0)
     return np.asarray(conjugate - (state.multipliers * batch.needed).sum(axis=0))
 
@@ -203,7 +200,7 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
     solution = DualSolution.empty(*batch.matrix.shape)
     index = np.arange(frames)
     size = np.maximum(1.0, np.abs(batch.needed).max(axis=0))
-    damping = np.full(frames, _DAMPING)
+    damping = np.full(frames, _DAMPING if guess is None else _GUESSED_DAMPING)
     for iteration in range(_ITERATIONS + 1):
         error = state.error
         proved = _infeasible(batch, state) if iteration >= _PATIENCE else np.zeros(len(index), dtype=np.bool_)
@@ -219,7 +216,7 @@ def _newton(batch: Batch, guess: Vector | None) -> DualSolution:
             size, damping = size[stay], damping[stay]
             if not len(index):
                 break
-        normal = _normal(batch.matrix, state.slope)
+        normal = batch.matrix.normal(state.slope)
         diagonal = np.arange(len(normal))
         shift = np.einsum("iin->n", normal) / len(normal)
         if not shift.all():  # frames in which every variable is at a bound
@@ -236,7 +233,7 @@ def _infeasible(batch: Batch, state: _State) -> NDArray[np.bool_]:
 
     The multipliers of an infeasible frame grow along such a direction for ever.
     """
-    s = np.einsum("ivn,in->vn", batch.matrix, state.multipliers)
+    s = batch.matrix.transposed_times(state.multipliers)
     bound = np.where(s > 0, batch.upper, batch.lower)
     given = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, bound))
     wanted = state.multipliers * batch.needed
@@ -249,39 +246,34 @@ def _size_of_normal(batch: Batch) -> Vector:
     """(n,) the size of A D A^T for variables within their ranges, which its shift is relative to."""
     middle = np.clip(0.5 * (np.maximum(batch.lower, -1.0) + np.minimum(batch.upper, 1.0)), 0.1, 0.5)
     d = 1.0 / np.maximum(batch.cost.curvature(middle), 1e-12)
-    return np.asarray(np.einsum("ivn,vn->n", batch.matrix**2, np.broadcast_to(d, batch.matrix.shape[1:]))) / len(
-        batch.matrix
-    )
+    return batch.matrix.size(np.broadcast_to(d, batch.matrix.shape[1:]))
 
 
 def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, NDArray[np.int64]]:
     """The state after a step along `direction`, halved until the residual or the dual falls, and how often.
 
-    Frames in which they fall nowhere stay where they are.
+    Steps are tried several at a time, as few frames need it. Frames in which nothing falls stay where they are.
     """
     state = _at(batch, start.multipliers + direction)
     before = (start.residual**2).sum(axis=0)
     halvings = np.zeros(len(before), dtype=np.int64)
     bad = np.flatnonzero((state.residual**2).sum(axis=0) > (1.0 - _ARMIJO) * before)
-    if not len(bad):
-        return state, halvings
-    some = batch.take(bad)
-    first = start.take(bad)
-    dual = _dual(some, first)
-    fall = (first.residual * direction[:, bad]).sum(axis=0)
-    tried = state.take(bad)
-    for halving in range(_HALVINGS):
-        step = 0.5**halving
-        falls = _dual(some, tried) <= dual + _ARMIJO * step * fall
-        falls |= (tried.residual**2).sum(axis=0) <= (1.0 - _ARMIJO * step) * before[bad]
-        state.put(bad[falls], tried.take(falls))
-        stay = ~falls
-        bad, some, dual, fall = bad[stay], some.take(stay), dual[stay], fall[stay]
+    for halved in _TRIED:
         if not len(bad):
             return state, halvings
-        halvings[bad] = halving + 1
-        tried = _at(some, start.multipliers[:, bad] + 0.5 * step * direction[:, bad])
-    nowhere = np.zeros(len(before), dtype=np.bool_)
-    nowhere[bad] = True
-    state.put(bad, start.take(nowhere))
+        tried = np.tile(bad, len(halved))
+        steps = np.repeat(0.5 ** np.asarray(halved), len(bad))
+        some, first = batch.take(tried), start.take(bad)
+        found = _at(some, start.multipliers[:, tried] + steps * direction[:, tried])
+        dual = np.tile(_dual(batch.take(bad), first), len(halved))
+        slope = np.tile((first.residual * direction[:, bad]).sum(axis=0), len(halved))
+        falls = _dual(some, found) <= dual + _ARMIJO * steps * slope
+        falls |= (found.residual**2).sum(axis=0) <= (1.0 - _ARMIJO * steps) * before[tried]
+        falls = falls.reshape(len(halved), -1)
+        which, good = falls.argmax(axis=0), falls.any(axis=0)
+        state.put(bad[good], found.take((which * len(bad) + np.arange(len(bad)))[good]))
+        halvings[bad[good]] = np.asarray(halved)[which[good]]
+        bad = bad[~good]
+    state.put(bad, start.take(bad))
+    halvings[bad] = _HALVINGS
     return state, halvings

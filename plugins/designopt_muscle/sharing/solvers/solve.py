@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import Batch, solve_dual
 from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
+from designopt_muscle.sharing.solvers.pattern import Matrices, Pattern
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits
 
@@ -50,8 +51,9 @@ def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
         np.ones(frames, dtype=np.bool_),
         np.zeros(frames, dtype=np.int64),
     )
-    for rows, columns in blocks(np.asarray((formulation.matrix != 0).any(axis=0))):
-        part = _block(formulation, rows, columns)
+    there = np.asarray((formulation.matrix != 0).any(axis=0))
+    for rows, columns in blocks(there):
+        part = _block(formulation, rows, columns, there[np.ix_(rows, columns)])
         solved.x[:, columns] = part.x
         solved.multipliers[:, rows] = part.multipliers[:, : len(rows)]
         solved.converged[:] &= part.converged
@@ -59,18 +61,20 @@ def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
     return solved
 
 
-def _block(formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Solved:
+def _block(
+    formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[np.int64], there: NDArray[np.bool_]
+) -> Solved:
+    """The solution of the block of these rows and columns, with entries where `there` is true."""
     cost = formulation.cost.rows(columns)
     frames = len(formulation.needed)
-    matrix = formulation.matrix[:, rows][:, :, columns]
     needed = formulation.needed[:, rows]
     if not len(rows):  # muscles without a row: one that asks nothing of them
-        matrix, needed = np.zeros((frames, 1, len(columns))), np.zeros((frames, 1))
+        there, needed = np.zeros((1, len(columns)), dtype=np.bool_), np.zeros((frames, 1))
     lower, upper = formulation.lower[:, columns], formulation.upper[:, columns]
     steep = bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
     if cost.invertible and not steep:
         batch = Batch(
-            np.ascontiguousarray(matrix.transpose(1, 2, 0)),
+            _matrices(formulation, rows, columns, there),
             np.ascontiguousarray(needed.T),
             _narrow(lower.T),
             _narrow(upper.T),
@@ -95,12 +99,25 @@ def _block(formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[n
         .problem()
         .objective
     )
-    again = solve_interior(Problem(objective, matrix[left], needed[left], lower[left], upper[left]))
+    nothing = np.zeros((len(left), 1, len(columns)))
+    part = formulation.matrix[np.ix_(left, rows, columns)] if len(rows) else nothing
+    again = solve_interior(Problem(objective, part, needed[left], lower[left], upper[left]))
     x, multipliers = np.array(solved.x), np.array(solved.multipliers)
     x[left], multipliers[left] = again.x, again.multipliers
     converged, iterations = np.array(solved.converged), np.array(solved.iterations)
     converged[left], iterations[left] = again.converged, again.iterations
     return Solved(x, multipliers, converged, iterations)
+
+
+def _matrices(
+    formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[np.int64], there: NDArray[np.bool_]
+) -> Matrices:
+    """The entries of a block in all frames."""
+    pattern = Pattern.of(there)
+    if not len(rows):
+        return Matrices.of(pattern, np.zeros((0, len(formulation.needed))))
+    entries = formulation.matrix[:, rows[pattern.rows], columns[pattern.columns]]
+    return Matrices.of(pattern, np.ascontiguousarray(entries.T))
 
 
 def _narrow(bounds: Vector) -> Vector:

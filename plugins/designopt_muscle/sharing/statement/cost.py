@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Cost:
     linear: Vector
     saturating: bool = False
 
-    @property
+    @cached_property
     def is_quadratic(self) -> bool:
         """Whether no variable has a power in its cost."""
         return not np.any(self.weight)
@@ -91,10 +92,10 @@ class Cost:
         return np.asarray(total + np.where((self.weight > 0) & (p != 1.0), bend, 0.0))
 
     def inverse(self, s: Vector) -> tuple[Vector, Vector]:
-        """The x at which the slope is `s` (variables, frames), and dx/ds."""
+        """The x at which the slope is `s` (variables, frames), and dx/ds, which broadcasts with it."""
         rest = s - self.linear
         if self.is_quadratic:
-            return rest / self.quadratic, np.broadcast_to(1.0 / self.quadratic, rest.shape)
+            return rest / self.quadratic, 1.0 / self.quadratic
         size = np.abs(rest)
         x = self._inverse_of_size(size)
         curvature = np.maximum(self.curvature(x), 1e-300)
