@@ -115,12 +115,12 @@ def peer(name, formulation, answer, p, folder, frames=None):
 @pytest.mark.parametrize(
     ("name", "other", "ratio", "frames"),
     [
-        ("gait2392", "daqp_blocks", 0.8, None),
-        ("gait2392", "daqp", 2.5, None),
-        ("gait2392", "quadprog", 25.0, None),
-        ("gait2392", "piqp", 10.0, None),
+        ("gait2392", "daqp_blocks", 1.1, None),
+        ("gait2392", "daqp", 3.0, None),
+        ("gait2392", "quadprog", 30.0, None),
+        ("gait2392", "piqp", 13.0, None),
         ("gait2392", "slsqp", 100.0, 40),
-        ("gait10dof18musc", "daqp", 0.45, None),
+        ("gait10dof18musc", "daqp", 0.65, None),
     ],
 )
 def test_squares_are_shared_at_a_ratio_to_solvers_for_single_problems(
