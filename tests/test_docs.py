@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import command
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -183,9 +184,17 @@ def python(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def designopt(folder: Path, *arguments: str) -> str:
+    done = command.designopt(folder, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 def commands(folder: Path, block: str) -> list[str]:
     """What each command of a block prints."""
-    return [python(folder, "-m", *shlex.split(line)) for line in block.splitlines()]
+    lines = [shlex.split(line) for line in block.splitlines()]
+    assert {line[0] for line in lines} == {"designopt"}
+    return [designopt(folder, *line[1:]) for line in lines]
 
 
 def test_the_plugins_shown_keep_the_rules_that_are_checked_beside_them(kerb: Path) -> None:
@@ -204,15 +213,14 @@ def test_the_commands_shown_for_plugins_work_one_after_the_other(kerb: Path) -> 
 
 
 def test_a_store_that_cannot_be_judged_without_a_file_asks_for_it(kerb: Path) -> None:
-    python(kerb, "-m", "designopt", "run", "kerb.yaml", "--plugin", "kerb.py", "-o", "s.study", "--executor", "serial")
-    for command in ("report", "show"):
-        arguments = [sys.executable, "-m", "designopt", command, "s.study"]
-        done = subprocess.run(arguments, cwd=kerb, capture_output=True, text=True, timeout=60)
+    designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py", "-o", "s.study", "--executor", "serial")
+    for arguments in (("report", "s.study"), ("show", "s.study")):
+        done = command.designopt(kerb, *arguments)
         assert done.returncode == 4
         assert "no plugin named 'root_mean_square'" in done.stderr
         assert "--plugin FILE" in done.stderr
         assert "Traceback" not in done.stderr
-        python(kerb, *arguments[1:], "--plugin", "kerb.py")
+        designopt(kerb, *arguments, "--plugin", "kerb.py")
 
 
 def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
@@ -235,7 +243,7 @@ def test_the_entry_points_shown_name_the_plugins_shown(kerb: Path) -> None:
 
 
 def test_the_commands_shown_for_results_work_one_after_the_other(kerb: Path) -> None:
-    python(kerb, "-m", "designopt", "run", "kerb.yaml", "--plugin", "kerb.py", "--executor", "serial")
+    designopt(kerb, "run", "kerb.yaml", "--plugin", "kerb.py", "--executor", "serial")
     judged, compared, exported, design, followed = (commands(kerb, block) for block in shown("sh", RESULTS))
     assert judged[0].strip().endswith("report-set.html")
     assert (kerb / "nominal.designs.csv").exists()
@@ -259,7 +267,7 @@ def test_the_lines_that_read_a_result_run_as_printed(kerb: Path) -> None:
 def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
     whole = {**yaml.safe_load(shown("yaml")[0]), **yaml.safe_load(shown("yaml", RESULTS)[0])}
     (kerb / "validated.yaml").write_text(yaml.safe_dump(whole))
-    assert "a valid study" in python(kerb, "-m", "designopt", "validate", "validated.yaml", "--plugin", "kerb.py")
+    assert "a valid study" in designopt(kerb, "validate", "validated.yaml", "--plugin", "kerb.py")
 
 
 def test_the_table_of_report_parts_lists_every_general_one() -> None:
@@ -313,7 +321,7 @@ def test_the_commands_of_the_gallery_work_one_after_the_other(tmp_path: Path) ->
         program, *arguments = shlex.split(line)
         if program == "designopt":
             long = arguments[0] == "run" and "mount/mount.yaml" not in arguments
-            python(tmp_path, "-m", "designopt", *arguments, *(["--dry-run"] if long else []))
+            designopt(tmp_path, *arguments, *(["--dry-run"] if long else []))
             continue
         assert [program, arguments[0]] == ["python", "docs/picture.py"]
         report, section = tmp_path / arguments[1], arguments[2]
