@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import command
 import numpy as np
 import pytest
+from command import Done
 
 from designopt import aggregations, load, open_store
 from designopt.plugin import Use, model
@@ -123,14 +123,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def designopt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "designopt", *arguments, "--plugin", "trials.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def designopt(folder: Path, *arguments: str) -> Done:
+    return command.designopt(folder, *arguments, "--plugin", "trials.py")
 
 
 def test_a_run_goes_on_without_the_bad_trial_and_says_so(folder: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import command
 import numpy as np
 import pytest
+from command import Done
 from dask_processes import Cluster
 
 from designopt import load, open_store
@@ -80,14 +80,8 @@ def folder(tmp_path: Path) -> Path:
     return here
 
 
-def designopt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "designopt", *arguments, "--plugin", "gait.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def designopt(folder: Path, *arguments: str) -> Done:
+    return command.designopt(folder, *arguments, "--plugin", "gait.py")
 
 
 def test_every_file_that_matches_is_a_scenario(folder: Path) -> None:
