@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const THEMED = /*THEMED*/{}, CATEGORIES = /*CATEGORIES*/[];
+  const {THEMED, CATEGORIES} = JSON.parse(document.getElementById("colours").textContent);
   const root = document.documentElement;
   const figures = [];
   let printing = false;

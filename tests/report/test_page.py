@@ -19,7 +19,8 @@ from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.plugin import report
 from designopt.report import Choice, Figure, Section, Table, write_report
-from designopt.report.page import as_plain, render, sections
+from designopt.report.data import as_plain
+from designopt.report.page import render, sections
 from designopt.study.study import Execution, Parameter
 
 
@@ -47,7 +48,7 @@ class Page(HTMLParser):
         if tag == "script" and attributes.get("type") == "application/json":
             if attributes.get("id") == "designs":
                 self.designs = json.loads(data)
-            else:
+            elif "id" not in attributes:
                 self.figures.append(json.loads(data))
         elif tag == "style":
             self.styles += data
