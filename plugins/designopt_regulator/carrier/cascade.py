@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
 from designopt_regulator.frequency.margins import margins, no_margins
-from designopt_regulator.frequency.sampled_loop import LoopMeasures
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio
 from designopt_regulator.plants.linear import sampled
 
 Vector = NDArray[np.float64]
@@ -32,11 +32,12 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
     R, B0, B1, whole = sampled(A, B, delay, T)
     n, s = B0.shape
     found = no_margins(n)
-    radius, noise_gain = np.empty(n), np.full(n, np.inf)
+    radius, noise_gain, damping = np.empty(n), np.full(n, np.inf), np.empty(n)
     for d in np.unique(whole):
         rows = np.flatnonzero(whole == d)
         M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
-        radius[rows] = np.abs(np.linalg.eigvals(M)).max(axis=1)
+        modes = np.linalg.eigvals(M)
+        radius[rows], damping[rows] = np.abs(modes).max(axis=1), damping_ratio(modes)
         variance = direct**2 + _variance(M, noise, command)
         noise_gain[rows] = np.where(radius[rows] < 1.0, np.sqrt(variance), np.inf)
     stable = np.flatnonzero(radius < 1.0)
@@ -62,7 +63,7 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
         for name, values in vars(found).items():
             values[stable[rows]] = getattr(seen, name)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
-    return LoopMeasures(radius, degree, **vars(found), noise_gain=noise_gain)
+    return LoopMeasures(radius, degree, **vars(found), noise_gain=noise_gain, damping=damping)
 
 
 def _closed(

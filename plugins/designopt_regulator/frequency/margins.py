@@ -68,6 +68,14 @@ def _inverse_distance(re: Array, im: Array) -> Array:
 
 def _peak(response: Response, w: Array, values: Array, function: Callable[[Array, Array], Array]) -> Array:
     """1/sqrt of the smallest value of `function` of L, which is `values` (n, m) on the grid, refined between points."""
+    return np.asarray(1.0 / np.sqrt(lowest(lambda each, w: function(*response(each, w)), w, values)))
+
+
+def lowest(function: Callable[[NDArray[np.intp], Array], Array], w: Array, values: Array) -> Array:
+    """The smallest value (n,) of `function` of rows (k,) and frequencies (k,), refined between points of the grid.
+
+    `values` (n, m) are those on the grid `w` (n, m).
+    """
     from scipy.optimize.elementwise import find_minimum
 
     least = values.min(axis=1)
@@ -77,14 +85,14 @@ def _peak(response: Response, w: Array, values: Array, function: Callable[[Array
     if len(each):
         log = np.log(w[each, at]), np.log(w[each, at + 1]), np.log(w[each, at + 2])
         found = find_minimum(
-            lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
+            lambda x, row: function(row.astype(np.intp), np.exp(x)),
             log,
             args=(each.astype(np.float64),),
             tolerances={"xatol": 1e-9, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
             maxiter=40,
         )
         np.minimum.at(least, each, np.where(np.isfinite(found.f_x), found.f_x, np.inf))
-    return np.asarray(1.0 / np.sqrt(least))
+    return np.asarray(least)
 
 
 def _roots(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt_regulator.frequency.grid import coarse, finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
+from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
 from designopt_regulator.plants.linear import sampled
 
 Array = NDArray[np.float64]
@@ -49,8 +50,9 @@ class LoopMeasures:
     """Measures of n sampled loops, arrays (n,).
 
     With a spectral radius of 1 or more there are no margins: `ms`, `mt`, `gm_down` and `noise_gain` are inf, `gm`,
-    `pm`, `delay_margin` and `crossover` -inf. A stable loop whose gain never passes 1 has pm and delay_margin inf and
-    the crossover 0; gm is inf where no larger gain makes it unstable, gm_down 0 where no smaller one does.
+    `pm`, `delay_margin`, `crossover` and `damping` -inf. A stable loop whose gain never passes 1 has pm and
+    delay_margin inf and the crossover 0; gm is inf where no larger gain makes it unstable, gm_down 0 where no smaller
+    one does.
     """
 
     spectral_radius: Array  # of the closed loop with its delay chain
@@ -63,6 +65,7 @@ class LoopMeasures:
     delay_margin: Array  # s: smallest delay more that makes it unstable
     crossover: Array  # rad/s: highest frequency at which |L| is 1
     noise_gain: Array  # standard deviation of the command for white measurement noise of deviation 1
+    damping: Array  # ratio, of the oscillation that decays slowest; 1 where nothing oscillates
 
     @property
     def stable(self) -> NDArray[np.bool_]:
@@ -266,7 +269,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
         # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
         rests = stable[(good.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)]
         found.mt[rests] = np.maximum(found.mt[rests], 1.0)
-    return radius, degree, *(getattr(found, f.name) for f in fields(Margins)), noise_gain
+    return radius, degree, *(getattr(found, f.name) for f in fields(Margins)), noise_gain, damping_ratio(modes)
 
 
 def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], found: Margins) -> None:
@@ -274,6 +277,53 @@ def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp],
     seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True)
     for field in fields(Margins):
         getattr(found, field.name)[rows] = getattr(seen, field.name)
+
+
+def damping_ratio(modes: NDArray[np.inexact]) -> Array:
+    """Of sampled loops with the eigenvalues `modes` (n, N): that of the oscillation that decays slowest.
+
+    1 where nothing oscillates, -inf of an unstable loop.
+    """
+    z = modes.astype(np.complex128)
+    size = np.abs(z)
+    swings = ((z.imag != 0.0) | (z.real < 0.0)) & (size > 1e-12)
+    slowest = np.where(swings, size, -1.0).argmax(axis=1)
+    s = np.log(np.take_along_axis(np.where(swings, z, 0.5), slowest[:, None], axis=1)[:, 0])
+    ratio = np.where(swings.any(axis=1), -s.real / np.abs(s), 1.0)
+    return np.where(size.max(axis=1) < 1.0, ratio, -np.inf)
+
+
+def sensitivity_peaks(
+    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: float
+) -> tuple[Array, Array]:
+    """Peaks (n,) of |K S| and |G S| of sampled loops that are stable; arguments as for `measures`.
+
+    K is the regulator's transfer from the measurement, G that of the plant.
+    """
+    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    poles = _poles(loops, sample_time)
+    integrates = np.asarray((np.abs(poles) < _INTEGRATES).any(axis=1))
+    ks, gs = peaks_at_rest(
+        loops.kp, loops.integral != 0.0, (loops.head[:, -1] + loops.tail[:, -1]), loops.bottom[:, -1], integrates
+    )
+    for row in range(len(A)):
+        one = loops.rows(np.array([row]))
+        w = grid(sample_time, float(one.delay[0]))
+        if (resonant := poles[row][np.abs(poles[row].real) < 0.3 * np.abs(poles[row].imag)]).size:
+            w = finer(w, float(w[0]), resonant)
+
+        def sizes(each: NDArray[np.intp], w: Array, one: _Loops = one) -> tuple[Array, Array, Array]:
+            re, im = _open_loop(one, each, w)
+            angle = w * sample_time
+            plant = _plant_value(one, each, angle)
+            k = (one.kp[each], one.integral[each], one.derivative[each], one.forget[each])
+            regulator = _regulator_value(*k, _delta(angle))
+            K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (regulator, plant))
+            return (1.0 + re) ** 2 + im * im, K, G
+
+        found = peaks(sizes, w)
+        ks[row], gs[row] = max(ks[row], found[0]), max(gs[row], found[1])
+    return ks, gs
 
 
 def _at_rest(loops: _Loops) -> Array:

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt_regulator.frequency.grid import near
 from designopt_regulator.frequency.margins import Margins, margins
+from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
 from designopt_regulator.plants.linear import Plant
 
 Array = NDArray[np.float64]
@@ -80,9 +82,15 @@ class Loop:
 
     def response(self, frequency: Array) -> NDArray[np.complex128]:
         """The open loop L(j w)."""
-        s = 1j * np.asarray(frequency, dtype=np.float64)
-        regulator = 1.0 + (1.0 / self.ti) / s + self.td * s / (self.tf * s + 1.0)
-        return np.asarray(self.kp * regulator * self.plant.response(s.imag))
+        w = np.asarray(frequency, dtype=np.float64)
+        return np.asarray(self._regulator(1j * w) * self.plant.response(w))
+
+    def transfer(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
+        """The open loop L(s)."""
+        return np.asarray(self._regulator(s) * self.plant.transfer(s))
+
+    def _regulator(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
+        return np.asarray(self.kp * (1.0 + (1.0 / self.ti) / s + self.td * s / (self.tf * s + 1.0)))
 
     def at_rest(self) -> float:
         """L at frequency 0, NaN of a loop that integrates."""
@@ -155,6 +163,49 @@ class Loop:
         M, N, K, _ = self.equations()
         poles = np.linalg.eigvals(M + np.outer(N, K))
         return bool((poles.real < -_ROUNDING * np.abs(poles).max()).all())
+
+    def damping(self) -> float:
+        """Damping ratio of the oscillation that decays slowest, 1 where nothing oscillates; of a stable loop.
+
+        With a delay the rightmost roots of the characteristic equation are eigenvalues of its pseudospectral
+        discretisation (Breda, Maset & Vermiglio 2005), improved by Newton's method.
+        """
+        M, N, K, _ = self.equations()
+        if self.delay == 0.0:
+            roots = np.linalg.eigvals(M + np.outer(N, K))
+        else:
+            _, D = _nodes()
+            n = len(M)
+            generator = np.kron(D * (2.0 / self.delay), np.eye(n))
+            generator[-n:] = 0.0
+            generator[-n:, -n:], generator[-n:, :n] = M, np.outer(N, K)
+            roots = np.linalg.eigvals(generator)
+        swinging = roots[np.abs(roots.imag) > 1e-9 * np.abs(roots)]
+        if not len(swinging):
+            return 1.0
+        s = complex(swinging[swinging.real.argmax()])
+        for _ in range(8 if self.delay else 0):
+            size = 1e-6 * abs(s)
+            value, ahead, behind = (1.0 + self.transfer(np.array([s + ds]))[0] for ds in (0.0, size, -size))
+            step = value * 2.0 * size / (ahead - behind)
+            s -= step if abs(step) < 0.1 * abs(s) else 0.1 * abs(s) * step / abs(step)
+        return float(-s.real / abs(s))
+
+    def sensitivity_peaks(self) -> tuple[float, float]:
+        """Peaks of |K S| and |G S| of a stable loop; K is the regulator from the measurement, G the plant."""
+        A, B, C = self.plant.A, self.plant.B, self.plant.C
+        poles = np.abs(np.linalg.eigvals(A))
+        integrates = bool(poles.min() <= _ROUNDING * poles.max())
+        top = 0.0 if integrates else float(C @ np.linalg.solve(-A, B))
+        rest = peaks_at_rest(*(np.array([v]) for v in (self.kp, np.isfinite(self.ti), top, 1.0, integrates)))
+
+        def sizes(_: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+            G, K = self.plant.response(w), self._regulator(1j * w)
+            return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
+
+        found = peaks(sizes, self.grid())
+        at_once = np.inf if self.td > 0.0 and self.tf == 0.0 else abs(self.kp) * (1.0 + self.td / (self.tf or np.inf))
+        return max(found[0], float(rest[0][0]), at_once), max(found[1], float(rest[1][0]))
 
     def margins(self) -> Margins | None:
         """Peaks and margins, arrays (1,); None for an unstable loop, which has none."""
@@ -245,6 +296,48 @@ class StepResponse:
         """By how much the output passes its final value, as a share of the step."""
         values = self.error @ _chebyshev(8 * _NODES, self.error.shape[1])
         return float(max(0.0, (self.final_error - values).max()))
+
+    @property
+    def largest_command(self) -> float:
+        """Largest size of the command."""
+        return float(np.abs(self.command @ _chebyshev(8 * _NODES, self.command.shape[1])).max())
+
+    @property
+    def rise(self) -> float:
+        """From 10 to 90 % of the set-point (s); inf where 90 % is not reached."""
+        begin, end = self._first_below(0.9), self._first_below(0.1)
+        return end - begin if np.isfinite(end) else np.inf
+
+    def settling(self, band: float) -> float:
+        """The last time (s) at which the error is larger than `band`; inf where it stays so."""
+        if abs(self.final_error) > band:
+            return np.inf
+        time, error = self._dense()
+        last = int(np.flatnonzero(np.abs(error) > band).max(initial=-1))
+        return 0.0 if last < 0 else self._root(time[last], time[last + 1], float(np.sign(error[last])) * band)
+
+    def _first_below(self, level: float) -> float:
+        time, error = self._dense()
+        at = int((error <= level).argmax())
+        if error[at] > level:
+            return np.inf
+        return 0.0 if at == 0 else self._root(time[at - 1], time[at], level)
+
+    def _dense(self) -> tuple[Array, Array]:
+        """Times in order and the error there."""
+        x = -np.cos(np.linspace(0.0, np.pi, 4 * _NODES))
+        begin = np.cumsum(self.steps) - self.steps
+        time = begin[:, None] + 0.5 * self.steps[:, None] * (x + 1.0)
+        return time.ravel(), (self.error @ _chebyshev(4 * _NODES, self.error.shape[1])).ravel()
+
+    def _root(self, low: float, high: float, level: float) -> float:
+        """When the error passes `level` between two times."""
+        from scipy.optimize import brentq
+
+        ends = self.at(np.array([low, high]), self.error) - level
+        if ends[0] * ends[1] >= 0.0:  # the same time twice, or a jump of the error between intervals
+            return float(high)
+        return float(brentq(lambda t: float(self.at(np.array([t]), self.error)[0]) - level, low, high, xtol=1e-12))
 
     def settled(self, share: float) -> float:
         """The time (s) from which on the error differs from its final value by no more than `share` of its largest."""

@@ -45,6 +45,19 @@ class LinearOutputs(TypedDict):
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]
+    largest_command: Annotated[float, Q("", "largest size of the command after the set-point")]
+    rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 % of the set-point; none where 90 % is not reached")]]
+    settling: NotRequired[
+        Annotated[float, Q("s", "last time outside of 2 % of the set-point; none of a continuous loop that stays so")]
+    ]
+    not_settled: Annotated[float, Q("", "1 where the error stays outside of 2 %, sampled: until the load comes")]
+    ks_peak: NotRequired[
+        Annotated[float, Q("", "peak of |K S|, from measurement noise to the command; inf if unstable")]
+    ]
+    gs_peak: NotRequired[Annotated[float, Q("", "peak of |G S|, from the load to the output; inf if unstable")]]
+    damping: NotRequired[
+        Annotated[float, Q("", "damping ratio of the oscillation that decays slowest; 1 without any, -inf if unstable")]
+    ]
     stable: Annotated[float, Q("", "1 for a stable linear loop")]
     ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity; inf if unstable")]]
     mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]

@@ -9,18 +9,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PARAMETERS, UNUSUAL, Kind, Limits, pid, unusual, unusual_ends
 from designopt_regulator.frequency.margins import Margins
-from designopt_regulator.frequency.sampled_loop import measures
+from designopt_regulator.frequency.sampled_loop import measures, sensitivity_peaks
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled, StepResponse, loop_margins, step_responses
 from designopt_regulator.linear_loop.declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
-from designopt_regulator.linear_loop.simulation import Steps, simulate
+from designopt_regulator.linear_loop.simulation import SETTLED, Steps, simulate
 from designopt_regulator.plants.linear import Plant
 
 if TYPE_CHECKING:
@@ -47,11 +47,15 @@ class LinearLoop:
     """
 
     batch_size: ClassVar[int] = 64
-    later_settings: ClassVar[tuple[str, ...]] = ("kind", "limits", "rate_limit", "rate_limits")
+    later_settings: ClassVar[tuple[str, ...]] = ("kind", "action", "limits", "rate_limit", "rate_limits")
 
     plant: LinearPlant
     kind: Annotated[
         Kind | None, Q("", "kind of the regulator; if none, whatever the design gives: what it leaves out is absent")
+    ] = None
+    action: Annotated[
+        Literal["reverse", "direct"] | None,
+        Q("", "direct: the command falls when the output is too low; if none, by the sign of the plant's gain"),
     ] = None
     sample_time: Annotated[float | None, Q("s", "of a sampled regulator; continuous if none", gt=0)] = None
     limit: Annotated[
@@ -194,7 +198,10 @@ class LinearLoop:
         return _changed(self.plant.plant(), scenario)
 
     def regulator_of(self, plant: Plant, design: Mapping[str, float]) -> dict[str, float]:
-        """kp, ti, td, tf, b, tt of a design; what is absent has no effect. Raises `InvalidDesign`."""
+        """kp, ti, td, tf, b, tt of a design; what is absent has no effect, kp is below 0 for direct action.
+
+        Raises `InvalidDesign`.
+        """
         for name, mistake in self._mistakes(design, design):
             raise InvalidDesign(f"{name}: {mistake}")
         for name, value in design.items():
@@ -206,12 +213,13 @@ class LinearLoop:
                 raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
         kp = design["kp"]
         ti = kp / design["ki"] if "ki" in design else design.get("ti", np.inf)
+        sign = -1.0 if (self.plant.falls if self.action is None else self.action == "direct") else 1.0
         td = design["kd"] / kp if "kd" in design else design.get("td", 0.0)
         tf = design.get("tf", 0.0)
         if td > 0.0 and tf == 0.0 and self._needs_filter(plant):
             raise InvalidDesign(f"tf: {_NO_FILTER}")
         b = 0.0 if self.kind == "I_PD" else design.get("b", 1.0)
-        return {"kp": kp, "ti": ti, "td": td, "tf": tf, "b": b, "tt": design.get("tt", np.nan)}
+        return {"kp": sign * kp, "ti": ti, "td": td, "tf": tf, "b": b, "tt": design.get("tt", np.nan)}
 
     def _mistakes(self, given: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
         """Parameters that do not fit the kind or each other, and why; those `always` given are in every design."""
@@ -242,6 +250,10 @@ class LinearLoop:
         A, B, C, delay = (np.stack([getattr(p, name) for p, _ in rows]) for name in ("A", "B", "C", "delay"))
         settings = pid(**{name: [s[name] for _, s in rows] for name in rows[0][1]}, sample_time=T)
         linear = measures(A, B, C, delay / T, settings, T)
+        ks, gs = np.full(len(rows), np.inf), np.full(len(rows), np.inf)
+        if len(good := np.flatnonzero(linear.stable)):
+            some = replace(settings, **{name: getattr(settings, name)[good] for name in rows[0][1]})
+            ks[good], gs[good] = sensitivity_peaks(A[good], B[good], C[good], delay[good] / T, some, T)
         steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.command_limits)
         runs = simulate(Plant(A, B, C, delay), settings, steps, trace=bool(arrays))
         answers: list[Answer | Exception] = []
@@ -251,7 +263,9 @@ class LinearLoop:
                 continue
             outputs = {name: float(values[i]) for name, values in runs.figures.items()}
             outputs |= {name: float(getattr(linear, name)[i]) for name in _SAMPLED_MEASURES}
-            outputs["stable"] = float(linear.stable[i])
+            outputs |= {"stable": float(linear.stable[i]), "ks_peak": float(ks[i]), "gs_peak": float(gs[i])}
+            if np.isinf(outputs["rise"]):
+                del outputs["rise"]
             kept = {name: np.array(values[i]) for name, values in runs.trace.items() if name in arrays}
             answers.append((cast(LinearOutputs, outputs), kept))
         return answers
@@ -259,7 +273,7 @@ class LinearLoop:
 
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
 _MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
-_SAMPLED_MEASURES = (*_MARGINS, "spectral_radius", "stab_degree", "noise_gain")
+_SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
 
 
 def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:
@@ -298,10 +312,23 @@ def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> 
         "tv": setpoint.tv,
         "tv_load": load.tv,
         "stable": 1.0,
+        "largest_command": setpoint.largest_command,
+        "damping": loop.damping(),
+        **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
+        **_times(setpoint),
         **{name: float(getattr(seen, name)[0]) for name in _MARGINS},
     }
     answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})
     return answer
+
+
+def _times(setpoint: StepResponse) -> dict[str, float]:
+    """Rise and settling time as far as there are any, and whether the loop settles."""
+    times = {"rise": setpoint.rise, "settling": setpoint.settling(SETTLED)}
+    return {
+        **{name: value for name, value in times.items() if np.isfinite(value)},
+        "not_settled": float(np.isinf(times["settling"])),
+    }
 
 
 def _curves(setpoint: StepResponse, load: StepResponse, wanted: Set[str]) -> dict[str, np.ndarray]:

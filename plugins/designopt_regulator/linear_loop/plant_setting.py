@@ -24,6 +24,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "lag": ("gain", "time_constant", "order", "delay"),
     "double_integrator": ("gain", "delay"),
     "transfer_function": ("numerator", "denominator", "delay"),
+    "state_space": ("A", "B", "C", "delay"),
     "data": ("file", "model"),
 }
 _DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt"}
@@ -35,8 +36,11 @@ class LinearPlant:
     """The numbers of a plant of some `type`; each type has its own."""
 
     type: Annotated[
-        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "data"],
-        Q("", "first order, integrator, second order, equal lags, double integrator, coefficients, or a measured step"),
+        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "state_space", "data"],
+        Q(
+            "",
+            "first or second order, integrators, equal lags, coefficients, matrices, or measured data",
+        ),
     ]
     gain: Annotated[float | None, Q("", "gain (of integrators: rate of the output for input 1); 1 if none")] = None
     time_constant: Annotated[float | None, Q("s", "of fopdt, sopdt, lag", gt=0)] = None
@@ -45,6 +49,9 @@ class LinearPlant:
     delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
     numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
     denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
+    A: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u, row after row, times in s")] = None
+    B: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u")] = None
+    C: Annotated[tuple[float, ...] | None, Q("", "of y = C x")] = None
 
     file: Annotated[InputFile | None, Q("", "of data: CSV with columns time [s], input [unit], output [unit]")] = None
     model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
@@ -62,25 +69,26 @@ class LinearPlant:
                 raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
         numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
         if self.type == "data":
-            fit = self.fit()
-            if fit.parameters["gain"] <= 0.0:
-                raise _wrong(
-                    "file", f"the output falls when the input rises (gain {fit.parameters['gain']:.3g}); {_TURN}"
-                )
-            return fit.plant()
+            return self.fit().plant()
         for name, value in numbers.items():
             if not np.isfinite(value).all():
                 raise _wrong(name, f"{value} is not finite")
             if any(unusual(v) for v in np.ravel(value)):
                 raise _wrong(name, f"{value} {UNUSUAL}")
-        if numbers.get("gain", 1.0) <= 0.0:
-            raise _wrong("gain", f"{numbers['gain']:g} is not above 0; {_TURN}")
+        if numbers.get("gain", 1.0) == 0.0:
+            raise _wrong("gain", "0 is no gain: the input does not act on the output")
         if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
             raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
         try:
             return cast(Plant, getattr(plants, self.type)(**numbers))
         except ValueError as error:
             raise InvalidSetting("plant", str(error)) from None
+
+    @property
+    def falls(self) -> bool:
+        """Whether the gain is below 0: the output falls when the input rises."""
+        gain = self.fit().parameters["gain"] if self.type == "data" else self.gain
+        return gain is not None and gain < 0.0
 
     def fit(self) -> Fit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
@@ -100,9 +108,6 @@ class LinearPlant:
         if self.file is None:
             raise _wrong("file", f"is missing; a plant of type {self.type} has no data")
         return self.file
-
-
-_TURN = "with kp above 0 no loop that has an I would be stable: turn the sign of the plant's input"
 
 
 def _wrong(name: str, message: str) -> InvalidSetting:

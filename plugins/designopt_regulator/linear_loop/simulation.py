@@ -18,6 +18,7 @@ Vector = NDArray[np.float64]
 
 _BOUND = 1e6  # of the output, in steps of the set-point
 _NO_LIMITS = Limits()
+SETTLED = 0.02  # share of the step within which a loop counts as settled
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
     x, y, u, before = np.zeros_like(plant.B), np.zeros(n), np.zeros(n), np.zeros(n)
     e = np.ones(n)
     sums = {name: np.zeros(n) for name in ("iae_setpoint", "iae_load", "ise_setpoint", "ise_load", "tv", "tv_load")}
-    most = np.ones(n)
+    most, largest = np.ones(n), np.zeros(n)
+    reached = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
+    outside, left = np.zeros(n), np.ones(n)
     failed = np.zeros(n, dtype=bool)
     outputs, commands = np.empty((n, samples + 1)), np.empty((n, samples + 1))
     one = np.ones(n)
@@ -62,6 +65,8 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
         part = "setpoint" if k < load_from else "load"
         sums["tv" if k < load_from else "tv_load"] += np.abs(u - before)
         before = u
+        if part == "setpoint":
+            largest = np.maximum(largest, np.abs(u))
         outputs[:, k], commands[:, k] = y, u
         held[:, k + 1] = u + (k >= load_from)
         for sub in range(count):
@@ -75,6 +80,12 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
             sums[f"ise_{part}"] += 0.5 * h * (e * e + last * last)
             if part == "setpoint":
                 most = np.maximum(most, y)
+                for level, when in reached.items():
+                    new = np.isinf(when) & (y >= level)
+                    passed = (level - (1.0 - last)) / np.where(new, last - e, 1.0)
+                    when[new] = ((at + passed) * h)[new]
+                left = np.abs(e)
+                outside = np.where(left > SETTLED, (at + 1) * h, outside)
         wild = ~(np.abs(y) <= _BOUND)
         if wild.any():
             failed |= wild
@@ -83,6 +94,14 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
     outputs[:, -1], commands[:, -1] = y, u
     setpoint = commands[:, :load_from]
     effort = steps.sample_time * ((setpoint - setpoint[:, -1:]) ** 2).sum(axis=1)
-    figures = {**sums, "overshoot": most - 1.0, "effort": effort}
+    figures = {
+        **sums,
+        "overshoot": most - 1.0,
+        "effort": effort,
+        "rise": reached[0.9] - np.where(np.isinf(reached[0.1]), 0.0, reached[0.1]),
+        "settling": outside,
+        "not_settled": (left > SETTLED).astype(float),
+        "largest_command": largest,
+    }
     kept = {"time": np.tile(np.arange(samples + 1) * steps.sample_time, (n, 1)), "output": outputs, "command": commands}
     return SampledRuns(figures, failed, kept if trace else {})

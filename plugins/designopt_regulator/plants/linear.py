@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +30,13 @@ class Plant:
 
     def response(self, frequency: ArrayLike) -> NDArray[np.complex128]:
         """G(j w) of a single plant at `frequency` (rad/s), any shape; the delay's factor included."""
-        w = np.asarray(frequency, dtype=np.float64)
-        matrix = 1j * w[..., None, None] * np.eye(len(self.A)) - self.A
+        return self.transfer(1j * np.asarray(frequency, dtype=np.float64))
+
+    def transfer(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
+        """G(s) of a single plant at complex `s`, any shape; the delay's factor included."""
+        matrix = s[..., None, None] * np.eye(len(self.A)) - self.A
         inner = np.linalg.solve(matrix, self.B[:, None])[..., 0] @ self.C
-        return np.asarray(inner * np.exp(-1j * w * self.delay))
+        return np.asarray(inner * np.exp(-s * self.delay))
 
 
 def fopdt(gain: ArrayLike, time_constant: ArrayLike, delay: ArrayLike) -> Plant:
@@ -96,6 +100,15 @@ def transfer_function(numerator: Sequence[float], denominator: Sequence[float], 
     rate = float(np.abs(np.roots(bottom)).max()) or 1.0
     A, B, C, _ = tf2ss(top * rate ** np.arange(len(top) - 1, -1, -1.0), bottom * rate ** np.arange(degree, -1, -1.0))
     return Plant(rate * A, rate * B[:, 0], C[0], np.asarray(delay, dtype=np.float64))
+
+
+def state_space(A: Sequence[float], B: Sequence[float], C: Sequence[float], delay: float = 0.0) -> Plant:
+    """``x' = A x + B u(t - delay)``, ``y = C x``; `A` is given row after row. Raises `ValueError` for other lengths."""
+    s = len(B)
+    if s == 0 or len(A) != s * s or len(C) != s:
+        raise ValueError(f"A, B, C have {len(A)}, {s}, {len(C)} numbers; {s} states need {s * s}, {s}, {s}")
+    matrix, b, c, late = (np.asarray(v, dtype=np.float64) for v in (A, B, C, delay))
+    return Plant(matrix.reshape(s, s), b, c, late)
 
 
 def sampled(

@@ -280,7 +280,7 @@ solver: {use: random, samples: 4}
         (("[2 s, 9 s]\n", "[2 s, 9 s]\n  td: [0 s, 2 s]\n"), 5, "space", "tf: is missing; the derivative of"),
         (("time_constant: 8 s, ", ""), 4, "model.plant.time_constant", "is missing; a plant of type fopdt needs it"),
         (("delay: 1 s", "order: 3"), 4, "model.plant.order", "a plant of type fopdt has none"),
-        (("delay: 1 s", "gain: -2"), 4, "model.plant.gain", "-2 is not above 0"),
+        (("delay: 1 s", "gain: 0"), 4, "model.plant.gain", "0 is no gain"),
         (("delay: 1 s", "delay: -1 s"), 4, "model.plant.delay", "must be at least 0 s"),
     ],
 )

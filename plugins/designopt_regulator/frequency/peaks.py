@@ -1,0 +1,40 @@
+"""Peaks of |K S|, from noise and set-point to the command, and of |G S|, from the load to the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_regulator.frequency.margins import lowest
+
+Array = NDArray[np.float64]
+#: |1 + L|^2, |K|^2 and |G|^2 of one loop at frequencies (k,).
+Sizes = Callable[[NDArray[np.intp], Array], tuple[Array, Array, Array]]
+
+
+def peaks(sizes: Sizes, w: Array) -> tuple[float, float]:
+    """The largest |K S| and |G S| of one loop over the grid `w` (m,), refined between its points."""
+    found = []
+    with np.errstate(divide="ignore", over="ignore"):
+        for which in (1, 2):
+
+            def inverse(each: NDArray[np.intp], w: Array, which: int = which) -> Array:
+                parts = sizes(each, w)
+                return np.asarray(parts[0] / parts[which])
+
+            least = lowest(inverse, w[None, :], inverse(np.zeros(len(w), np.intp), w)[None, :])
+            found.append(float(1.0 / np.sqrt(least[0])))
+    return found[0], found[1]
+
+
+def peaks_at_rest(
+    kp: Array, integral: NDArray[np.bool_], top: Array, bottom: Array, integrates: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """|K S| and |G S| at frequency 0, where G is top / bottom, infinite of a plant that `integrates`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        G = top / np.where(integrates, 1.0, bottom)
+        ks = np.where(integrates, 0.0, np.where(integral, 1.0 / np.abs(G), np.abs(kp / (1.0 + kp * G))))
+        gs = np.where(integral, 0.0, np.where(integrates, 1.0 / np.abs(kp), np.abs(G / (1.0 + kp * G))))
+    return ks, gs
