@@ -37,15 +37,18 @@ class InterpretedLsoda:
         first_step: float | None,
         step: float | None,
         signals: Sequence[Signal] = (),
+        transition: bool = False,
     ) -> Trajectory:
         """Integrate over `times` (checked before); raises `ValueError` for a fixed `step`, which LSODA has not."""
         if step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA says so what its status says as well
-            return self._run(Interpreted(self._functions, u, p, q, signals), x0, times, first_step)
+            return self._run(Interpreted(self._functions, u, p, q, signals), x0, times, first_step, transition)
 
-    def _run(self, model: Interpreted, x0: Vector, times: Vector, first_step: float | None) -> Trajectory:
+    def _run(
+        self, model: Interpreted, x0: Vector, times: Vector, first_step: float | None, transition: bool
+    ) -> Trajectory:
         system, start, end = self._system, times[0], times[-1]
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
@@ -59,16 +62,9 @@ class InterpretedLsoda:
             status = SimulationStatus.NONFINITE
         else:
             first = None if first_step is None else min(first_step, end - start)
-            solver = scipy.integrate.LSODA(
-                lambda t, x: model.rates(x, t),
-                start,
-                x0,
-                end,
-                first_step=first,
-                rtol=self._rtol,
-                atol=self._atol,
-                jac=lambda t, x: model.jacobian(x, t),
-            )
+            size = len(x0)
+            equations = self._variational(model, x0) if transition else self._plain(model, x0)
+            solver = scipy.integrate.LSODA(t0=start, t_bound=end, first_step=first, **equations)
             while taken < len(times):
                 if steps >= self._max_steps:
                     status = SimulationStatus.STEP_LIMIT
@@ -79,16 +75,16 @@ class InterpretedLsoda:
                     break
                 steps += 1
                 last_step = solver.t - reached
-                here, name = solver.t, self._broken(guard(solver.y, solver.t))
+                here, name = solver.t, self._broken(guard(solver.y[:size], solver.t))
                 if name is not None or times[taken] < here:
-                    between = solver.dense_output()
+                    between = _first(solver.dense_output(), size)
                 if name is not None:
                     status = SimulationStatus.GUARD
                     here, name = self._locate(guard, between, reached, here, name)
                 while taken < len(times) and times[taken] <= here:
-                    rows[taken] = solver.y if times[taken] == solver.t else between(times[taken])
+                    rows[taken] = solver.y[:size] if times[taken] == solver.t else between(times[taken])
                     taken += 1
-                reached, state = here, solver.y if name is None else between(here)
+                reached, state = here, solver.y[:size] if name is None else between(here)
                 if name is not None:
                     break
         t = times[:taken]
@@ -98,7 +94,45 @@ class InterpretedLsoda:
         x = rows[:taken]
         y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(taken, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
-        return Trajectory(status, message, t, x, y, steps, 0, model.evaluations, float(last_step), name)
+        done = transition and status is SimulationStatus.DONE
+        return Trajectory(
+            status, message, t, x, y, steps, 0, model.evaluations, float(last_step), name,
+            solver.y[size:].reshape(size, size, order="F") if done else None,
+        )  # fmt: skip
+
+    def _plain(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
+        """The equations of motion as LSODA takes them."""
+        return {
+            "fun": lambda t, x: model.rates(x, t),
+            "y0": x0,
+            "rtol": self._rtol,
+            "atol": self._atol,
+            "jac": lambda t, x: model.jacobian(x, t),
+        }
+
+    def _variational(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
+        """Them with dx/dx0 by columns behind the states.
+
+        LSODA's corrector is given the Jacobian without the second derivatives: every column has that of the states. An
+        entry's absolute tolerance is that of its row over that of its column, times the relative one.
+        """
+        size = len(x0)
+        one = np.eye(size)
+
+        def rates(t: float, both: Vector) -> Vector:
+            x, columns = both[:size], both[size:].reshape(size, size)
+            return np.concatenate([model.rates(x, t), (columns @ model.jacobian(x, t).T).ravel()])
+
+        def jacobian(t: float, both: Vector) -> Vector:
+            return np.asarray(np.kron(np.eye(size + 1), model.jacobian(both[:size], t)))
+
+        return {
+            "fun": rates,
+            "y0": np.concatenate([x0, one.ravel()]),
+            "rtol": np.tile(self._rtol, size + 1),
+            "atol": np.concatenate([self._atol, np.outer(1.0 / self._atol, self._rtol * self._atol).ravel()]),
+            "jac": jacobian,
+        }
 
     def _broken(self, g: Vector) -> str | None:
         """Name of the first guard that is not positive."""
@@ -120,3 +154,8 @@ class InterpretedLsoda:
             else:
                 high, name = middle, there
         return low, name
+
+
+def _first(between: Any, size: int) -> Any:
+    """The first entries of a solution in between."""
+    return lambda t: between(t)[:size]

@@ -66,6 +66,7 @@ typedef struct {
     double *t, *x, *y; /* n_times + 1 rows */
     casadi_int rows, steps, rejected, evaluations, guard;
     double last_step;
+    double *transition; /* dx/dx0 at the end, by columns; NULL: not wanted */
 } result_t;
 
 typedef int (*model_f)(const casadi_real **, casadi_real **, casadi_int *, casadi_real *, int);
@@ -299,6 +300,8 @@ static double initial_step(const problem_t *pb, const double *x, const double *f
 /* Everything that changes in a run, in one allocation. */
 typedef struct {
     double *y, *y_new, *stage, *fs, *f, *f_new, *ft, *ft_new, *J, *J_new, *E, *U, *k2, *k3, *constants;
+    double *J_middle, *stages_matrix; /* of the variational equation; the matrix of its stages, then a right-hand side */
+    int *stages_pivot;
 } run_t;
 
 static void exchange(double **a, double **b) {
@@ -394,6 +397,31 @@ static int derivatives(space_t *s, const double *x, double t, double *f, double 
     return all_finite(f, NX) && all_finite(J, NX * NX) && all_finite(ft, NX);
 }
 
+/* The variational equation d(Phi)/dt = J(t) Phi over an accepted step: Lobatto IIIC with three stages (order 4, L-stable;
+   Hairer & Wanner 1996, table IV.5.8), J at both ends as known and in the middle on the solution in between. Phi is by
+   columns. 0: not finite. */
+static int advance_transition(const method_t *me, run_t *r, space_t *s, double t, double h, double *Phi) {
+    enum { N = 3 * NX };
+    static const double A[3][3] = {{1.0 / 6, -1.0 / 3, 1.0 / 6}, {1.0 / 6, 5.0 / 12, -1.0 / 12}, {1.0 / 6, 2.0 / 3, 1.0 / 6}};
+    const double *J[3] = {r->J, r->J_middle, r->J_new};
+    double *E = r->stages_matrix, *column = E + N * N;
+    dense(me, r);
+    between(0.5, r->y, r->y_new, r->k2, r->k3, r->stage);
+    if (!derivatives(s, r->stage, t + 0.5 * h, r->fs, r->J_middle, column)) return 0;
+    for (int l = 0; l < 3; l++)
+        for (int j = 0; j < NX; j++)
+            for (int k = 0; k < 3; k++)
+                for (int i = 0; i < NX; i++)
+                    E[(l * NX + j) * N + k * NX + i] = (k == l && i == j) - h * A[k][l] * J[l][j * NX + i];
+    if (!factor(N, E, r->stages_pivot)) return 0;
+    for (int j = 0; j < NX; j++) {
+        for (int k = 0; k < 3; k++) memcpy(column + k * NX, Phi + j * NX, NX * sizeof(double));
+        solve(N, E, r->stages_pivot, column);
+        memcpy(Phi + j * NX, column + 2 * NX, NX * sizeof(double));
+    }
+    return all_finite(Phi, NX * NX);
+}
+
 static int integrate(const problem_t *pb, const method_t *me, result_t *out, run_t *r, space_t *s) {
     const double start = pb->times[0], end = pb->times[pb->n_times - 1], span = end - start;
     /* A guard that only stages meet is located to `resolution`, one between two steps much finer. */
@@ -403,6 +431,8 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
     int rejected = 0, guard;
     casadi_int next = 1;
 
+    if (out->transition)
+        for (int i = 0; i < NX * NX; i++) out->transition[i] = i % (NX + 1) == 0;
     memcpy(r->y, pb->x0, NX * sizeof(double));
     put(out, s, t, r->y);
     if ((guard = broken_guard(s, r->y, t)) >= 0) {
@@ -508,6 +538,10 @@ static int integrate(const problem_t *pb, const method_t *me, result_t *out, run
                 next++;
             }
         }
+        if (out->transition && !advance_transition(me, r, s, t, h, out->transition)) {
+            status = NONFINITE;
+            break;
+        }
         exchange(&r->y, &r->y_new);
         exchange(&r->f, &r->f_new);
         exchange(&r->J, &r->J_new);
@@ -559,15 +593,16 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         if (d > n_w) n_w = d;
     }
     const size_t vectors = 10 + (size_t)me->stages, matrices = 3;
+    const size_t variational = out->transition ? 10 * NX * NX + 3 * NX : 0;
     const size_t partial[] = {(size_t)NS * (NX > NS ? NX : NS), NS, NX * NX, NX * NS, NX}; /* results of system_fj */
     const size_t residual = NS > 0 ? NS * NS + NS + NS * (NX + 1) + partial[0] + NS + NX * NX + NX * NS + NX : 0;
-    const size_t reals = vectors * NX + matrices * NX * NX + NC + 2 * NW + residual + (size_t)n_w + 1;
+    const size_t reals = vectors * NX + matrices * NX * NX + NC + 2 * NW + residual + variational + (size_t)n_w + 1;
     double *memory = malloc(reals * sizeof(double));
     const casadi_real **arg = malloc((size_t)n_arg * sizeof *arg);
     casadi_real **res = malloc((size_t)n_res * sizeof *res);
     casadi_int *iw = malloc((size_t)(n_iw + 1) * sizeof *iw);
     casadi_int *piece = calloc(NW + 1, sizeof *piece);
-    int *pivot = malloc((NS + 1) * sizeof *pivot);
+    int *pivot = malloc((NS + 3 * NX + 1) * sizeof *pivot);
     int status = NO_MEMORY;
     out->rows = out->steps = out->rejected = out->evaluations = 0;
     out->guard = -1;
@@ -594,6 +629,8 @@ EXPORT int designopt_simulate(const problem_t *pb, const method_t *me, result_t 
         s.piece = piece;
         s.at = NAN;
 #endif
+        r.stages_pivot = pivot + NS;
+        r.J_middle = free_part, r.stages_matrix = free_part + NX * NX, free_part += variational;
         s.w = free_part;
         arg[0] = pb->u, arg[1] = pb->p, arg[2] = pb->q;
         res[0] = r.constants;

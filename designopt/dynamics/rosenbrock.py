@@ -57,6 +57,7 @@ class _Result(Structure):
         *((name, POINTER(c_double)) for name in ("t", "x", "y")),
         *((name, c_longlong) for name in ("rows", "steps", "rejected", "evaluations", "guard")),
         ("last_step", c_double),
+        ("transition", POINTER(c_double)),
     )
 
 
@@ -103,6 +104,7 @@ class CompiledRosenbrock:
         first_step: float | None,
         step: float | None,
         signals: Sequence[Signal] = (),
+        transition: bool = False,
     ) -> Trajectory:
         """Integrate over `times` (checked before); `step` turns error control off."""
         followed = (_Signal * max(len(signals), 1))(
@@ -125,6 +127,9 @@ class CompiledRosenbrock:
             signals=followed,
         )
         result = _Result(t=_pointer(t), x=_pointer(x), y=_pointer(y))
+        columns = np.empty((nx, nx))
+        if transition:
+            result.transition = _pointer(columns)
         ended = self._simulate(byref(problem), byref(self._method), byref(result))
         if ended >= len(_STATUSES):
             raise MemoryError(f"{self._system.name}: no memory for the integration")
@@ -142,6 +147,7 @@ class CompiledRosenbrock:
             evaluations=result.evaluations,
             last_step=result.last_step,
             guard=guard,
+            transition=np.ascontiguousarray(columns.T) if transition and status is SimulationStatus.DONE else None,
         )
 
 

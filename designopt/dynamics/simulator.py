@@ -37,6 +37,7 @@ class Engine(Protocol):
         first_step: float | None,
         step: float | None,
         signals: Sequence[Signal] = (),
+        transition: bool = False,
     ) -> Trajectory:
         """As `Simulator.run`, for arrays that have been checked."""
         ...
@@ -110,6 +111,7 @@ class Simulator:
         first_step: float | None = None,
         step: float | None = None,
         signals: Mapping[str, Signal | SignalTable] | SignalTable | None = None,
+        transition: bool = False,
     ) -> Trajectory:
         """Integrate from `x0` at ``times[0]`` to ``times[-1]`` and give states and outputs at `times` (n,).
 
@@ -118,7 +120,8 @@ class Simulator:
         and turns error control off (Rosenbrock methods only). `signals` has what the names of the simulator's signals
         follow: by name, tables by the name of their vector or any other; what follows a signal is left out of controls
         and data. How it ended is the trajectory's status, never an
-        exception; raises `ValueError` for input that makes no sense.
+        exception; raises `ValueError` for input that makes no sense. With `transition` the variational equation is
+        integrated as well (order 4, the steps being those of the motion): `Trajectory.transition` is dx/dx0 at the end.
         """
         at = np.array(times, dtype=np.float64)  # a copy: the trajectory keeps it
         if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
@@ -130,7 +133,7 @@ class Simulator:
         x = system.values("states", x0)
         followed = self._followed(signals, at)
         q, u = (system.values(table, given, without=self.signals) for table, given in (("data", q), ("controls", u)))
-        return self._engine.run(x, at, system.values("parameters", p), q, u, first_step, step, followed)
+        return self._engine.run(x, at, system.values("parameters", p), q, u, first_step, step, followed, transition)
 
     def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
         """The signals in the order of their names."""

@@ -36,6 +36,7 @@ class Trajectory:
     early has the point where it ended as its last row. `message` is the status in words with time and place.
     `steps` accepted, `rejected` steps and `evaluations` of the right-hand side are counts; `last_step` is the step (in
     units of time) with which a continued run would best begin; `guard` is the name of the guard that ended the run.
+    `transition` (nx, nx) is dx/dx0 at the end of a run that was asked for it and reached its end.
     """
 
     status: SimulationStatus
@@ -48,6 +49,7 @@ class Trajectory:
     evaluations: int
     last_step: float
     guard: str | None = None
+    transition: NDArray[np.float64] | None = None
 
 
 def describe(

@@ -3,9 +3,7 @@
 Hip and thigh follow the recorded gait. The four-bar knee has one freedom relative to the thigh, the foot another: the
 state is (eta, beta1) and their rates, eta being the angle of link BC to the thigh and beta1 that of the sole to the
 horizontal. The bodies' equations are projected on these two, so the closed loop needs no multipliers and cannot drift.
-They are written in the frame of the thigh, where eta alone decides the places of all links: first and second
-derivatives by this one variable come from automatic differentiation, and an evaluation costs a fifth less than with
-the derivatives by all coordinates in the ground's frame.
+They are written in the frame of the thigh, where eta alone decides the places of all links (`projection`).
 
 Lü et al. (2020); numbers in brackets are the paper's equations.
 """
@@ -21,6 +19,7 @@ from designopt.dynamics import System, Variable
 from designopt_knee import linkage
 from designopt_knee.gait import DRIVING
 from designopt_knee.parameters import EQUATION_PARAMETERS, quantities
+from designopt_knee.projection import KneeMotion, cross, links, quarter_turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +40,9 @@ OUTPUTS = (
     Variable("stop_force", "N", description="force of the stop of the straight knee"),
     Variable("damper_force", "N", description="force of the damper, tension positive"),
     Variable("toe_height", "m", description="toe above the ground"),
+    Variable("hip_moment", "N m", description="of the hip on the leg below the thigh, flexion positive"),
+    Variable("hip_power", "W", description="of hip and trunk on the leg below the thigh"),
+    Variable("damper_power", "W", description="dissipated by the damper"),
 )
 
 #: The linkage ends where AD and CD fold over each other; simulation ends shortly before, `fold` being 1 - this.
@@ -98,124 +100,102 @@ def _leg(
     hip_velocity = ca.vertcat(x_h1 + q[1], g["hip_hike"] * y_h1)
     gravity = ca.vertcat(0.0, g["gravity"])
     turn = _rotation(thigh)  # from the thigh's frame to the ground's
+    sole_ground = _rotation(beta1)[:, 0]
+    sole = turn.T @ sole_ground
 
-    bodies, shank, length, fold = _knee(g, eta, shank_mass_terms)
+    knee = KneeMotion(g, eta)
     hip_acceleration = turn.T @ (ca.vertcat(x_h2, g["hip_hike"] * y_h2) + gravity)  # weight as an acceleration
-    sole, normal = _rotation(beta1 - thigh)[:, 0], _rotation(beta1 - thigh)[:, 1]
 
     # Projection of all bodies' equations on eta, with the accelerations that stay when those of eta and beta1 are zero.
     M11, force1 = 0.0, 0.0
-    for name, (place, angle) in bodies.items():
-        mass, inertia = g[f"{name}_mass"], g.get(f"{name}_inertia", 0.0)
-        (place1, place2), (angle1, angle2) = _derivatives(place, eta), _derivatives(angle, eta)
-        hung = turn.T @ gravity if name == "shank" and shank_mass_terms == "as_printed" else hip_acceleration
-        bias = (
-            hung
-            + alpha * _quarter_turn(place)
-            - omega**2 * place
-            + 2.0 * omega * eta_rate * _quarter_turn(place1)
-            + eta_rate**2 * place2
-        )
-        if name == "foot":  # its place here is the ankle; the centre lies on the sole beside it, which beta1 turns
-            inertia = 0.0
-            offset = (0.5 - g["heel_fraction"]) * g["foot_length"]
-            ankle, ankle1, ankle_bias = place, place1, bias
-            bias = bias - offset * beta1_rate**2 * sole
-        M11 += mass * ca.dot(place1, place1) + inertia * angle1**2
-        force1 -= mass * ca.dot(place1, bias) + inertia * angle1 * (alpha + eta_rate**2 * angle2)
-    M12 = g["foot_mass"] * offset * ca.dot(ankle1, normal)
+    bodies = links(g, knee, shank_hung=shank_mass_terms == "as_printed")
+    for link, hung in bodies:
+        M11 += link.projected_mass
+        force1 -= link.projected_bias(turn.T @ gravity if hung else hip_acceleration, omega, alpha, eta_rate)
+    offset = (0.5 - g["heel_fraction"]) * g["foot_length"]  # of the foot's centre from the ankle, along the sole
+    ankle, ankle1, ankle2 = knee.ankle
+    ankle_bias = (
+        hip_acceleration
+        + alpha * quarter_turn(ankle)
+        - omega**2 * ankle
+        + 2.0 * omega * eta_rate * quarter_turn(ankle1)
+        + eta_rate**2 * ankle2
+    )
+    M12 = g["foot_mass"] * offset * ca.dot(ankle1, quarter_turn(sole))
     M22 = g["foot_mass"] * offset**2 + g["foot_inertia"]
-    force2 = -g["foot_mass"] * offset * ca.dot(normal, ankle_bias)
+    force1 += g["foot_mass"] * offset * beta1_rate**2 * ca.dot(ankle1, sole)
+    force2 = -g["foot_mass"] * offset * ca.dot(quarter_turn(sole), ankle_bias)
 
     # Ground forces at heel and toe (4)-(7).
     ankle_ground = hip + turn @ ankle
-    ankle_velocity = hip_velocity + turn @ (omega * _quarter_turn(ankle) + eta_rate * ankle1)
-    ankle1_ground, sole_ground = turn @ ankle1, _rotation(beta1)[:, 0]
+    ankle_velocity = hip_velocity + turn @ (omega * quarter_turn(ankle) + eta_rate * ankle1)
+    ankle1_ground = turn @ ankle1
     normal_forces, toe_height = {}, None
+    ground_force, ground_moment = ca.SX(2, 1), ca.SX(1, 1)  # about the hip
     for end, share in (("heel", -g["heel_fraction"]), ("toe", 1.0 - g["heel_fraction"])):
         arm = share * g["foot_length"] * sole_ground
-        velocity = ankle_velocity + beta1_rate * _quarter_turn(arm)
+        velocity = ankle_velocity + beta1_rate * quarter_turn(arm)
         toe_height = ankle_ground[1] + arm[1]  # that of the toe in the end
         upward = _ground(g, toe_height, velocity[1], step)
         push = ca.vertcat(-g["friction"] * upward * ca.tanh(g["friction_sharpness"] * velocity[0]), upward)
         force1 += ca.dot(ankle1_ground, push)
-        force2 += ca.dot(_quarter_turn(arm), push)
+        force2 += ca.dot(quarter_turn(arm), push)
         normal_forces[end] = upward
+        ground_force += push
+        ground_moment += cross(ankle_ground - hip + arm, push)
 
     # Stop (8): depth d_s sin(eta); its moment (9) is an internal pair that reduces eta.
     depth, depth1 = g["stop_lever"] * ca.sin(eta), g["stop_lever"] * ca.cos(eta)
     stop = (g["stop_stiffness"] * depth + g["stop_damping"] * depth1 * eta_rate) * step(g["stop_sharpness"] * depth)
-    length1, shank1 = ca.jacobian(length, eta), ca.jacobian(shank, eta)
-    damper = g["stiffness"] * (length - g["damper_rest_length"]) + g["damping"] * length1 * eta_rate  # (10)
+    length, (shank, shank1, _) = knee.damper, knee.shank
+    length1 = knee.ad1 * linkage.damper_arm(g, knee.ad[0], length, ca)
+    speed = length1 * eta_rate  # of the damper, which shortens as the knee bends
+    resistance = (
+        g["damping"] * ca.fmin(speed, 0.0)
+        + g["extension_damping"] * ca.fmax(speed, 0.0)
+        + g["quadratic_damping"] * speed * ca.fabs(speed)
+    )
+    damper = g["stiffness"] * (length - g["damper_rest_length"]) + resistance  # (10)
     ankle_angle, ankle_rate = beta1 - thigh - shank, beta1_rate - omega - shank1 * eta_rate
     moment = -g["ankle_stiffness"] * (ankle_angle - ankle0) - g["ankle_damping"] * ankle_rate  # (12)
     force1 -= stop * depth1 + damper * length1 + moment * shank1
     force2 += moment
 
     determinant = M11 * M22 - M12**2
+    eta_acceleration = (M22 * force1 - M12 * force2) / determinant
+    beta1_acceleration = (M11 * force2 - M12 * force1) / determinant
+
+    # What the hip gives: the rate of the momenta of all that moves below the thigh less what the ground gives.
+    place = offset * sole  # of the foot's centre, from the ankle: the links hold the foot's mass at the ankle
+    beside = g["foot_mass"] * (beta1_acceleration * quarter_turn(place) - beta1_rate**2 * place)
+    ankle_acceleration = ankle_bias + eta_acceleration * ankle1
+    hip_force = beside
+    hip_moment = (
+        cross(ankle + place, beside)
+        + g["foot_mass"] * cross(place, ankle_acceleration)
+        + g["foot_inertia"] * beta1_acceleration
+    )
+    for link, _ in bodies:
+        load = link.hip_load(hip_acceleration, omega, alpha, eta_rate, eta_acceleration)
+        hip_force, hip_moment = hip_force + load[0], hip_moment + load[1]
+    hip_force, hip_moment = turn @ hip_force - ground_force, hip_moment - ground_moment
     return {
-        "rates": ca.vertcat(
-            eta_rate,
-            beta1_rate,
-            (M22 * force1 - M12 * force2) / determinant,
-            (M11 * force2 - M12 * force1) / determinant,
-        ),
+        "rates": ca.vertcat(eta_rate, beta1_rate, eta_acceleration, beta1_acceleration),
+        "hip_moment": hip_moment,
+        "hip_power": hip_moment * omega + ca.dot(hip_force, hip_velocity),
+        "damper_power": resistance * speed,
         "knee": -shank,
         "heel_force": normal_forces["heel"],
         "toe_force": normal_forces["toe"],
         "stop_force": stop,
         "damper_force": damper,
         "toe_height": toe_height,
-        "fold": fold,
+        "fold": linkage.fold(g, eta, ca),
     }
-
-
-def _knee(
-    g: Mapping[str, Any], eta: Any, shank_mass_terms: ShankMassTerms
-) -> tuple[dict[str, tuple[Any, Any]], Any, Any, Any]:
-    """What eta alone decides, in the frame of the thigh with the hip as the origin.
-
-    Mass centre and angle of every moving body (of the foot: the ankle), the shank's angle, the length of the damper and
-    the cosine whose size reaches 1 where the linkage folds over.
-    """
-    upper = linkage.down(g["upper_body_angle"], ca)
-    a = linkage.along((0.0, -g["thigh_length"]), -g["ae_length"], upper)
-    b = linkage.along(a, -g["ab_length"], upper)
-    ac, ad = linkage.closure(g, eta, ca)
-    c, d = (a[0] + ac[0], a[1] + ac[1]), (a[0] + ad[0], a[1] + ad[1])
-    lower = ((d[0] - c[0]) / g["cd_length"], (d[1] - c[1]) / g["cd_length"])
-    tilt_cos, tilt_sin = ca.cos(g["lower_body_angle"]), ca.sin(g["lower_body_angle"])
-    axis = (tilt_cos * lower[0] + tilt_sin * lower[1], tilt_cos * lower[1] - tilt_sin * lower[0])
-    f = linkage.along(d, -g["df_length"], lower)
-    ankle = linkage.along(f, g["shank_length"], axis)
-    shank = ca.atan2(axis[0], -axis[1])
-    hung = ca.vertcat(*linkage.along((0.0, 0.0), 0.5 * g["shank_length"], axis))
-    bodies = {
-        "ad": (_middle(a, d), ca.atan2(ad[0], -ad[1])),
-        "bc": (_middle(b, c), eta),
-        "cd": (_middle(c, d), shank),
-        "shank": (hung if shank_mass_terms == "as_printed" else _middle(f, ankle), shank),
-        "foot": (ca.vertcat(*ankle), 0.0 * eta),
-    }
-    return bodies, shank, linkage.damper_length(g, ad, ca), linkage.fold(g, eta, ca)
 
 
 def _rotation(angle: Any) -> Any:
     return ca.vertcat(ca.horzcat(ca.cos(angle), -ca.sin(angle)), ca.horzcat(ca.sin(angle), ca.cos(angle)))
-
-
-def _quarter_turn(v: Any) -> Any:
-    return ca.vertcat(-v[1], v[0])
-
-
-def _derivatives(expression: Any, variable: Any) -> tuple[Any, Any]:
-    """First and second derivative by one variable."""
-    first = ca.jacobian(expression, variable)
-    return first, ca.jacobian(first, variable)
-
-
-def _middle(a: linkage.Point, b: linkage.Point) -> Any:
-    return ca.vertcat(0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]))
 
 
 def _step(smoothing: Smoothing) -> Any:
@@ -244,8 +224,9 @@ def _gait(q: Any, t: Any, harmonics: int) -> list[tuple[Any, Any, Any]]:
         value, rate, acceleration = q[start], 0.0, 0.0
         for k, (c, s) in enumerate(waves, 1):
             a, b, w = q[start + 2 * k - 1], q[start + 2 * k], k * omega
+            # Factors of c and s hold data alone: they are computed once in a run.
             value += a * c + b * s
-            rate += w * (b * c - a * s)
-            acceleration -= w * w * (a * c + b * s)
+            rate += (w * b) * c - (w * a) * s
+            acceleration -= (w * w * a) * c + (w * w * b) * s
         motions.append((value, rate, acceleration))
     return motions

@@ -107,6 +107,38 @@ def points(g: Mapping[str, Any], hip: Point, thigh: Any, shank: Any, ad: Any, bc
     }
 
 
+def instant_centre(g: Mapping[str, Any], eta: Any) -> tuple[Any, Any]:
+    """Place (m) seen from A, thigh upright, about which the shank turns relative to it: AD and BC meet there (3)."""
+    c, d = closure(g, eta)
+    b = along((0.0, 0.0), -g["ab_length"], down(g["upper_body_angle"]))
+    rear = (c[0] - b[0], c[1] - b[1])
+    share = (b[0] * rear[1] - b[1] * rear[0]) / (d[0] * rear[1] - d[1] * rear[0])
+    return share * d[0], share * d[1]
+
+
+def eta_of_flexion(g: Mapping[str, Any], flexion: Any) -> Any:
+    """The angles eta (rad, falling) at which the knee is bent by `flexion` (rad, (n,), from 0 on)."""
+    eta = np.arange(0.0, -np.pi, -0.002)
+    eta = eta[np.cumprod(np.abs(fold(g, eta)) < 1.0).astype(bool)]
+    knee = -np.unwrap(relative_angles(g, eta)[1])
+    reach = int(np.argmax(knee)) + 1
+    return np.interp(flexion, knee[:reach], eta[:reach])
+
+
+def centre_offset(g: Mapping[str, Any]) -> tuple[float, float]:
+    """The straight knee's instant centre: its height above A and how far it lies behind the line from hip to heel (m).
+
+    The line is that of the load at heel strike with the leg straight and the sole level. A centre behind it keeps the
+    knee straight by the load; one before it needs a hip moment of load times leg length times offset over height above
+    the heel (Radcliffe 1994, Prosthetics and Orthotics International 18, 159-173).
+    """
+    x, y = (float(v) for v in instant_centre(g, 0.0))
+    places = points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
+    heel, a = np.array(places["heel"], dtype=float), np.array(places["A"], dtype=float)
+    centre, along_line = a + np.array([x, y]), heel / np.hypot(*heel)
+    return y, float(along_line[0] * centre[1] - along_line[1] * centre[0])
+
+
 def straight_ad_length(g: Mapping[str, float]) -> float:
     """Length of AD with which the knee is straight (shank in line with the thigh) exactly where eta is 0."""
     upper, lower = g["upper_body_angle"], g["lower_body_angle"]
@@ -141,6 +173,13 @@ def damper_length(g: Mapping[str, Any], d: Point, m: Any = np) -> Any:
     a, b = g["damper_upper_lever"], g["damper_lower_lever"]
     sine = (d[0] * m.cos(g["damper_phase"]) - d[1] * m.sin(g["damper_phase"])) / g["ad_length"]  # of AD's angle + psi_d
     return m.sqrt(a**2 + b**2 + 2.0 * a * b * sine)
+
+
+def damper_arm(g: Mapping[str, Any], d: Point, length: Any, m: Any = np) -> Any:
+    """Derivative (m/rad) of the damper's `length` (`damper_length`) by the angle of AD."""
+    product = g["damper_upper_lever"] * g["damper_lower_lever"]
+    cosine = -(d[0] * m.sin(g["damper_phase"]) + d[1] * m.cos(g["damper_phase"])) / g["ad_length"]
+    return product * cosine / length
 
 
 def damper_phase(g: Mapping[str, float]) -> float:

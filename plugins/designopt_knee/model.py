@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,20 @@ from designopt_knee.parameters import (
     complete,
 )
 
+if TYPE_CHECKING:
+    from designopt_knee.periodic.strides import Strides
+    from designopt_knee.periodic.walk import Walk
+
 Q = Quantity
 Vector = NDArray[np.float64]
 
 _FRAMES_PER_CYCLE = 60
 _WALK_CYCLES = 2
+_FLEXIONS = np.arange(0.0, 111.0, 2.0)  # deg, of the path of the instant centre
 _CONTACT_FORCE = 1.0  # N, heel and toe together, from which the foot counts as on the ground
+
+#: What stands for the multiplier of a motion that was not found.
+NO_MOTION = 999.0
 
 #: Bytes of a file with one gait cycle: some thousand times a usual one.
 LARGEST_GAIT = 2**21
@@ -45,11 +53,18 @@ class KneeOutputs(TypedDict):
     peak_flexion: Annotated[float, Q("deg", "largest knee angle of a cycle, mean over the analysis window")]
     peak_error: Annotated[float, Q("deg", "peak_flexion less the recorded peak")]
     rms_error: Annotated[float, Q("deg", "root mean square difference to the recorded knee angle")]
-    period_n: Annotated[float, Q("", "cycles after which the knee angle repeats, 1 to 4; 0 is longer or irregular")]
-    repeat_error: Annotated[
-        float, Q("deg", "misfit of the window to itself 1 to 4 cycles earlier, the least; 360: none")
+    period_n: Annotated[
+        float, Q("", "cycles after which the knee angle repeats, 1 to 4; 0 is longer, irregular or leaving a motion")
     ]
-    section_n: Annotated[float, Q("", "cycles after which the state at phase 0 repeats, 1 to 4; 0 is none")]
+    repeat_error: Annotated[float, Q("deg", "misfit of the window to itself one cycle earlier; 360: no such cycle")]
+    section_n: Annotated[float, Q("", "cycles after which the state at phase 0 repeats, 1 to 4; 0 as for period_n")]
+    floquet_modulus: Annotated[
+        float, Q("", "largest multiplier of the motion of period T, stable below 1; 999: none was found")
+    ]
+    flip_margin: Annotated[
+        float,
+        Q("", "1 + smallest real multiplier of that motion (1 at most); period doubled below 0; -998: none found"),
+    ]
     subharmonic: Annotated[float, Q("deg", "largest amplitude below 1, and between 1 and 2, per cycle")]
     subharmonic_half: Annotated[float, Q("deg", "amplitude at 1/2 per cycle")]
     subharmonic_third: Annotated[float, Q("deg", "amplitude at 1/3 per cycle")]
@@ -57,9 +72,16 @@ class KneeOutputs(TypedDict):
     mean_normal_force: Annotated[float, Q("N", "heel and toe together, mean")]
     contact_duty: Annotated[float, Q("", "share of the time with the foot on the ground")]
     max_stop_force: Annotated[float, Q("N", "largest force of the stop of the straight knee")]
+    hip_moment_peak: Annotated[float, Q("N m", "largest moment of the hip on the leg below the thigh, in size")]
+    hip_work: Annotated[float, Q("J", "positive work of hip and trunk on the leg below the thigh, per cycle")]
+    damper_work: Annotated[float, Q("J", "dissipated by the damper per cycle")]
+    centre_height: Annotated[float, Q("m", "instant centre of the straight knee above A")]
+    centre_offset: Annotated[
+        float, Q("m", "that centre behind the line from hip to heel; positive: the load keeps the knee straight")
+    ]
     min_phi: Annotated[float, Q("deg", "smallest knee angle; negative is hyperextension")]
     settled_cycles: Annotated[float, Q("", "cycles before the response repeats; all of them when it never does")]
-    cycles_simulated: Annotated[float, Q("", "fewer than the setting when stopped early as periodic")]
+    cycles_simulated: Annotated[float, Q("", "fewer than the setting when the walk has come to a motion that repeats")]
     gait_angle_residual: Annotated[float, Q("deg", "largest root mean square misfit of a gait angle's series")]
     gait_hip_residual: Annotated[float, Q("m", "largest root mean square misfit of the hip path's series")]
 
@@ -76,28 +98,40 @@ ARRAYS = {
     "heel_force": Array(("time",), "N", "normal force of the ground"),
     "toe_force": Array(("time",), "N", "normal force of the ground"),
     "damper_force": Array(("time",), "N", "tension positive"),
+    "hip_moment": Array(("time",), "N m", "of the hip on the leg below the thigh, flexion positive"),
+    "hip_power": Array(("time",), "W", "of hip and trunk on the leg below the thigh"),
+    "centre_flexion": Array(("pose",), "deg", "knee angles of the path of the instant centre"),
+    "centre_path": Array(("pose", "axis"), "m", "instant centre of the shank seen from A, thigh upright"),
 }
 
 
 @dataclass(frozen=True)
 class Response:
-    """A simulated walk: times (n,), states (n, 4) and outputs of the equations by name (n,)."""
+    """The end of a walk: times (n,), states (n, 4) and outputs of the equations by name (n,), over whole cycles.
+
+    On a motion that repeats they are those of its cycle again and again. `walk` is where they come from.
+    """
 
     t: Vector
     x: Vector
     y: Mapping[str, Vector]
-    cycles: int
+    walk: Walk
+
+    @property
+    def periodic(self) -> bool:
+        """Whether the walk has come to a stable motion of period T."""
+        return self.walk.arrived
 
 
-@model("four_bar_knee", version=1, arrays=ARRAYS)
+@model("four_bar_knee", version=2, arrays=ARRAYS)
 class FourBarKnee:
     """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
 
     Equations: Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, with the
     corrected mass of the shank. Geometry and masses that the paper's text does not give are substitutes
-    (``substitute_v1``): results are of the same class and pattern, not the paper's numbers. Forces of the ground are
-    no predictions: the hip is driven, nothing makes the leg carry the body. A response may depend on its initial state
-    (attractors coexist near the critical stiffness), so figures are discontinuous in the design.
+    (``substitute_v1``, ``substitute_v2``): results are of the same class and pattern, not the paper's numbers. Forces
+    of the ground are no predictions: the hip is driven, nothing makes the leg carry the body. A response may depend on
+    its initial state (attractors coexist near the critical stiffness), so figures are discontinuous in the design.
     """
 
     gait: Annotated[
@@ -108,7 +142,9 @@ class FourBarKnee:
     harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = (
         None
     )
-    parameter_set: Annotated[Literal["substitute_v1"], Q("", "named values of all parameters")] = "substitute_v1"
+    parameter_set: Annotated[Literal["substitute_v1", "substitute_v2"], Q("", "named values of all parameters")] = (
+        "substitute_v1"
+    )
     parameters: KneeParameters = field(default_factory=KneeParameters)
     allow_low_instant_centre: Annotated[bool, Q("", "accept a linkage with its centre not above the knee")] = False
     smoothing: Annotated[Literal["tanh", "atan"], Q("", "step at the touch of ground and stop")] = "tanh"
@@ -120,7 +156,13 @@ class FourBarKnee:
     spectrum_cycles: Annotated[int, Q("", "last cycles of which the spectrum is taken", ge=1)] = 12
     samples_per_cycle: Annotated[int, Q("", "samples of the response", ge=40)] = 200
     starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
-    stop_when_periodic: Annotated[bool, Q("", "end analysis_cycles after two equal cycles; halves the time")] = False
+    shooting: Annotated[
+        bool,
+        Q("", "take the motion that repeats by Newton's method as soon as the walk settles; else simulate all cycles"),
+    ] = True
+    stop_when_periodic: Annotated[
+        bool, Q("", "instead of shooting, simulate until analysis_cycles after two equal cycles")
+    ] = False
     swing_window: Annotated[tuple[float, float], Q("", "phases between which the toe should clear the ground")] = (
         0.62,
         0.93,
@@ -136,7 +178,7 @@ class FourBarKnee:
     ] = "auto"
 
     _gait: Gait = field(init=False, repr=False, compare=False)
-    _simulator: Any = field(init=False, repr=False, compare=False)
+    _integrators: Any = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for what cannot be used; warn about what is suspicious. Nothing is integrated."""
@@ -161,10 +203,10 @@ class FourBarKnee:
     def prepare(self) -> None:
         """Read the gait, state the equations, compile them when a compiler exists."""
         from designopt_knee.equations import knee_system
-        from designopt_knee.simulation import simulator
+        from designopt_knee.periodic.strides import Integrators
 
         self._gait = self._read_gait()
-        self._simulator = simulator(
+        self._integrators = Integrators(
             knee_system(self._gait.harmonics, self.smoothing, self.shank_mass_terms),
             self.method,
             (self.relative_tolerance, self.absolute_tolerance),
@@ -186,7 +228,7 @@ class FourBarKnee:
         judged = []
         for start in initial_states(self.starts):
             response = self._walk(start, p)
-            judged.append((self._figures(response), response))
+            judged.append((self._figures(response, g), response))
         outputs, response = min(judged, key=lambda pair: pair[0]["rho"])
         outputs["rho_best"] = max(figures_["rho"] for figures_, _ in judged)
         return outputs, self._arrays(response, g, arrays)
@@ -206,31 +248,48 @@ class FourBarKnee:
             raise InvalidSetting("gait", "the file is not UTF-8 text") from None
         return read_gait(text, harmonics=self.harmonics, period=self.period, belt_speed=self.belt_speed)
 
-    def _walk(self, start: Vector, p: Vector) -> Response:
-        """Simulate all cycles at once or, with `stop_when_periodic`, one by one until the response has settled."""
-        from designopt_knee.simulation import simulate, simulate_until_periodic
+    def strides(self, p: Vector) -> Strides:
+        """The map of one cycle for parameters `p` of the equations (`EQUATION_PARAMETERS`)."""
+        from designopt_knee.periodic.strides import Strides
 
-        count = self.cycles * self.samples_per_cycle + 1
-        times = np.arange(count, dtype=np.float64) * (self._gait.period / self.samples_per_cycle)
-        run = simulate_until_periodic if self.stop_when_periodic else simulate
-        t, x, y = run(self._simulator, start, times, p, self._gait.data(), self.samples_per_cycle, self.analysis_cycles)
-        names = [v.name for v in self._simulator.system.outputs]
-        return Response(t, x, dict(zip(names, y.T, strict=True)), (len(t) - 1) // self.samples_per_cycle)
+        return Strides(self._integrators, p, self._gait.data(), self._gait.period, self.samples_per_cycle)
+
+    def _walk(self, start: Vector, p: Vector) -> Response:
+        """The walk from the state `start`."""
+        from designopt_knee.periodic.walk import walk, walk_through
+
+        strides = self.strides(p)
+        if self.shooting and not self.stop_when_periodic:
+            done = walk(strides, start, self.cycles)
+        else:
+            done = walk_through(strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None)
+        return self._response(done)
+
+    def _response(self, done: Walk) -> Response:
+        """The last cycles of a walk."""
+        wanted = max(self.analysis_cycles + figures.LONGEST_PERIOD, self.spectrum_cycles, _WALK_CYCLES)
+        count = wanted if done.arrived else len(done.strides)
+        x, y = done.trailing(count)
+        last = self.cycles if done.arrived else count
+        samples = np.arange(len(x), dtype=np.float64) + (last - count) * self.samples_per_cycle
+        t = samples * (self._gait.period / self.samples_per_cycle)
+        names = [v.name for v in self._integrators.system.outputs]
+        return Response(t, x, dict(zip(names, y.T, strict=True)), done)
 
     def _recorded(self, cycles: int) -> Vector:
         """Recorded knee angle (deg) at the samples of so many cycles, end point included."""
         phase = np.arange(cycles * self.samples_per_cycle + 1) / self.samples_per_cycle
         return np.degrees(self._gait.series("knee", phase))
 
-    def _trailing(self, knee: Vector, cycles: int) -> Vector:
+    def _trailing(self, knee: Vector, response: Response) -> Vector:
         """Cycles for the spectrum: the last ones; of a run that was stopped early only those that are settled."""
         per_cycle = figures.whole_cycles(knee, self.samples_per_cycle)
         count = self.spectrum_cycles
-        if cycles < self.cycles:
-            count = min(count, cycles - figures.settled_cycles(per_cycle))
+        if not response.periodic and len(per_cycle) < self.cycles:
+            count = min(count, len(per_cycle) - figures.settled_cycles(per_cycle))
         return per_cycle[-count:]
 
-    def _figures(self, response: Response) -> KneeOutputs:
+    def _figures(self, response: Response, g: Mapping[str, float]) -> KneeOutputs:
         samples, window = self.samples_per_cycle, self.analysis_cycles
         knee = np.degrees(response.y["knee"])
         cycles = figures.whole_cycles(knee, samples)
@@ -242,21 +301,26 @@ class FourBarKnee:
         rho = figures.correlation(knee[last], recorded)
         if not np.isfinite(rho):
             raise Diverged("the knee angle does not vary in the analysis window", reason="degenerate")
-        trailing = self._trailing(knee, response.cycles)
+        trailing = self._trailing(knee, response)
         phase = np.arange(samples) / samples
         swing = (phase >= self.swing_window[0]) & (phase <= self.swing_window[1])
         toe = figures.whole_cycles(response.y["toe_height"], samples)[-window:, swing]
         peak = float(cycles[-window:].max(axis=1).mean())
         residuals = self._gait.residuals
+        motion, simulated = response.walk.motion, self._simulated(response)
+        leaving = motion is not None and not motion.stable
+        centre_height, centre_offset = linkage.centre_offset(g)
         return {
             "rho": rho,
             "rho_best": rho,
             "peak_flexion": peak,
             "peak_error": peak - float(recorded.max()),
             "rms_error": float(np.sqrt(np.mean((knee[last] - recorded) ** 2))),
-            "period_n": float(figures.period_n(cycles, window)),
-            "repeat_error": float(figures.repeat_errors(cycles, window).min(initial=360.0)),
-            "section_n": float(figures.section_n(self._sections(response), window)),
+            "period_n": _repeating(figures.period_n(cycles, window), leaving),
+            "repeat_error": float(figures.repeat_errors(cycles, window)[:1].min(initial=360.0)),
+            "section_n": _repeating(1 if response.periodic else self._section_n(response), leaving),
+            "floquet_modulus": NO_MOTION if motion is None else motion.modulus,
+            "flip_margin": 1.0 - NO_MOTION if motion is None else motion.flip_margin,
             "subharmonic": figures.subharmonic(*figures.spectrum(trailing)),
             "subharmonic_half": figures.line(trailing, 2),
             "subharmonic_third": figures.line(trailing, 3),
@@ -264,24 +328,39 @@ class FourBarKnee:
             "mean_normal_force": float(force.mean()),
             "contact_duty": float(np.mean(force > _CONTACT_FORCE)),
             "max_stop_force": float(response.y["stop_force"][last].max()),
+            "hip_moment_peak": float(np.abs(response.y["hip_moment"][last]).max()),
+            "hip_work": self._per_cycle(np.maximum(response.y["hip_power"], 0.0)),
+            "damper_work": self._per_cycle(response.y["damper_power"]),
+            "centre_height": centre_height,
+            "centre_offset": centre_offset,
             "min_phi": float(knee[last].min()),
-            "settled_cycles": float(figures.settled_cycles(cycles)),
-            "cycles_simulated": float(response.cycles),
+            "settled_cycles": float(figures.settled_cycles(simulated)),
+            "cycles_simulated": float(len(simulated)),
             "gait_angle_residual": float(np.degrees(max(residuals[s] for s in ("thigh", "knee", "ankle")))),
             "gait_hip_residual": max(residuals["hip_x"], residuals["hip_y"]),
         }
 
-    def _sections(self, response: Response) -> Vector:
-        """The state at phase 0 of every cycle: angles in deg, rates in deg per radian of phase."""
+    def _per_cycle(self, power: Vector) -> float:
+        """Work (J) in a cycle, mean over the analysis window: trapezoids over `power` (W)."""
+        window = power[-1 - self.analysis_cycles * self.samples_per_cycle :]
+        step = self._gait.period / self.samples_per_cycle
+        return float(step * (window.sum() - 0.5 * (window[0] + window[-1])) / self.analysis_cycles)
+
+    def _simulated(self, response: Response) -> Vector:
+        """Knee angle (deg) of all cycles that were simulated (cycles, samples)."""
+        return np.array([np.degrees(stride.y[:-1, 0]) for stride in response.walk.strides])
+
+    def _section_n(self, response: Response) -> int:
+        """After how many cycles the state at phase 0 repeats: angles in deg, rates in deg per radian of phase."""
         per_radian = self._gait.period / (2.0 * np.pi)
         scale = np.array([1.0, 1.0, per_radian, per_radian])
-        return np.asarray(np.degrees(response.x[:: self.samples_per_cycle]) * scale)
+        return figures.section_n(np.degrees(response.x[:: self.samples_per_cycle]) * scale, self.analysis_cycles)
 
     def _arrays(self, response: Response, g: Mapping[str, float], wanted: Set[str]) -> dict[str, Vector]:
         """The `wanted` arrays (see `ARRAYS`)."""
         last = slice(-1 - self.analysis_cycles * self.samples_per_cycle, None)
         knee = np.degrees(response.y["knee"])
-        trailing = self._trailing(knee, response.cycles)
+        trailing = self._trailing(knee, response)
         frequency, amplitude = figures.spectrum(trailing)
         made: dict[str, Callable[[], Vector]] = {
             "time": lambda: response.t[last],
@@ -295,6 +374,12 @@ class FourBarKnee:
             "heel_force": lambda: response.y["heel_force"][last],
             "toe_force": lambda: response.y["toe_force"][last],
             "damper_force": lambda: response.y["damper_force"][last],
+            "hip_moment": lambda: response.y["hip_moment"][last],
+            "hip_power": lambda: response.y["hip_power"][last],
+            "centre_flexion": lambda: _FLEXIONS,
+            "centre_path": lambda: np.stack(
+                linkage.instant_centre(g, linkage.eta_of_flexion(g, np.radians(_FLEXIONS))), axis=1
+            ),
         }
         return {name: make() for name, make in made.items() if name in wanted}
 
@@ -304,7 +389,7 @@ class FourBarKnee:
         About 60 frames per cycle, a number that divides the samples so that the frames of all cycles are alike.
         """
         samples = self.samples_per_cycle
-        span = min(_WALK_CYCLES, response.cycles) * samples
+        span = min(_WALK_CYCLES, len(response.t) // samples) * samples
         stride = min(
             (d for d in range(1, samples + 1) if samples % d == 0), key=lambda d: abs(samples / d - _FRAMES_PER_CYCLE)
         )
@@ -317,6 +402,11 @@ class FourBarKnee:
         ad, shank = linkage.relative_angles(g, eta)
         places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, foot)
         return np.stack([np.stack(places[name], axis=1) for name in linkage.JOINTS], axis=1)
+
+
+def _repeating(n: int, leaving: bool) -> float:
+    """A period of `n` cycles that a walk keeps: one that still leaves an unstable motion has none."""
+    return 0.0 if n == 1 and leaving else float(n)
 
 
 def initial_states(count: int) -> Iterator[Vector]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.grid import Grid, grid_over, scan_over
-from designopt.report.labels import chosen_once, number, parameter_label, plain, with_unit
+from designopt.report.labels import chosen_once, listed, number, parameter_label, plain, with_unit
 from designopt.report.parts.map import scale_of
 from designopt.report.section import Choice, Figure, Section, Table
 from designopt.store.result import Result
@@ -25,6 +25,8 @@ Matrix = NDArray[np.float64]
 
 #: At most this many damping ratios are offered by a selector.
 RATIOS = 24
+#: Toe clearance in swing (m) below which a result is warned of.
+SCUFFS = 5e-3
 #: A legend names a design by at most this many parameters.
 NAMED = 4
 
@@ -33,10 +35,25 @@ def reservations(result: Result) -> tuple[str, ...]:
     """What every reader of these figures must know about where the numbers come from."""
     parameters = result.problem.model.settings.get("parameter_set", "substitute_v1")
     return (
+        *_scuffing(result),
         f"Linkage geometry, masses and the damper's lever are a substitute set ({parameters}): plausible values chosen "
         "because the tables of Lü et al. (2020) were not available. Agreement with that paper is of pattern, not of "
         "numbers.",
         "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body.",
+    )
+
+
+def _scuffing(result: Result) -> tuple[str, ...]:
+    """A warning for chosen designs whose toe touches the ground in swing."""
+    clearance = result.outcomes.figures.get("toe_clearance")
+    if clearance is None:
+        return ()
+    names = [label for label, row in chosen_once(result).items() if (clearance[row] < SCUFFS).any()]
+    if not names:
+        return ()
+    return (
+        f"Warning: the toe comes closer to the ground than {1e3 * SCUFFS:.0f} mm in swing, or scuffs: {listed(names)}. "
+        "Nobody could walk so; limit toe_clearance, or take the parameter set substitute_v2.",
     )
 
 

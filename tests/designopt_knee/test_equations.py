@@ -63,3 +63,50 @@ def test_mass_matrix_has_the_entry_missing_in_print_and_the_closed_form_of_the_t
 def test_other_gait_and_other_numbers_need_no_new_equations(gait):
     assert knee_system(8, "tanh", "full") is knee_system(8, "tanh", "full")
     assert knee_system(8).rhs.size1_in("q") == len(gait.data())
+
+
+def test_hip_moment_and_power_are_those_of_the_seven_coordinates(leg, gait, monkeypatch):
+    """Generalised forces of hip and thigh with a thigh without mass: what the leg below it takes."""
+    import seven_coordinate
+
+    monkeypatch.setattr(seven_coordinate, "THIGH", dict.fromkeys(seven_coordinate.THIGH, 0.0))
+    system, oracle = knee_system(gait.harmonics), SevenCoordinates(leg, gait)
+    names = [v.name for v in system.outputs]
+    p = np.array([leg[name] for name in EQUATION_PARAMETERS])
+    for t, state in random_states(30):
+        found = dict(zip(names, np.array(system.output(state, [], [], p, gait.data(), t)).ravel(), strict=True))
+        q1, v1, a1, ankle0 = oracle.driven(t)
+        full = oracle.consistent(t, *state)
+        q, v = np.concatenate([q1, full[:4]]), np.concatenate([v1, full[4:]])
+        a = np.concatenate([a1, oracle.accelerations(t, full[:4], full[4:])])
+        M, C, N = oracle.matrices(q, v)
+        _, phi, _ = oracle.closure(q, v)
+        needed = M @ a + C @ v + N - oracle.forces(q, v, ankle0)
+        multipliers = np.linalg.lstsq(phi[:, 3:].T, needed[3:], rcond=None)[0]
+        hip = (needed - phi.T @ multipliers)[:3]
+        scale = np.abs(needed).max()
+        assert found["hip_moment"] == pytest.approx(hip[2], abs=1e-8 * scale)
+        assert found["hip_power"] == pytest.approx(hip @ v1, abs=1e-8 * scale * np.abs(v1).max())
+
+
+def test_flexion_extension_and_quadratic_damping_add_to_the_damper_force(leg, gait):
+    """Against a damper without damping: the difference is the law of each direction times the damper's speed."""
+    system = knee_system(gait.harmonics)
+    names = [v.name for v in system.outputs]
+
+    def outputs(state, **damper):
+        g = {**leg, "damping": 0.0, "extension_damping": 0.0, "quadratic_damping": 0.0, **damper}
+        p = np.array([g[name] for name in EQUATION_PARAMETERS])
+        return dict(zip(names, np.array(system.output(state, [], [], p, gait.data(), 0.3)).ravel(), strict=True))
+
+    for eta_rate in (-4.0, 4.0):  # the knee bends with falling eta, and the damper shortens
+        state = [-0.8, 0.1, eta_rate, 0.0]
+        spring = outputs(state)["damper_force"]
+        unit = outputs(state, damping=1.0, extension_damping=1.0)["damper_force"] - spring  # the damper's speed
+        assert np.sign(unit) == np.sign(eta_rate)
+        c = 300.0 if unit < 0.0 else 700.0
+        both = outputs(state, damping=300.0, extension_damping=700.0, quadratic_damping=50.0)
+        resistance = c * unit + 50.0 * unit * abs(unit)
+        assert both["damper_force"] - spring == pytest.approx(resistance, rel=1e-9)
+        assert both["damper_power"] == pytest.approx(resistance * unit, rel=1e-9)
+        assert both["damper_power"] > 0.0

@@ -1,0 +1,161 @@
+"""The model ``four_bar_knee_branch``: a damper's damping in, the motions of period T over its stiffness out.
+
+What a grid of walks shows with steps of hundreds of N/m, this follows: the motion of period T at the highest stiffness
+is continued downwards until it loses its stability, and the place is enclosed by root finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Annotated, TypedDict, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
+from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states
+from designopt_knee.parameters import EQUATION_PARAMETERS, DampingDesign, KneeParameters, complete
+
+Q = Quantity
+Vector = NDArray[np.float64]
+
+#: How stability is lost, as the number that `loss` gives.
+LOSSES = (None, "flip", "fold", "torus", "contact")
+
+
+class BranchOutputs(TypedDict):
+    """Figures of the stable motions of period T from the highest stiffness down."""
+
+    critical_stiffness: Annotated[
+        float, Q("N/m", "where the motion loses its stability; lowest_stiffness where it does not")
+    ]
+    loss: Annotated[
+        float, Q("", "how: 1 period doubles, 2 fold, 3 torus, 4 a contact begins or ceases; 0 not lost in the range")
+    ]
+    critical_multiplier: Annotated[float, Q("", "largest multiplier of the last stable motion, real part")]
+    best_rho: Annotated[float, Q("", "largest correlation with the recorded knee angle")]
+    best_stiffness: Annotated[float, Q("N/m", "where it is reached")]
+    best_peak: Annotated[float, Q("deg", "largest knee angle there")]
+    best_clearance: Annotated[float, Q("m", "lowest toe in swing there")]
+    robust_low: Annotated[float, Q("N/m", "lower end of the stiffnesses around it that lose no more than rho_margin")]
+    robust_high: Annotated[float, Q("N/m", "upper end of these")]
+    robust_width: Annotated[float, Q("N/m", "width of that interval")]
+
+
+ARRAYS = {
+    "branch_stiffness": Array(("motion",), "N/m", "falling"),
+    "branch_rho": Array(("motion",), "", "correlation with the recorded knee angle"),
+    "branch_peak": Array(("motion",), "deg", "largest knee angle"),
+    "branch_clearance": Array(("motion",), "m", "lowest toe in swing"),
+    "branch_multiplier": Array(("motion",), "", "largest multiplier, real part"),
+    "branch_modulus": Array(("motion",), "", "largest multiplier, size"),
+}
+
+
+@model("four_bar_knee_branch", version=1, arrays=ARRAYS)
+class FourBarKneeBranch(FourBarKnee):
+    """Motions of period T of the four-bar knee over the damper's stiffness, and where they lose their stability.
+
+    One design is a damping; its stiffness runs from `highest_stiffness` downwards. Settings of the leg and the gait are
+    those of ``four_bar_knee``. The critical stiffness is that of the motion followed: walks from a given initial state
+    may leave it sooner, where another motion attracts them.
+    """
+
+    highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; walks must settle there", gt=0)] = 30e3
+    lowest_stiffness: Annotated[float, Q("N/m", "where it ends at the latest", gt=0)] = 12e3
+    step: Annotated[float, Q("N/m", "largest step along the branch", gt=0)] = 250.0
+    known_to: Annotated[float, Q("N/m", "within which the critical stiffness is enclosed", gt=0)] = 5.0
+    rho_margin: Annotated[float, Q("", "loss of rho that the robust interval allows", gt=0, lt=1)] = 0.01
+
+    def check(self) -> None:
+        """As the knee's, and the range of stiffness."""
+        super().check()
+        if self.lowest_stiffness >= self.highest_stiffness:
+            raise InvalidSetting(
+                "lowest_stiffness",
+                f"{self.lowest_stiffness:g} N/m is not below highest_stiffness ({self.highest_stiffness:g} N/m)",
+            )
+
+    def evaluate(  # type: ignore[override]
+        self, design: DampingDesign, scenario: KneeParameters, arrays: Set[str]
+    ) -> tuple[BranchOutputs, dict[str, Vector]]:
+        """Figures of the branch of one damping under one set of conditions.
+
+        Raises `InvalidDesign` as the knee does and `Diverged` where a walk ends or, with the reason ``no_motion``, does
+        not come to a stable motion of period T at the highest stiffness.
+        """
+        from designopt_knee.periodic.continuation import follow
+        from designopt_knee.periodic.strides import Strides
+        from designopt_knee.periodic.walk import Walk, walk
+
+        numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
+
+        def leg(stiffness: float) -> dict[str, float]:
+            return complete(
+                self._base(), numbers[0], {**numbers[1], "stiffness": stiffness},
+                allow_low_instant_centre=self.allow_low_instant_centre,
+            )  # fmt: skip
+
+        def at(stiffness: float) -> Strides:
+            g = leg(stiffness)
+            return self.strides(np.array([g[name] for name in EQUATION_PARAMETERS]))
+
+        first = walk(at(self.highest_stiffness), next(iter(initial_states(1))), self.cycles)
+        if first.motion is None or not first.arrived:
+            raise Diverged(
+                f"the walk at {self.highest_stiffness:g} N/m has no stable motion of period T: raise highest_stiffness",
+                reason="no_motion",
+            )
+        branch = follow(at, first.motion, self.highest_stiffness, self.lowest_stiffness, self.step, self.known_to)
+        judged = [
+            self._figures(self._response(Walk([m.stride], m, True)), leg(k))
+            for k, m in zip(branch.values, branch.motions, strict=True)
+        ]
+        leading = np.array([m.multipliers[0] for m in branch.motions])
+        made = {
+            "branch_stiffness": branch.values,
+            "branch_rho": _column(judged, "rho"),
+            "branch_peak": _column(judged, "peak_flexion"),
+            "branch_clearance": _column(judged, "toe_clearance"),
+            "branch_multiplier": leading.real,
+            "branch_modulus": np.abs(leading),
+        }
+        best = int(np.argmax(made["branch_rho"]))
+        low, high = interval(branch.values, made["branch_rho"], self.rho_margin)
+        outputs: BranchOutputs = {
+            "critical_stiffness": self.lowest_stiffness if branch.lost is None else branch.lost,
+            "loss": float(LOSSES.index(branch.kind)),
+            "critical_multiplier": float(leading[-1].real),
+            "best_rho": float(made["branch_rho"][best]),
+            "best_stiffness": float(branch.values[best]),
+            "best_peak": float(made["branch_peak"][best]),
+            "best_clearance": float(made["branch_clearance"][best]),
+            "robust_low": low,
+            "robust_high": high,
+            "robust_width": high - low,
+        }
+        return outputs, {name: array for name, array in made.items() if name in arrays}
+
+
+def interval(values: Vector, figures: Vector, margin: float) -> tuple[float, float]:
+    """The interval around the largest of `figures` (n,) in which none is smaller than it by more than `margin`.
+
+    `values` (n,) fall; ends between two of them are interpolated linearly.
+    """
+    best = int(np.argmax(figures))
+    least = figures[best] - margin
+
+    def end(indices: range) -> float:
+        inside = best
+        for i in indices:
+            if figures[i] < least:
+                share = (figures[inside] - least) / (figures[inside] - figures[i])
+                return float(values[inside] + share * (values[i] - values[inside]))
+            inside = i
+        return float(values[inside])
+
+    return end(range(best + 1, len(values))), end(range(best - 1, -1, -1))
+
+
+def _column(judged: list[KneeOutputs], name: str) -> Vector:
+    return np.array([cast(Mapping[str, float], outputs)[name] for outputs in judged])

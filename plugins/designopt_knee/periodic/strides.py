@@ -1,0 +1,132 @@
+"""One gait cycle of the leg as a map of the state at phase 0, and the derivative of that map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
+from designopt.dynamics.simulator import Method
+from designopt.plugin import Diverged
+from designopt_knee.equations import FOLD_MARGIN
+
+Vector = NDArray[np.float64]
+
+#: A run that broke down with this little left of the linkage was at its end, whatever the integrator says of it.
+_NEAR_FOLD = 1e-2
+
+#: Rates may err more than angles: contact is decided within 1e-6 m of depth, and rates are of the order of 5 rad/s.
+#: Measured: the same figures for a fifth less time than with equal shares. The model's default tolerances, 3e-6 and
+#: 1e-7, are the loosest found that give the period of a run at 1e-8 at 32 designs around the critical stiffnesses (rho
+#: within 3e-4); at 1e-5 two of them differ, although period-T designs agree to 1e-5 in rho.
+_ATOL_SHARES = np.array([1.0, 1.0, 100.0, 100.0])
+
+#: The derivative of a cycle is taken at tolerances this much smaller, and near the limit of stability at the second:
+#: friction and contact turn it within microseconds. Measured at eight motions against runs at 1e-10: the largest
+#: multiplier within 0.05 with the first, 0.003 with the second.
+DERIVATIVE_TOLERANCES = (0.1, 1.0 / 300.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Stride:
+    """One gait cycle: states `x` (samples + 1, 4) and outputs `y` (samples + 1, 6), both ends included.
+
+    `monodromy` (4, 4) is the derivative of the last state by the first where it was asked for.
+    """
+
+    x: Vector
+    y: Vector
+    monodromy: Vector | None = None
+
+    @property
+    def gap(self) -> Vector:
+        """What is missing to a motion that repeats: last state less first."""
+        return np.asarray(self.x[-1] - self.x[0])
+
+
+def angles(difference: Vector) -> Vector:
+    """The angles (deg) of differences of states (..., 4).
+
+    What tells states apart: at heel strike, where cycles begin, the ground turns rates within microseconds.
+    """
+    return np.degrees(difference[..., :2])
+
+
+def distance(difference: Vector) -> float:
+    """The larger angle (deg) of a `difference` of two states (4,)."""
+    return float(np.abs(angles(difference)).max())
+
+
+class Integrators:
+    """Integrators of the knee's equations: for plain cycles, and for those whose derivative is wanted.
+
+    `tolerances` are the relative and the absolute one, the latter of angles.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        method: Method,
+        tolerances: tuple[float, float],
+        max_steps: int,
+        compiled: Literal["auto"] | bool,
+    ) -> None:
+        def made(share: float) -> Simulator:
+            relative, absolute = tolerances
+            return Simulator(
+                system, method, share * relative, share * absolute * _ATOL_SHARES, max_steps, compiled=compiled
+            )
+
+        self.system, self.max_steps = system, max_steps
+        self.plain = made(1.0)
+        self.exact = tuple(made(share) for share in DERIVATIVE_TOLERANCES)
+
+
+class Strides:
+    """The cycles of one leg: parameters `p` and data `q` of the equations, `samples` points in each `period` (s).
+
+    The equations depend on time by the phase alone, so every cycle begins at time 0. `steps` counts those of the
+    integrator over all cycles; beyond its limit a walk ends.
+    """
+
+    def __init__(self, integrators: Integrators, p: Vector, q: Vector, period: float, samples: int) -> None:
+        self._integrators, self._p, self._q = integrators, p, q
+        self._times = np.arange(samples + 1) * (period / samples)
+        self._next_step: float | None = None
+        self.steps = 0
+
+    def __call__(self, state: Vector) -> Stride:
+        """The cycle that begins with `state` (4,) at phase 0; raises `Diverged`."""
+        run = self._checked(self._integrators.plain, state, False)
+        self._next_step = run.last_step
+        return Stride(run.x, run.y)
+
+    def with_monodromy(self, state: Vector, *, fine: bool = False) -> Stride:
+        """The same with its derivative, by the variational equation; raises `Diverged`."""
+        run = self._checked(self._integrators.exact[fine], state, True)
+        return Stride(run.x, run.y, run.transition)
+
+    def _checked(self, simulator: Simulator, state: Vector, transition: bool) -> Trajectory:
+        first_step = None if transition else self._next_step
+        run = simulator.run(state, self._times, p=self._p, q=self._q, first_step=first_step, transition=transition)
+        self.steps += run.steps + run.rejected
+        if run.status is not SimulationStatus.DONE:
+            raise self._ended(simulator.system, run)
+        if self.steps > self._integrators.max_steps:
+            raise Diverged(f"more than {self._integrators.max_steps} steps of the integrator", reason="step_limit")
+        return run
+
+    def _ended(self, system: System, run: Trajectory) -> Diverged:
+        assert system.guard is not None
+        left = float(system.guard(run.x[-1], [], [], self._p, self._q, run.t[-1])) + FOLD_MARGIN
+        if run.guard == "linkage_limit" or not left > _NEAR_FOLD:
+            return Diverged(
+                f"the stop of the straight knee was driven through {run.t[-1]:.3f} s after heel strike: AD and CD fold"
+                " over",
+                reason="linkage_limit",
+            )
+        reason = "nonfinite" if run.status is SimulationStatus.NONFINITE else "step_limit"
+        return Diverged(run.message, reason=reason)

@@ -1,0 +1,119 @@
+"""A walk from an initial state: cycle by cycle, until it has come to a motion that repeats or all cycles are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_knee import figures
+from designopt_knee.periodic.shooting import PeriodicMotion, extrapolated, shoot, shoot_between
+from designopt_knee.periodic.strides import Stride, Strides, distance
+
+Vector = NDArray[np.float64]
+
+#: Newton begins where the walk will move by less than this (deg) before it repeats, as far as two cycles tell,
+_NEAR = 0.1
+#: or, where it settles slowly, where it moves by less than this in a cycle.
+_SLOW, _SLOW_CYCLES = 2.0, 8
+#: States this near (deg) to a motion are of it.
+_SAME = 1.0
+
+
+@dataclass
+class Walk:
+    """Cycles simulated one after the other, and the motion of period T next to which they came.
+
+    `arrived`: the walk ends on `motion`, which is stable. Without it, `motion` is one that the walk passed or that lies
+    beside it, mostly an unstable one.
+    """
+
+    strides: list[Stride] = field(default_factory=list)
+    motion: PeriodicMotion | None = None
+    arrived: bool = False
+
+    @cached_property
+    def sections(self) -> Vector:
+        """The states at phase 0, the last one included (cycles + 1, 4)."""
+        return np.array([*(s.x[0] for s in self.strides), self.strides[-1].x[-1]])
+
+    def trailing(self, cycles: int) -> tuple[Vector, Vector]:
+        """States and outputs of the last `cycles`, end point included; on a motion that repeats, it again and again."""
+        last = [self.motion.stride] * cycles if self.arrived and self.motion else self.strides[-cycles:]
+        x = np.concatenate([*(stride.x[:-1] for stride in last), last[-1].x[-1:]])
+        y = np.concatenate([*(stride.y[:-1] for stride in last), last[-1].y[-1:]])
+        return x, y
+
+
+def walk(strides: Strides, start: Vector, cycles: int) -> Walk:
+    """The walk that begins with the state `start` (4,): at most so many `cycles`; raises `Diverged`.
+
+    As soon as it is about to repeat, the motion that it goes to is found by Newton's method. What the walk leaves again
+    is not taken for one: an unstable motion is passed.
+    """
+    done, states = Walk(), [start]
+    tried = np.inf
+    for k in range(1, cycles + 1):
+        done.strides.append(strides(states[-1]))
+        states.append(done.strides[-1].x[-1])
+        if k < 2:
+            continue
+        before, last = np.diff(states[-3:], axis=0)
+        moved = distance(last)
+        if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)) or _beside(states[-1], done.motion):
+            continue
+        ahead, _ = extrapolated(before, last)
+        found = shoot(strides, states[-1] + ahead)
+        if found is not None and distance(found.state - states[-1]) < _SAME + _SLOW:
+            done.motion, done.arrived = found, found.stable
+            if found.stable:
+                return done
+        tried = moved
+    if done.motion is None:
+        done.motion = beside(strides, done)
+        done.arrived = bool(done.motion and done.motion.stable and _beside(states[-1], done.motion))
+    return done
+
+
+def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> Walk:
+    """All `cycles` simulated, or so many `after_settling` (two successive cycles of the knee angle have repeated).
+
+    The cycles after that must repeat as well, or the walk goes on. The motion is found afterwards.
+    """
+    done = Walk()
+    state = start
+    knee: list[Vector] = []
+    for k in range(1, cycles + 1):
+        done.strides.append(strides(state))
+        state = done.strides[-1].x[-1]
+        knee.append(np.degrees(done.strides[-1].y[:-1, 0]))
+        # `settled_cycles` counts those before the first that repeats: two differences make three cycles.
+        if after_settling is not None and k >= figures.settled_cycles(np.array(knee)) + 3 + after_settling:
+            break
+    done.motion = shoot(strides, state) or beside(strides, done)
+    return done
+
+
+def beside(strides: Strides, done: Walk) -> PeriodicMotion | None:
+    """The motion of period T that a walk of another period crosses, where eta at phase 0 goes back and forth least."""
+    moves = np.diff(done.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
+    crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)
+    if not len(crossing):
+        return None
+    k = 1 + int(crossing[np.argmin(np.abs(moves[crossing]))])
+    return shoot_between(strides, done.sections[k], done.sections[k + 1])
+
+
+def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:
+    moved = distance(last)
+    ahead, factor = extrapolated(before, last)
+    return bool(
+        (abs(factor) < 1.0 and distance(ahead) < _NEAR and moved < _SAME)
+        or (cycle >= _SLOW_CYCLES and moved < _SLOW and abs(factor) < 1.2)
+    )
+
+
+def _beside(state: Vector, motion: PeriodicMotion | None) -> bool:
+    return motion is not None and distance(state - motion.state) < _SAME
