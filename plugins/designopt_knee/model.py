@@ -308,7 +308,7 @@ class FourBarKnee:
         peak = float(cycles[-window:].max(axis=1).mean())
         residuals = self._gait.residuals
         motion, simulated = response.walk.motion, self._simulated(response)
-        leaving = motion is not None and not motion.stable
+        leaving = response.walk.leaving
         centre_height, centre_offset = linkage.centre_offset(g)
         return {
             "rho": rho,

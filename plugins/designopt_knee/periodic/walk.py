@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_knee import figures
-from designopt_knee.periodic.shooting import PeriodicMotion, extrapolated, shoot, shoot_between
+from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, extrapolated, shoot, shoot_between
 from designopt_knee.periodic.strides import Stride, Strides, distance
 
 Vector = NDArray[np.float64]
@@ -18,16 +18,16 @@ Vector = NDArray[np.float64]
 _NEAR = 0.1
 #: or, where it settles slowly, where it moves by less than this in a cycle.
 _SLOW, _SLOW_CYCLES = 2.0, 8
-#: States this near (deg) to a motion are of it.
-_SAME = 1.0
+#: States this near (deg) to a motion may be on their way from it, if they move by this part of what is expected.
+_SAME, _LEAVING = 1.0, 0.1
 
 
 @dataclass
 class Walk:
     """Cycles simulated one after the other, and the motion of period T next to which they came.
 
-    `arrived`: the walk ends on `motion`, which is stable. Without it, `motion` is one that the walk passed or that lies
-    beside it, mostly an unstable one.
+    `arrived`: the walk ends on `motion`, which is stable. Without it, `motion` is one that the walk passed or crosses,
+    mostly an unstable one.
     """
 
     strides: list[Stride] = field(default_factory=list)
@@ -38,6 +38,11 @@ class Walk:
     def sections(self) -> Vector:
         """The states at phase 0, the last one included (cycles + 1, 4)."""
         return np.array([*(s.x[0] for s in self.strides), self.strides[-1].x[-1]])
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the last cycle is still one on the way from an unstable motion."""
+        return _leaves(self.sections[-1], distance(self.sections[-1] - self.sections[-2]), self.motion)
 
     def trailing(self, cycles: int) -> tuple[Vector, Vector]:
         """States and outputs of the last `cycles`, end point included; on a motion that repeats, it again and again."""
@@ -62,7 +67,10 @@ def walk(strides: Strides, start: Vector, cycles: int) -> Walk:
             continue
         before, last = np.diff(states[-3:], axis=0)
         moved = distance(last)
-        if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)) or _beside(states[-1], done.motion):
+        if _leaves(states[-1], moved, done.motion):
+            tried = np.inf  # what comes after the motion that the walk leaves is another one
+            continue
+        if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)):
             continue
         ahead, _ = extrapolated(before, last)
         found = shoot(strides, states[-1] + ahead)
@@ -73,7 +81,6 @@ def walk(strides: Strides, start: Vector, cycles: int) -> Walk:
         tried = moved
     if done.motion is None:
         done.motion = beside(strides, done)
-        done.arrived = bool(done.motion and done.motion.stable and _beside(states[-1], done.motion))
     return done
 
 
@@ -115,5 +122,13 @@ def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:
     )
 
 
-def _beside(state: Vector, motion: PeriodicMotion | None) -> bool:
-    return motion is not None and distance(state - motion.state) < _SAME
+def _leaves(state: Vector, moved: float, motion: PeriodicMotion | None) -> bool:
+    """Whether a walk in `state` that moved by so many deg in its last cycle is on its way from an unstable `motion`.
+
+    At a distance from it, the walk moves by about the distance times how far the multiplier is from 1. One that moves
+    much less has come to another motion that lies close by.
+    """
+    if motion is None or motion.stable:
+        return False
+    apart = distance(state - motion.state)
+    return apart < FOUND or (apart < _SAME and moved > _LEAVING * apart * abs(motion.multipliers[0] - 1.0))

@@ -118,3 +118,11 @@ def test_all_cycles_can_be_simulated_and_lead_to_the_same_motion(knee, base):
     assert len(late.strides) == 12
     assert late.motion.modulus == pytest.approx(early.motion.modulus, abs=0.05)
     assert distance(late.strides[-1].x[-1] - early.motion.state) < 0.02
+
+
+def test_a_walk_that_has_left_one_motion_comes_to_another_close_by(knee, base):
+    """At 15.6 kN/m and 0.08 s it passes an unstable motion (multiplier 2.3) and settles a degree beside it."""
+    done = walk(knee.strides(values(base, 15600.0, 0.08)), START, 20)
+    assert done.arrived
+    assert done.motion.modulus == pytest.approx(0.30, abs=0.1)
+    assert not done.leaving
