@@ -219,16 +219,19 @@ landmarks:
   A: m1
   B: [m1, m2]
   C: {at: [m2], along: [m1, m2], by: 0.5}
+  F: {at: [m1, m2], right: [m1, m2], forward: [m1, D], by: [1.0, 2.0, 3.0]}
 """
     markers = read_marker_set(text, "mine.yaml")
     positions = np.array([[[0.0, 0, 0], [2.0, 0, 0], [9.0, 9, 9]]])
     recording = Recording(1.0, np.zeros(1), ("m1", "m2", "D"), positions)
-    found = markers.placed(recording, ("A", "B", "C", "D", "E"))
+    found = markers.placed(recording, ("A", "B", "C", "D", "E", "F"))
     assert {name: p[0].tolist() for name, p in found.items()} == {
         "A": [0, 0, 0],
         "B": [1, 0, 0],
         "C": [2.5, 0, 0],
         "D": [9, 9, 9],
+        # right is x, forward is y and z alike, up is x × forward
+        "F": pytest.approx([4.0, -np.sqrt(0.5), 3.0 * np.sqrt(0.5)]),
     }
     with pytest.raises(ValueError, match="no marker 'm3' for landmark 'A'"):
         MarkerSet("x", {"A": "m3"}).placed(recording, ("A",))
