@@ -104,17 +104,23 @@ def _unit(lines: Array) -> Array:
 OWN_NAMES = MarkerSet("own_names")
 
 
+def bundled_marker_sets() -> tuple[str, ...]:
+    """Names of the marker sets that come with the package; in own_names markers are called as landmarks."""
+    folder = files("designopt_wholebody.trial").joinpath("marker_sets")
+    return (OWN_NAMES.marker_set, *sorted(p.name.removesuffix(".yaml") for p in folder.iterdir()))
+
+
 def bundled_marker_set(name: str) -> MarkerSet:
     """A marker set that comes with the package; raises `KeyError` with a sentence for a name that there is none of."""
-    folder = files("designopt_wholebody.trial").joinpath("marker_sets")
-    known = [OWN_NAMES.marker_set, *sorted(p.name.removesuffix(".yaml") for p in folder.iterdir())]
+    known = bundled_marker_sets()
     if name not in known:
         near = closest(name, known)
         hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
         raise KeyError(f"there is no marker set '{name}'; {hint}")
     if name == OWN_NAMES.marker_set:
         return OWN_NAMES
-    return read_marker_set(folder.joinpath(f"{name}.yaml").read_bytes(), f"{name}.yaml")
+    file = files("designopt_wholebody.trial").joinpath("marker_sets", f"{name}.yaml")
+    return read_marker_set(file.read_bytes(), f"{name}.yaml")
 
 
 def read_marker_set(content: bytes, name: str) -> MarkerSet:
