@@ -1,0 +1,95 @@
+"""The report part of static sharing: what it draws of which arrays, and what it leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from designopt_muscle.report.sharing import muscle_sharing
+
+import designopt
+
+STUDY = """\
+study: mini
+title: Weak leg
+model: {{use: muscle_sharing, reserve: {reserve}, {emg}}}
+scenarios: [{{name: trial, {file}}}]
+solver:
+  use: evaluate
+  designs: [{designs}]
+execution:
+  executor: serial
+  arrays: [time, muscles, coordinates, activations, muscle_moments, net_moments, reserves, shortfall, strength_factor,
+           status, signals, fibre_lengths, notes]
+"""
+STRONG, WEAK = "{name: strong, strength: 1.0}", "{name: weak, strength: 0.5}"
+
+
+def section(folder, designs, reserve=0, emg=""):
+    t = np.arange(0.5, 2.1, 0.01)
+    lines = ["time,SOL", *(f"{x:.2f},{0.3 + 0.2 * np.sin(5 * x):.6f}" for x in t)]
+    (folder / "emg.csv").write_text("\n".join(lines) + "\n")
+    text = STUDY.format(reserve=reserve, emg=emg, file="emg: emg.csv" if emg else "", designs=designs)
+    (folder / "study.yaml").write_text(text)
+    made = muscle_sharing(designopt.load(folder / "study.yaml").run(folder / "mini.study"))
+    assert made is not None
+    return made
+
+
+def figure(made, title):
+    (found,) = [f for f in made.figures if f.title == title]
+    return found
+
+
+def test_balanced_designs_have_a_sentence_and_no_empty_plot(tmp_path):
+    made = section(tmp_path, STRONG)
+    titles = [f.title for f in made.figures]
+    assert "Frames beyond the muscles" not in titles
+    assert "Reserves" not in titles
+    assert "every frame is balanced by the muscles" in made.introduction
+    assert titles == ["Activations", *[f"Balance about {n}_{w}" for n, w in
+                      (("hip", "flexion"), ("knee", "angle"), ("ankle", "angle"))], "Fibre lengths"]  # fmt: skip
+
+
+def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_path):
+    made = section(tmp_path, f"{STRONG}, {WEAK}")
+    assert "balanced" not in made.introduction
+    short = figure(made, "Frames beyond the muscles")
+    names = [trace.get("name", "") for trace in short.plot["data"]]
+    assert {"missing about ankle_angle", "strength that is enough", "infeasible", "optimal"} <= set(names)
+    assert not short.variants  # the strong leg has none: it is not offered
+    (table,) = made.tables
+    rows = {row[:3]: row for row in table.rows}
+    weak = rows["weak", "trial", "infeasible"]
+    assert "ankle_angle" in weak[5]
+    assert "strength x 1." in weak[5]
+    assert ("strong", "trial", "infeasible") not in rows
+    assert "no activations balance the moments" in table.note
+
+
+def test_selectors_have_the_names_that_the_study_gives_its_designs(tmp_path):
+    made = section(tmp_path, f"{STRONG}, {WEAK}")
+    assert figure(made, "Activations").choices[0].options == ("strong", "weak")
+
+
+def test_measured_activity_is_dotted_beside_its_muscle(tmp_path):
+    made = section(tmp_path, STRONG, emg="emg: {track: {soleus: SOL}, weight: 0.5}")
+    drawn = figure(made, "Activations")
+    dotted = [trace for trace in drawn.plot["data"] if trace["line"].get("dash") == "dot"]
+    assert [trace["legendgroup"] for trace in dotted] == ["soleus"]
+    assert drawn.plot["data"][1]["name"] == "soleus" or drawn.plot["data"][0]["name"] == "soleus"
+    assert "Dotted" in drawn.note
+
+
+def test_reserves_are_drawn_by_the_size_that_marks_a_frame(tmp_path):
+    made = section(tmp_path, WEAK, reserve=20)
+    drawn = figure(made, "Reserves").plot["data"]
+    assert drawn[-1]["name"] == "marked above"
+    assert drawn[-1]["y"] == pytest.approx([1.0, 1.0])
+    assert max(np.nanmax(trace["y"]) for trace in drawn[:-1]) > 1.0
+    (table,) = made.tables
+    assert any(row[2] == "reserve active" for row in table.rows)
+
+
+def test_notes_on_the_trial_are_told(tmp_path):
+    made = section(tmp_path, STRONG)
+    assert any("rotations are taken as radians" in note for note in made.notes)
