@@ -1,11 +1,15 @@
 """What a run says of itself while it goes on."""
 
+import contextlib
 import io
 import json
+import os
 import sys
+import threading
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from run_cases import Recorder, listed, make_study
 
 from designopt.run.plan import plan
@@ -47,6 +51,34 @@ def test_all_but_the_best_values_is_within_eighty_columns(monkeypatch):
 
 def test_durations_are_for_readers():
     assert [duration(s) for s in (0.4, 42, 185, 7800)] == ["0 s", "42 s", "3 min 05 s", "2 h 10 min"]
+
+
+@pytest.mark.skipif(not hasattr(os, "set_blocking") or sys.platform == "win32", reason="pipes that can be looked at")
+@pytest.mark.parametrize("mode", ["json", "line"])
+def test_a_reader_that_does_not_keep_up_costs_lines_and_does_not_stop_the_run(mode):
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, b"x" * 4096)
+    os.set_blocking(write, True)
+    with os.fdopen(write, "w") as stream:
+        show = progress(mode, stream)
+
+        def tell():
+            show.update(STATE)
+            show.event("worker_lost", "one")
+
+        telling = threading.Thread(target=tell, daemon=True)
+        telling.start()
+        telling.join(60.0)
+        stuck = telling.is_alive()
+        while len(os.read(read, 1 << 20)) == 1 << 20:
+            pass
+        assert not stuck
+        show.event("worker_lost", "two")
+        assert b"two" in os.read(read, 1 << 20)
+    os.close(read)
 
 
 def test_clocks_are_short():
