@@ -1,4 +1,7 @@
-"""Runs or resumes a study in a process of its own: python killed_run.py STORE [resume]. The study takes some 20 s."""
+"""Runs or resumes a study in a process of its own: python killed_run.py STORE [resume] [SCHEDULER].
+
+The study takes some 20 s on local workers, or on those of the scheduler at the address SCHEDULER.
+"""
 
 import sys
 from pathlib import Path
@@ -13,10 +16,12 @@ from designopt.store.errors import RunError
 from designopt.study.study import Budget, Stage, StartFrom
 
 PAUSE = 0.02
+#: How many evaluations the study takes.
+EVALUATIONS = 1140
 
 
 def study(executor="dask", **execution):
-    """Stages that learn batch by batch, some designs asked for twice, and one that asks ahead: 1140 evaluations."""
+    """Stages that learn batch by batch, some designs asked for twice, and one that asks ahead."""
     stages = (
         Stage("first", use("solver", "walk", size=50, rounds=8)),
         Stage(
@@ -32,8 +37,9 @@ def study(executor="dask", **execution):
 
 def main():
     store, *rest = sys.argv[1:]
+    scheduler = next((text for text in rest if "://" in text), None)
     try:
-        run_study(study(), Path(store), resume="resume" in rest, progress=progress("json"))
+        run_study(study(), Path(store), resume="resume" in rest, progress=progress("json"), scheduler=scheduler)
     except RunError as error:
         print(error, file=sys.stderr)
         sys.exit(99)
