@@ -35,12 +35,15 @@ def bad(kind):
     return study
 
 
-def _marked():
-    found = []
+def _started(folder):
+    """Processes that a run with its notes in `folder` has started and that are still there."""
+    found, mine = [], f"TMPDIR={folder}".encode()
     for place in Path("/proc").iterdir():
         try:
-            if place.name.isdigit() and b"DESIGNOPT_RUN_" in (place / "environ").read_bytes():
-                found.append(int(place.name))
+            if place.name.isdigit() and int(place.name) != os.getpid():
+                environment = (place / "environ").read_bytes()
+                if b"DESIGNOPT_RUN_" in environment and mine in environment.split(b"\0"):
+                    found.append(int(place.name))
         except OSError:
             continue
     return {pid for pid in found if (about := stat(pid)) and about[2] not in "ZX"}
@@ -50,7 +53,7 @@ def _marked():
 def test_a_bad_model_costs_its_own_design_at_most(tmp_path, monkeypatch, capfd, kind):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before, elsewhere = dict(os.environ), _marked()
+    before = dict(os.environ)
     result = run_study(bad(kind), tmp_path / "s")
     status = result.status[:, 0].tolist()
     assert status[5] in KINDS[kind][1]
@@ -64,8 +67,8 @@ def test_a_bad_model_costs_its_own_design_at_most(tmp_path, monkeypatch, capfd, 
     assert dict(os.environ) == before
     assert not list(tmp_path.glob("designopt-*"))
     end = time.monotonic() + 10.0
-    while _marked() - elsewhere:
-        assert time.monotonic() < end, _marked() - elsewhere
+    while left := _started(tmp_path):
+        assert time.monotonic() < end, left
         time.sleep(0.05)
 
 

@@ -4,7 +4,9 @@
 and a fifth of that on a cluster, where the scheduler and nannies are killed too.
 """
 
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ SEED = int(os.environ.get("DESIGNOPT_FAULT_SEED", "11"))
 PLUGINS = Path(__file__).parents[1] / "run" / "plugins.py"
 STUDY = """
 study: bowl
-model: {use: bowl}
+model: {use: bowl, pause: 0.02}
 space:
   a: {low: -2, high: 2}
 objectives:
@@ -182,6 +184,19 @@ def test_kills_of_any_part_of_a_cluster_lose_double_and_change_nothing(tmp_path,
         hits("worker_lost", here)
 
 
+def _state(store):
+    """How many evaluations are recorded, and whether the session has ended (what follows is the report)."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(_readable(store), uri=True)) as db:
+        (count,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
+        (done,) = db.execute("SELECT COUNT(*) FROM session WHERE reason = 'done'").fetchone()
+        return count, done > 0
+    return 0, False
+
+
+def _readable(store):
+    return f"{(store / 'journal.db').absolute().as_uri()}?mode=ro"
+
+
 def test_a_command_killed_while_it_reports_is_taken_up_again(tmp_path, hits):
     """Run, report, exports: after a kill at any moment, `resume` ends with the report and the same journal."""
     file = tmp_path / "study.yaml"
@@ -193,18 +208,19 @@ def test_a_command_killed_while_it_reports_is_taken_up_again(tmp_path, hits):
     def run(store):
         return [*command, "run", str(file), "-o", str(store), *options]
 
-    began = time.monotonic()
     subprocess.run(run(tmp_path / "whole"), check=True, **quiet)
-    whole = time.monotonic() - began
     expected = dump(Result.open(tmp_path / "whole"))
     rng = np.random.default_rng(SEED)
-    for i in range(12):
+    for i in range(16):
         store = tmp_path / f"s{i}"
         process = subprocess.Popen(run(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(float(rng.uniform(0.3, 1.0)) * whole)
+        phase, due = ("start", "run", "report", "report")[i % 4], int(rng.integers(1, 40))
+        reached = {"start": lambda: True, "run": lambda s=store, n=due: _state(s)[0] >= n}
+        wait_until(reached.get(phase, lambda s=store: _state(s)[1]))
+        time.sleep(float(rng.uniform(0.0, 1.0 if phase != "run" else 0.1)))
         child = children(process.pid)
         died = kill(int(rng.choice([process.pid, *child]))) and process.wait(timeout=60) != 0
-        hits("killed" if died else "had ended")
+        hits(f"killed in phase {phase}" if died else "had ended")
         wait_until(lambda pids=child: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 30.0, "its end")
         again = [*command, "resume", str(store), *options] if (store / "journal.db").exists() else run(store)
         done = subprocess.run(again, **quiet)
