@@ -81,8 +81,9 @@ class ExoskeletonGait:
     sway.
 
     The same question as a program: gains and stiffness as parameters, accelerations of the followed azimuths as
-    controls, whose deviations from the recorded ones are priced by their squares, moments and compressions bounded, and an end that deviates from the recorded motion as the
-    beginning does. With `feed_forward` an evaluation solves this program at its design and simulates what comes out.
+    controls, whose deviations from the recorded ones are priced by their squares, moments and compressions bounded,
+    and an end that deviates from the recorded motion as the beginning does. With `feed_forward` an evaluation solves
+    this program at its design and simulates what comes out.
     """
 
     later_settings = ("max_compression", "feed_forward", "intervals")
