@@ -275,3 +275,52 @@ def test_a_parameter_that_is_not_there_is_told():
 def test_values_out_of_range_are_told(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+# ------------------------------------------------------------------------------------------------------- invariance
+
+
+def test_the_order_of_the_muscles_does_not_matter():
+    """To the tolerance of the solver: another order is another elimination (specs section 7 asks 1e-9 of one frame)."""
+    trial = one_joint(10)
+    order = np.array([2, 0, 1])
+    muscles = trial.muscles
+    moved = replace(
+        muscles,
+        names=tuple(muscles.names[j] for j in order),
+        **{
+            name: getattr(muscles, name)[..., order]
+            for name in ("lengths", "speeds", "force", "optimal", "slack", "pennation", "fastest", "rigid",
+                         "tendon_strain", "width", "damping", "rise", "fall", "passive_strain", "least")
+        },
+    )  # fmt: skip
+    balance = replace(trial.balance, columns=moved.names, arms=trial.balance.arms[:, :, order])
+    one, other = (
+        share_dynamic(trial, tolerance=1e-11),
+        share_dynamic(replace(trial, balance=balance, muscles=moved), tolerance=1e-11),
+    )
+    assert other.objective == pytest.approx(one.objective, rel=1e-9)
+    assert other.activations == pytest.approx(one.activations[:, order], abs=1e-7)
+
+
+def test_a_mirrored_joint_has_the_same_activations():
+    """Angles, arms and moments with the other sign: the same lengths, and the same forces."""
+    trial = one_joint(10)
+    balance = replace(trial.balance, arms=-trial.balance.arms, moments=-trial.balance.moments)
+    one = share_dynamic(trial, tolerance=1e-11)
+    other = share_dynamic(replace(trial, balance=balance), tolerance=1e-11)
+    assert other.objective == pytest.approx(one.objective, rel=1e-9)
+    assert other.activations == pytest.approx(one.activations, abs=1e-7)
+    assert other.reserves == pytest.approx(-one.reserves, abs=1e-7)
+
+
+def test_the_unit_of_force_does_not_matter():
+    """Forces, moments and reserves a thousandth of their numbers, as in kN."""
+    trial = one_joint(10)
+    balance = replace(trial.balance, moments=1e-3 * trial.balance.moments)
+    small = replace(trial, balance=balance, muscles=replace(trial.muscles, force=1e-3 * trial.muscles.force),
+                    reserves=replace(trial.reserves, optimal=1e-3 * trial.reserves.optimal))  # fmt: skip
+    one, other = share_dynamic(trial, tolerance=1e-11), share_dynamic(small, tolerance=1e-11)
+    assert other.objective == pytest.approx(one.objective, rel=1e-6)
+    assert other.activations == pytest.approx(one.activations, abs=1e-5)
+    assert other.forces == pytest.approx(1e-3 * one.forces, rel=1e-4, abs=1e-6)

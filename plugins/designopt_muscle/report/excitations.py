@@ -1,4 +1,4 @@
-"""Report part of dynamic sharing: excitations with EMG, activations, tendon forces, fibres on their curves."""
+"""Report part of dynamic sharing: excitations with EMG, activations, tendon forces, balances, fibres on curves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from designopt.report.designs import Arrays, Plot, kept, line, missing, selectab
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
+from designopt_muscle.report.balances import BALANCE, balance_figures
 
 #: Muscles with a colour of their own; the others are drawn faintly.
 _NAMED = 8
@@ -26,8 +27,8 @@ _FIBRES = {"fibre_lengths", "fibre_speeds", "tendon_forces"}
 def muscle_excitations(result: Result) -> Section | None:
     """Excitations with measured signals, activations, tendon forces, and fibres on their curves, over a motion.
 
-    Signals and curves are drawn where the arrays `signals`, `fibre_lengths`, `fibre_speeds` and `tendon_forces` are
-    kept.
+    Signals, curves and balances are drawn where their arrays are kept: `signals`; `fibre_lengths`, `fibre_speeds` and
+    `tendon_forces`; `coordinates`, `muscle_moments`, `net_moments` and `reserves`.
     """
     title = "Excitations and activations"
     found = kept(result, *_NAMES)
@@ -38,6 +39,7 @@ def muscle_excitations(result: Result) -> Section | None:
         figures=(
             selectable("Excitation and activation", found, _excitations, height=440, note=_note(found)),
             selectable("Forces along the tendons", found, _forces, height=380),
+            *(balance_figures(found) if all(arrays.keys() >= BALANCE for arrays in found.values()) else ()),
             *_on_curves(found),
         ),
     )

@@ -1,0 +1,98 @@
+"""Dynamic sharing beside OpenSim's MocoInverse on one trial: ratio of processor time in one run, and the build alone.
+
+MocoInverse runs out of process, with one thread, with the Python that DESIGNOPT_PEER_MOCO names (``pip install
+opensim==4.6``, without casadi, whose wheel breaks opensim when it is imported first).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_muscle.models.dynamic_sharing import DynamicSharingModel
+from designopt_muscle.sharing.dynamic.equations import DynamicTrial
+from designopt_muscle.sharing.dynamic.problem import mesh_of, problem
+from designopt_muscle.sharing.dynamic.share import share_dynamic
+from designopt_muscle.sharing.dynamic.terms import DynamicTerms
+
+from designopt.collocation import Options, Program
+from designopt.plugin import InputFile
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
+from dynamic_case import walk_armless
+
+pytestmark = pytest.mark.bench
+
+PYTHON = os.environ.get("DESIGNOPT_PEER_MOCO", sys.executable)
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OPENSIM_MOCO_PARALLEL": "0"}
+
+
+@pytest.fixture(scope="module")
+def opensim() -> Path:
+    folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
+    if not folder.is_dir():
+        pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
+    return folder
+
+
+def reference(folder: Path) -> DynamicTrial:
+    balance, muscles, reserves = walk_armless(folder)
+    return DynamicTrial(balance, muscles, reserves, DynamicTerms(sharpness=0.1))
+
+
+def test_the_reference_problem_is_twenty_times_as_fast_as_moco_inverse(opensim, record_property, tmp_path):
+    """From the tables of the problem to its solution, against MocoInverse from the model to its solution."""
+    done = subprocess.run(
+        [PYTHON, str(Path(__file__).parent / "moco_inverse.py"), str(opensim)],
+        capture_output=True, text=True, timeout=900, cwd=tmp_path, env={**os.environ, **ONE_THREAD},
+    )  # fmt: skip
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip(f"opensim is not installed for {PYTHON}")
+    assert done.returncode == 0, done.stderr
+    peer = json.loads(done.stdout.splitlines()[-1])
+    seconds, sharing = np.inf, None
+    for _ in range(3):
+        began = time.process_time()
+        sharing = share_dynamic(reference(opensim))
+        seconds = min(seconds, time.process_time() - began)
+    assert sharing is not None
+    ratio = peer["processor"] / seconds
+    record_property("ratio", ratio)
+    print(f"\nown {seconds:.2f} s, MocoInverse {peer['processor']:.1f} s: {ratio:.0f} times")
+    print(
+        f"iterations {sharing.iterations} and {peer['iterations']}, objectives {sharing.objective:.6f} and"
+        f" {peer['objective']:.6f}"
+    )
+    assert sharing.objective <= peer["objective"]
+    theirs = np.column_stack(
+        [np.interp(sharing.time, peer["time"], peer["activations"][n]) for n in reference(opensim).muscles.names]
+    )
+    assert np.sqrt(((sharing.activations - theirs) ** 2).mean()) <= 2e-3
+    assert ratio >= 20.0
+
+
+def test_the_program_of_92_muscles_is_built_in_two_seconds(opensim, record_property):
+    """92 elastic tendons, 49 points, 18 865 unknowns (specs: 80 muscles and 16 268 unknowns in 2 s)."""
+    model = opensim / "models" / "gait2392_subject01.osim"
+    motion = opensim / "motion" / "gait2392_kinematics.sto"
+    moments = opensim / "reference" / "gait2392_inverse_dynamics.csv"
+    of = {name: InputFile(path.name, path.read_bytes()) for name, path in
+          (("model", model), ("motion", motion), ("moments", moments))}  # fmt: skip
+    made = DynamicSharingModel(model=of["model"], window=(0.7, 1.3), margin=0)
+    trial, _ = made._trial({"motion": of["motion"], "moments": of["moments"]})
+    began = time.process_time()
+    stated = problem([trial])
+    program = Program(
+        stated, Options(scheme="hermite_simpson", check=False), meshes=[mesh_of("hermite_simpson", trial.balance.time)]
+    )
+    seconds = time.process_time() - began
+    record_property("seconds", seconds)
+    print(f"\n{len(trial.names)} muscles, {program.transcription.layout.size} unknowns: {seconds:.2f} s")
+    assert program.transcription.layout.size > 18_000
+    assert seconds <= 2.0
