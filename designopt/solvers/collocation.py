@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Options, ProblemError, Refinement
+from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
@@ -18,9 +19,6 @@ from designopt.solvers import sweep
 from designopt.solvers.study_programs import StudyPrograms
 from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
-
-if TYPE_CHECKING:
-    from designopt.collocation import Options
 
 #: Objectives of programs that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6
@@ -57,7 +55,7 @@ class Collocation:
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     scheme: Annotated[
-        Literal["auto", "trapezoidal", "hermite_simpson", "radau"],
+        Literal["auto", SchemeName],
         Quantity("", "auto: hermite_simpson; radau with algebraic variables, refinement or a degree"),
     ] = "auto"
     intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=100_000)] = 50

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from designopt.collocation import Guess, ProblemError, Program
+from designopt.collocation import Guess, Options, ProblemError, Program, Solution, TrajectoryProblem
 from designopt.collocation.solution.saving import to_arrays
 from designopt.collocation.solve.multistart import perturbed
 from designopt.collocation.solve.refine import refine
@@ -20,9 +20,6 @@ from designopt.collocation.transcription.functions import state
 from designopt.problem import Solved
 from designopt.solvers.trajectories import StudyTrajectory
 from designopt.space import Matrix
-
-if TYPE_CHECKING:
-    from designopt.collocation import Guess, Options, Program, Solution, TrajectoryProblem
 
 
 class State:

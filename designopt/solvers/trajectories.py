@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +25,6 @@ from designopt.space import Matrix, in_model_unit, shown_value
 from designopt.study.language.expression import Expression
 from designopt.study.language.grammar import Term
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
-
-if TYPE_CHECKING:
-    from designopt.collocation.statement.problem import Constraint as Rows
-    from designopt.collocation.statement.problem import Ends, TrajectoryProblem
-    from designopt.dynamics.system import Variable
 
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
 INSIDE = 1e-7

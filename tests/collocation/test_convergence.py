@@ -1,12 +1,14 @@
 """Errors fall with the order of the scheme, and equivalent forms of a scheme reach the same optimum."""
 
 import math
+from typing import get_args
 
 import benchmark_problems as problems
 import numpy as np
 import pytest
 
 from designopt.collocation import Guess, Integral, Options, Phase, Program, TrajectoryProblem
+from designopt.collocation.statement.scheme import SCHEMES, SchemeName
 
 #: Well below the errors that are measured.
 EXACT = {"tolerance": 1e-11}
@@ -20,6 +22,11 @@ def finest():
 
 def slope(coarse, fine, ratio):
     return math.log(coarse / fine) / math.log(ratio)
+
+
+def test_every_scheme_that_options_name_can_be_made():
+    assert tuple(SCHEMES) == get_args(SchemeName)
+    assert [make(3, False, False).name for make in SCHEMES.values()] == [*SCHEMES]
 
 
 # between meshes that resolve the motion and errors above 1e-12

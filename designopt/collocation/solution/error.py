@@ -35,7 +35,7 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
     mesh = found.mesh
     errors = np.empty(len(mesh))
     for scheme, some in mesh.groups:
-        tau, A = finer_quadrature(control_degree(scheme) + 2 if scheme.name == "radau" else 3)
+        tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
         x = equations.states(some, np.concatenate([[0.0], tau]))
         rates = equations.rates(x[:, 1:], some, tau)
         h = equations.duration * mesh.widths[some, None, None]

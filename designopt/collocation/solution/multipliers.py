@@ -146,7 +146,7 @@ def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, dura
     rates[-1] = -last / (duration * total[-1])
     for scheme, some in mesh.groups:
         own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
-        if scheme.name == "radau":
+        if not scheme.starts:
             for j in range(1, scheme.steps):
                 found[mesh.bases[some] + j] = -np.einsum("kix,i->kx", own, scheme.Q[:, j]) / scheme.weights[j]
         elif scheme.steps == 2:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.solution import Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
-from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.scheme import SCHEMES, Scheme
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 
@@ -161,10 +161,6 @@ def _scheme_header(scheme: Scheme) -> dict[str, Any]:
 
 
 def _scheme(header: Mapping[str, Any]) -> Scheme:
-    if header["name"] == "trapezoidal":
-        return trapezoidal()
-    if header["name"] == "hermite_simpson":
-        return hermite_simpson(linear_midpoint=header["linear_midpoint"])
-    if header["name"] == "radau":
-        return radau(header["degree"], differential=header["differential"])
-    raise ValueError(f"there is no scheme '{header['name']}'")
+    if header["name"] not in SCHEMES:
+        raise ValueError(f"there is no scheme '{header['name']}'")
+    return SCHEMES[header["name"]](header["degree"], header["linear_midpoint"], header["differential"])

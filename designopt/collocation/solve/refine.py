@@ -105,7 +105,7 @@ def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme
     """
     if refinement.method == "split":
         ratios = errors / refinement.tolerance
-        return refined(mesh, [_parts(r, _order(s)) for r, s in zip(ratios, mesh.schemes, strict=True)])
+        return refined(mesh, [_parts(r, s.estimate_order) for r, s in zip(ratios, mesh.schemes, strict=True)])
     nodes, schemes = [], []
     for (a, b), scheme, error in zip(itertools.pairwise(mesh.nodes), mesh.schemes, errors, strict=True):
         degree, parts = _raised(scheme.degree, float(error), refinement, first.degree)
@@ -129,11 +129,6 @@ def _parts(ratio: float, order: int) -> int:
     if ratio <= 1.0:
         return 1
     return int(np.clip(math.ceil(min(ratio, LARGEST) ** (1.0 / order)), 2, MOST_PARTS))
-
-
-def _order(scheme: Scheme) -> int:
-    """With which power of the width the estimate of an interval falls: one more than the degree of its states."""
-    return {"trapezoidal": 3, "hermite_simpson": 4}.get(scheme.name, scheme.degree + 1)
 
 
 def too_coarse(phases: Mapping[str, PhaseSolution], tolerance: float) -> list[str]:

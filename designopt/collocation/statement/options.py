@@ -8,14 +8,14 @@ from numbers import Integral, Real
 from typing import Literal
 
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
-from designopt.collocation.statement.scheme import DEGREES, Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 
 #: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
 
 #: What settings with a few values may be.
 CHOICES = {
-    "scheme": ("auto", "trapezoidal", "hermite_simpson", "radau"),
+    "scheme": ("auto", *SCHEMES),
     "midpoint_control": ("free", "linear"),
     "defects": ("integral", "differential"),
     "form": ("auto", "explicit", "residual"),
@@ -76,7 +76,7 @@ class Options:
     Raises `ValueError` for numbers that make no sense and `ProblemError` (bad_statement) for settings of other schemes.
     """
 
-    scheme: Literal["auto", "trapezoidal", "hermite_simpson", "radau"] = "auto"
+    scheme: Literal["auto", SchemeName] = "auto"
     intervals: int = 50
     degree: int | None = None
     midpoint_control: Literal["free", "linear"] = "free"
@@ -139,12 +139,9 @@ class Options:
             asked = self.degree is not None or self.defects == "differential"
             linear = self.midpoint_control == "linear"
             name = "radau" if asked or (needs and not linear) else "hermite_simpson"
-        if name == "trapezoidal":
-            return trapezoidal()
-        if name == "hermite_simpson":
-            return hermite_simpson(linear_midpoint=self.midpoint_control == "linear")
         fine = self.refine is not None and self.refine.tolerance < FINE
-        return radau(self.degree or (5 if fine else 3), differential=self.defects == "differential")
+        degree = self.degree or (5 if fine else 3)
+        return SCHEMES[name](degree, self.midpoint_control == "linear", self.defects == "differential")
 
     def residual_for(self, problem: TrajectoryProblem) -> bool:
         """Whether the residual form is used. Raises `ProblemError` where it is asked for and there is none."""

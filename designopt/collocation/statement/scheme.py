@@ -11,6 +11,7 @@ Solving ODE II, 1996, section IV.5 (Radau IIA).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -31,14 +32,16 @@ DEGREES = range(1, 10)
 class Scheme:
     """One scheme on the unit interval.
 
-    `order` is that of the error of the states at the nodes. `points` (m+1,), `P` and `Q` (m, m+1), `weights` (m+1,) as
-    in the module's text. `starts` tells whether the left end is a collocation point; where it is not, controls and
-    algebraic variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero.
-    `degree` is that of the Radau scheme, 0 for others.
+    `order` is that of the error of the states at the nodes, `estimate_order` the power of the width with which the
+    error estimate of an interval falls: one more than the degree of its states. `points` (m+1,), `P` and `Q`
+    (m, m+1), `weights` (m+1,) as in the module's text. `starts` says whether the left end is a collocation point; where
+    it is not, controls and algebraic variables have no value there. `control_rows` (k, m+1) are combinations of the
+    controls that are zero. `degree` is that of the Radau scheme, 0 for others.
     """
 
     name: SchemeName
     order: int
+    estimate_order: int
     points: Matrix
     P: Matrix
     Q: Matrix
@@ -114,8 +117,8 @@ def derivative_matrix(points: Matrix) -> Matrix:
 def trapezoidal() -> Scheme:
     """Order 2, linear controls."""
     return Scheme(
-        "trapezoidal", 2, np.array([0.0, 1.0]), np.array([[-1.0, 1.0]]), np.array([[0.5, 0.5]]), np.array([0.5, 0.5]),
-        True, np.empty((0, 2)),
+        "trapezoidal", 2, 3, np.array([0.0, 1.0]), np.array([[-1.0, 1.0]]), np.array([[0.5, 0.5]]),
+        np.array([0.5, 0.5]), True, np.empty((0, 2)),
     )  # fmt: skip
 
 
@@ -123,6 +126,7 @@ def hermite_simpson(*, linear_midpoint: bool = False) -> Scheme:
     """Order 4 in its separated form, quadratic controls; with `linear_midpoint` they are linear on each interval."""
     return Scheme(
         "hermite_simpson",
+        4,
         4,
         np.array([0.0, 0.5, 1.0]),
         np.array([[-0.5, 1.0, -0.5], [-1.0, 0.0, 1.0]]),
@@ -150,4 +154,12 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
         P, Q = D, np.hstack([np.zeros((degree, 1)), np.eye(degree)])
     else:
         P, Q = np.hstack([-np.ones((degree, 1)), np.eye(degree)]), np.hstack([np.zeros((degree, 1)), A])
-    return Scheme("radau", 2 * degree - 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)
+    return Scheme("radau", 2 * degree - 1, degree + 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)
+
+
+#: Makes each scheme from the degree, linear controls at midpoints, differential defects; it takes what it knows.
+SCHEMES: Mapping[SchemeName, Callable[[int, bool, bool], Scheme]] = {
+    "trapezoidal": lambda degree, linear_midpoint, differential: trapezoidal(),
+    "hermite_simpson": lambda degree, linear_midpoint, differential: hermite_simpson(linear_midpoint=linear_midpoint),
+    "radau": lambda degree, linear_midpoint, differential: radau(degree, differential=differential),
+}
