@@ -85,6 +85,11 @@ class Loop:
         w = np.asarray(frequency, dtype=np.float64)
         return np.asarray(self._regulator(1j * w) * self.plant.response(w))
 
+    def parts(self, frequency: Array) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+        """K(j w) of the regulator from the measurement, and G(j w) of the plant."""
+        w = np.asarray(frequency, dtype=np.float64)
+        return self._regulator(1j * w), self.plant.response(w)
+
     def transfer(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
         """The open loop L(s)."""
         return np.asarray(self._regulator(s) * self.plant.transfer(s))

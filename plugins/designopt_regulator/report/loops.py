@@ -39,6 +39,8 @@ from designopt_regulator.report.responses import (
 
 Vector = NDArray[np.float64]
 Response = Callable[[Vector], NDArray[np.complex128]]
+#: K of the regulator from the measurement, and G of the plant.
+Parts = Callable[[Vector], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
 
 _POINTS = 400  # of a curve
 _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
@@ -54,7 +56,7 @@ _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 class SeenLoop:
     """One loop of a design in a scenario. Without `margins` it is unstable, or there is none: `words` say which.
 
-    `spectral_radius` is NaN and `noise_gain` too for a continuous regulator.
+    `spectral_radius` and `noise_gain` are NaN for a continuous regulator, which has no `sample_time` (s).
     """
 
     words: str
@@ -63,6 +65,8 @@ class SeenLoop:
     limits: tuple[float, float] = (0.01, 100.0)  # rad/s between which the response is of interest
     spectral_radius: float = np.nan
     noise_gain: float = np.nan
+    parts: Parts | None = None
+    sample_time: float | None = None
 
 
 def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
@@ -74,10 +78,10 @@ def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str,
             else {"loop": _of_plant(model, design, scenario)}
         )
     except InvalidDesign as error:
-        return dict.fromkeys(_names(model), SeenLoop(f"refused: {error}"))
+        return dict.fromkeys(names_of(model), SeenLoop(f"refused: {error}"))
 
 
-def _names(model: Regulated) -> tuple[str, ...]:
+def names_of(model: Regulated) -> tuple[str, ...]:
     return model.tuned if isinstance(model, TrackedCarrier) else ("loop",)
 
 
@@ -115,7 +119,7 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
     if seen is None:
         return SeenLoop("unstable")
     grid = loop.grid()
-    return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])))
+    return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
 
 
 def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
@@ -131,6 +135,10 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
         L = frequency_response(A, B, C, delay, regulator, T, w)[0]
         return np.asarray(L + frequency_response(A, B, rate, delay, gain, T, w)[0]) if inner else L
 
+    def parts(w: Vector) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+        G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), T, w)[0]
+        return np.asarray(frequency_response(A, B, C, delay, regulator, T, w)[0] / G), G
+
     radius = float(found.spectral_radius[0])
     if not found.stable[0]:
         return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
@@ -143,6 +151,8 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
         (min(0.01, 1e-4 * highest), highest),
         radius,
         float(found.noise_gain[0]),
+        parts,
+        T,
     )
 
 
@@ -170,8 +180,8 @@ def loop_sensitivity(
         for s, scenario in enumerate(scenarios)
     }
     figures: list[Figure] = []
-    for loop in _names(model):
-        limit = circle or _limit(result, "ms" if loop == _names(model)[0] else f"{loop}_ms")
+    for loop in names_of(model):
+        limit = circle or _limit(result, "ms" if loop == names_of(model)[0] else f"{loop}_ms")
         table = {at: loops[loop] for at, loops in seen.items()}
         figures += _drawn(result, loop, designs, table, limit, "" if circle else ", limit")
     return Section(
@@ -238,7 +248,7 @@ def _drawn(
     result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
 ) -> list[Figure]:
     """Both figures of one loop; none where it is unstable everywhere. `kind` says in the legend what the limit is."""
-    shown = _worst_first(seen, len(result.problem.scenarios))
+    shown = worst_first(seen, len(result.problem.scenarios))
     if not any(seen[label, s].margins is not None for label in designs for s in shown):
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
@@ -266,7 +276,7 @@ def _drawn(
     return figures
 
 
-def _worst_first(seen: Seen, count: int) -> list[int]:
+def worst_first(seen: Seen, count: int) -> list[int]:
     """The scenarios that are drawn: of those with a stable loop the worst first, then the others in their order.
 
     The worst is that with the largest Ms; an unstable loop is worse than any.
@@ -302,17 +312,25 @@ def _curves(
     loops: Mapping[str, SeenLoop], limit: float | None, kind: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
-    w = _frequencies([one for one in loops.values() if one.margins is not None])
+    w = frequencies([one for one in loops.values() if one.margins is not None])
     worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
     ms = limit if limit is not None else worst
     words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}{kind if limit is not None else ', largest'}"
     ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
     line = {"color": "@muted", "width": 1.2, "dash": "dot"}
-    level = {**_line(words, ends, np.full(len(ends), np.nan if ms is None else ms)), "line": line, "hoverinfo": "skip"}
+    level = {
+        **trace_line(words, ends, np.full(len(ends), np.nan if ms is None else ms)),
+        "line": line,
+        "hoverinfo": "skip",
+    }
     around = _CIRCLE if ms is not None else np.empty(0)
     radius = 1.0 / (ms or np.inf)
-    ring = {**_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)), "line": line, "hoverinfo": "skip"}
-    point = {**_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
+    ring = {
+        **trace_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)),
+        "line": line,
+        "hoverinfo": "skip",
+    }
+    point = {**trace_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
              "showlegend": False, "marker": {"symbol": "cross-thin", "size": 10,
                                              "line": {"color": "@ink", "width": 2}}}  # fmt: skip
     sensitivities, nyquist = [level], [ring, point]
@@ -325,24 +343,24 @@ def _curves(
         hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b>"
         S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
         sensitivities += [
-            {**_line(title, at, S), "line": colour, "legendgroup": str(k),
+            {**trace_line(title, at, S), "line": colour, "legendgroup": str(k),
              "hovertemplate": f"{hover} |S|<extra></extra>"},
-            {**_line(title, at, T), "line": {**colour, "width": 1.1, "dash": "dash"}, "legendgroup": str(k),
+            {**trace_line(title, at, T), "line": {**colour, "width": 1.1, "dash": "dash"}, "legendgroup": str(k),
              "showlegend": False, "hovertemplate": f"{hover} |T|<extra></extra>"},
         ]  # fmt: skip
         near = np.where(np.abs(L) <= _FARTHEST, L, np.nan)
         nyquist.append(
-            {**_line(title, near.real, near.imag), "line": colour,
+            {**trace_line(title, near.real, near.imag), "line": colour,
              "hovertemplate": f"{name}<br>L = <b>%{{x:.3~g}} %{{y:+.3~g}}j</b><extra></extra>"}
         )  # fmt: skip
     return sensitivities, nyquist
 
 
-def _line(name: str, x: Vector, y: Vector) -> dict[str, Any]:
+def trace_line(name: str, x: Vector, y: Vector) -> dict[str, Any]:
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y}
 
 
-def _frequencies(loops: Sequence[SeenLoop]) -> Vector:
+def frequencies(loops: Sequence[SeenLoop]) -> Vector:
     """Frequencies about the crossovers and peaks of stable loops, up to half the sampling rate of sampled ones."""
     if not loops:
         return np.empty(0)

@@ -1,0 +1,164 @@
+"""Report part `loop_bode`: Bode plot, |K S| and |G S|, and the command under noise, of the chosen designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import chosen_once, number, plain
+from designopt.report.section import Figure, Section
+from designopt.store.result import Result
+from designopt_regulator.report.loops import SeenLoop, frequencies, loops_of, names_of, trace_line, worst_first
+from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
+
+Vector = NDArray[np.float64]
+Traces = list[dict[str, Any]]
+
+_DRAWN_SAMPLES = 200  # of the command under noise
+_PERIOD = 4096  # samples after which the drawn noise repeats
+_SEED = 1
+
+
+@report("loop_bode", version=1)
+def loop_bode(result: Result) -> Section | None:
+    """Bode plot of the open loop of the chosen designs, what noise and load make of it, and the command under noise."""
+    title = "Frequency responses"
+    model = regulated(result)
+    if model is None:
+        return foreign(title, result)
+    designs = chosen_once(result)
+    if not designs:
+        return None
+    space, scenarios = result.problem.space, result.problem.scenarios
+    given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
+    names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
+    seen = {
+        (label, s): loops_of(model, design, scenario.values)
+        for label, design in given.items()
+        for s, scenario in enumerate(scenarios)
+    }
+    figures: list[Figure] = []
+    for loop in names_of(model):
+        table = {at: loops[loop] for at, loops in seen.items()}
+        of_loop = "" if loop == "loop" else f" of the {loop} loop"
+        shown = worst_first(table, len(scenarios))
+        plots = [{names[label]: table[label, s] for label in designs} for s in shown]
+        if not any(one.response is not None for loops in plots for one in loops.values()):
+            continue
+        for heading, draw, shape, note in _FIGURES:
+            drawn = [draw(loops) for loops in plots]
+            if any(len(trace["x"]) for traces in drawn for trace in traces):
+                figures.append(_figure(f"{heading}{of_loop}", drawn, shape(), result, shown, note))
+    return Section(
+        title,
+        introduction="Of the linear loop, computed anew from the design; unstable loops are not drawn. The plots open "
+        "on the scenario with the largest Ms.",
+        figures=tuple(figures),
+        notes=reservations(result, model),
+    )
+
+
+def _figure(
+    title: str, plots: Sequence[Traces], shape: dict[str, Any], result: Result, shown: Sequence[int], note: str
+) -> Figure:
+    choices = scenario_choice(result, shown)
+    variants: dict[tuple[int, ...], Any] = {
+        (k,): {"data": {str(i): {name: t[name] for name in ("x", "y", "name")} for i, t in enumerate(traces)}}
+        for k, traces in enumerate(plots)
+        if choices
+    }
+    plot = {"data": plots[0], "layout": shape}
+    return Figure(title, plot, note=note, height=560, choices=choices, variants=variants)
+
+
+def _pairs(
+    loops: Mapping[str, SeenLoop],
+    curves: Callable[[SeenLoop, Vector], tuple[Vector, Vector]],
+    words: str,
+    *,
+    to_end: bool = False,
+) -> Traces:
+    """Two curves of each loop over frequency, the second on the axis below; with `to_end` as far as it is known."""
+    stable = [one for one in loops.values() if one.response is not None]
+    w = frequencies(stable)
+    if to_end and stable:
+        w = np.geomspace(w[0], max(w[-1], *(one.limits[1] for one in stable)), 2 * len(w))
+    traces: Traces = []
+    for k, (name, one) in enumerate(loops.items()):
+        x = w if one.response is not None else np.empty(0)
+        both = curves(one, w) if one.response is not None else (np.empty(0), np.empty(0))
+        label = name if one.response is not None else f"{name} ({one.words})"
+        for place, y in enumerate(both):
+            hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[place]}<extra></extra>"
+            more = {"yaxis": "y2", "showlegend": False} if place else {}
+            traces.append(
+                {**trace_line(label, x, y), "line": {"color": category(k), "width": 1.8}, "legendgroup": str(k),
+                 "hovertemplate": hover, **more}
+            )  # fmt: skip
+    return traces
+
+
+def _bode(loops: Mapping[str, SeenLoop]) -> Traces:
+    def curves(one: SeenLoop, w: Vector) -> tuple[Vector, Vector]:
+        assert one.response is not None
+        L = one.response(w)
+        phase = np.degrees(np.unwrap(np.angle(L)))
+        return np.abs(L), phase - 360.0 * np.ceil((phase[0] - 90.0) / 360.0)
+
+    return _pairs(loops, curves, "|L|,deg")
+
+
+def _noise_and_load(loops: Mapping[str, SeenLoop]) -> Traces:
+    def curves(one: SeenLoop, w: Vector) -> tuple[Vector, Vector]:
+        assert one.response is not None
+        assert one.parts is not None
+        (K, G), away = one.parts(w), np.abs(1.0 + one.response(w))
+        return np.abs(K) / away, np.abs(G) / away
+
+    return _pairs(loops, curves, "|KS|,|GS|", to_end=True)
+
+
+def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
+    """The command of sampled loops for a measurement that is noise alone; its period is that of the Fourier series."""
+    e = np.random.default_rng(_SEED).standard_normal(_PERIOD)
+    traces: Traces = []
+    for k, (name, one) in enumerate(loops.items()):
+        x, u = np.empty(0), np.empty(0)
+        if one.response is not None and one.parts is not None and one.sample_time is not None:
+            w = np.asarray(2.0 * np.pi * np.arange(1, _PERIOD // 2 + 1) / (_PERIOD * one.sample_time), np.float64)
+            through = np.concatenate([[0.0], -one.parts(w)[0] / (1.0 + one.response(w))])
+            u = np.asarray(np.fft.irfft(through * np.fft.rfft(e), _PERIOD), np.float64)[:_DRAWN_SAMPLES]
+            x = np.asarray(one.sample_time * np.arange(len(u)), np.float64)
+            name = f"{name} (noise gain {number(one.noise_gain, 3)})"
+        traces.append({**trace_line(name, x, u), "line": {"color": category(k), "width": 1.2, "shape": "hv"}})
+    return traces
+
+
+def _two_axes(upper: str, lower: str, **of_lower: Any) -> dict[str, Any]:
+    return layout(
+        xaxis=axis("frequency [rad/s]", type="log", anchor="y2"),
+        yaxis=axis(upper, type="log", exponentformat="power", domain=[0.54, 1.0]),
+        yaxis2=axis(lower, domain=[0.0, 0.46], **of_lower),
+    )
+
+
+_FIGURES: tuple[tuple[str, Callable[[Mapping[str, SeenLoop]], Traces], Callable[[], dict[str, Any]], str], ...] = (
+    ("Bode plot", _bode, lambda: _two_axes("|L|", "phase of L [deg]", dtick=90), ""),
+    (
+        "From noise to command, from load to output",
+        _noise_and_load,
+        lambda: _two_axes("|KS|", "|GS|", type="log", exponentformat="power"),
+        "K is the regulator from the measurement to the command, G the plant from the command to the output.",
+    ),
+    (
+        "Command under measurement noise",
+        _noise,
+        lambda: layout(xaxis=axis("time [s]"), yaxis=axis("command")),
+        "White noise of deviation 1, the same for all designs, alone, without limits of the command.",
+    ),
+)
