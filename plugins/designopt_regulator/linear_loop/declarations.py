@@ -51,6 +51,7 @@ class LinearOutputs(TypedDict):
         Annotated[float, Q("s", "last time outside of 2 % of the set-point; none of a continuous loop that stays so")]
     ]
     not_settled: Annotated[float, Q("", "1 where the error stays outside of 2 %, sampled: until the load comes")]
+    error_left: Annotated[float, Q("", "size of the error at the end of the set-point's step, when the load comes")]
     ks_peak: NotRequired[
         Annotated[float, Q("", "peak of |K S|, from measurement noise to the command; inf if unstable")]
     ]

@@ -316,6 +316,7 @@ def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> 
         "damping": loop.damping(),
         **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
         **_times(setpoint),
+        "error_left": abs(setpoint.final_error),
         **{name: float(getattr(seen, name)[0]) for name in _MARGINS},
     }
     answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})

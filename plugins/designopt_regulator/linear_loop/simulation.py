@@ -101,6 +101,7 @@ def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) 
         "rise": reached[0.9] - np.where(np.isinf(reached[0.1]), 0.0, reached[0.1]),
         "settling": outside,
         "not_settled": (left > SETTLED).astype(float),
+        "error_left": left,
         "largest_command": largest,
     }
     kept = {"time": np.tile(np.arange(samples + 1) * steps.sample_time, (n, 1)), "output": outputs, "command": commands}

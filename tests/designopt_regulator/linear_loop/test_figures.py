@@ -55,6 +55,7 @@ def test_the_damping_of_a_loop_with_delay_is_that_of_the_root_of_lambert():
 def test_a_loop_that_keeps_an_error_has_no_settling_time():
     found = figures(LinearLoop(plant=LATE), {"kp": 2.0})
     assert found["not_settled"] == 1.0
+    assert found["error_left"] == pytest.approx(1.0 / 3.0, rel=1e-12)
     assert "settling" not in found
     assert "rise" not in found
 
