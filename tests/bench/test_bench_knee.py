@@ -121,8 +121,8 @@ def test_a_walk_that_repeats_costs_less_than_half_of_its_twenty_cycles(knee, cap
             assert outputs["peak_flexion"] == pytest.approx(peak, abs=0.05)
     with capsys.disabled():
         print(
-            f"\nknee: 20 cycles in one run cost {statistics.median(ratios):.2f} times an evaluation that ends on a motion "
-            f"of period T (median of {len(ratios)} designs; all {len(DESIGNS)}: {all_run / all_shot:.2f} times)"
+            f"\nknee: 20 cycles in one run cost {statistics.median(ratios):.2f} times an evaluation that ends on a "
+            f"motion of period T (median of {len(ratios)} designs; all {len(DESIGNS)}: {all_run / all_shot:.2f} times)"
         )
     record_property("20 cycles / evaluation, designs of period T", statistics.median(ratios))
     record_property("20 cycles / evaluation, all designs", all_run / all_shot)
