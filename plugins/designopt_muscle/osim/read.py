@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +38,7 @@ _COUPLER = {
 _QUADRANTS = ("all", "+x", "-x", "+y", "-y", "+z", "-z")
 
 
+@lru_cache(maxsize=8)
 def read_model(content: bytes) -> OsimModel:
     """The model in an ``.osim`` file.
 

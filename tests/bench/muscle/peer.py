@@ -70,6 +70,28 @@ def piqp(matrix, needed, lower, upper, p):
     return x
 
 
+def proxsuite(matrix, needed, lower, upper, p):
+    """ProxSuite's dense ProxQP with its equilibration, warm from the frame before."""
+    from proxsuite import proxqp
+
+    n, m, v = matrix.shape
+    qp = proxqp.dense.QP(v, m, 0, True, proxqp.dense.HessianType.Diagonal)
+    qp.settings.eps_abs = 1e-10
+    qp.settings.initial_guess = proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
+    bounds = {"l_box": np.maximum(lower, -INFINITE), "u_box": np.minimum(upper, INFINITE)}
+    hessian, linear = 2.0 * np.eye(v), np.zeros(v)
+    x = np.empty((n, v))
+    for i in range(n):
+        frame = {"A": np.ascontiguousarray(matrix[i]), "b": needed[i]}
+        if i:
+            qp.update(**frame)
+        else:
+            qp.init(hessian, linear, frame["A"], frame["b"], None, None, None, bounds["l_box"], bounds["u_box"])
+        qp.solve()
+        x[i] = qp.results.x
+    return x
+
+
 def slsqp(matrix, needed, lower, upper, p):
     """SciPy's SLSQP with analytic derivatives, from the frame before."""
     from scipy.optimize import minimize
@@ -109,9 +131,8 @@ def ipopt(matrix, needed, lower, upper, p):
 
 def main(name: str, path: str) -> None:
     problem = np.load(path)
-    solver = {"daqp": daqp, "daqp_blocks": daqp, "quadprog": quadprog, "piqp": piqp, "slsqp": slsqp, "ipopt": ipopt}[
-        name
-    ]
+    known = (daqp, quadprog, piqp, proxsuite, slsqp, ipopt)
+    solver = {of.__name__: of for of in known}[name.removesuffix("_blocks")]
     matrix, needed, lower, upper, blocks = (problem[k] for k in ("matrix", "needed", "lower", "upper", "blocks"))
     m, p = needed.shape[1], float(problem["p"])
     groups = np.unique(blocks) if name.endswith("blocks") else [None]

@@ -1,8 +1,9 @@
 """Sharing and geometry beside their peers, as ratios of processor time in one run.
 
-Peers run out of process with the Python that DESIGNOPT_PEER_MUSCLE names (``pip install daqp quadprog piqp scipy``
-there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are those that are held,
-seen with daqp 0.11.0, quadprog 0.1.14 and piqp 0.7.0; the aim against DAQP by blocks is 2.5, on the smaller model 1.2.
+Peers run out of process with the Python that DESIGNOPT_PEER_MUSCLE names (``pip install daqp quadprog piqp proxsuite
+scipy`` there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are those that are
+held, seen with daqp 0.11.0, quadprog 0.1.14, piqp 0.7.0 and proxsuite 0.8.0; the aim against DAQP by blocks is 2.5, on
+the smaller model 1.2, against interior-point codes 25.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def peer(name, formulation, answer, p, folder, frames=None):
         ("gait2392", "daqp", 3.0, None),
         ("gait2392", "quadprog", 30.0, None),
         ("gait2392", "piqp", 13.0, None),
+        ("gait2392", "proxsuite", 7.0, None),
         ("gait2392", "slsqp", 100.0, 40),
         ("gait10dof18musc", "daqp", 0.65, None),
     ],
