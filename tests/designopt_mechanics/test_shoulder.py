@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.matrices import coriolis_matrix, gravity_force, mass_matrix
+from designopt_mechanics.report.rhythm import rhythm_map
 from designopt_mechanics.report.shoulder import shoulder_torques
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
 from designopt_mechanics.shoulder.model import ShoulderRhythm, controlled
@@ -96,3 +97,13 @@ def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:
     section = shoulder_torques(result)
     assert section is not None
     assert len(section.figures) == 2
+    mapped = rhythm_map(result)
+    assert mapped is not None
+    assert len(mapped.findings) == 4
+    heat = mapped.figures[0].plot["data"][0]
+    worst = 100.0 * np.nanmax(result.outcomes.figures["plane_difference"], axis=1)
+    words = [result.problem.space.values(x.tolist())["rhythm"] for x in result.outcomes.X]
+    assert heat["z"].shape == (2, 2)
+    assert np.sort(10.0 ** heat["z"].ravel()) == pytest.approx(
+        np.sort(worst[[word == "distributed" for word in words]]), rel=1e-3
+    )
