@@ -38,7 +38,7 @@ def rhythm_map(result: Result) -> Section | None:
     figures, findings = [], []
     for name, title in _TORQUES.items():
         worst = np.nanmax(found.figures[name], axis=1)  # over scenarios
-        plots = {}
+        plots: dict[tuple[int, ...], Plot] = {}
         for k, word in enumerate(words):
             rows = [i for i, v in enumerate(values) if v["rhythm"] == word and np.isfinite(worst[i])]
             missed = int((worst[rows] > _MISSED).sum())
