@@ -351,7 +351,7 @@ TRIED: dict[str, Iterable[str]] = {
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "muscle_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare", "sh export"},  # tests/designopt_regulator/test_linear_loops_page.py
-    "dynamic_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_dynamic_studies.py
+    "dynamic_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/dynamic/test_dynamic_studies.py
 }
 
 

@@ -24,7 +24,8 @@ from designopt_muscle.sharing.dynamic.terms import DynamicTerms
 from designopt.collocation import Options, Program
 from designopt.plugin import InputFile
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
+TESTS = Path(__file__).parents[2] / "designopt_muscle"
+sys.path[:0] = [str(TESTS), str(TESTS / "dynamic")]
 from dynamic_case import walk_armless
 
 pytestmark = pytest.mark.bench

@@ -21,7 +21,7 @@ from opensim_cases import table
 import designopt
 from designopt.plugin import Diverged, InputFile, InvalidDesign
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 
 @cache

@@ -24,7 +24,7 @@ import designopt
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
 from designopt.study.language.errors import StudyError
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 TRIALS = STUDIES / "calibration_trials"
 #: The factors with which the envelopes of the trials were made, as their files say.
 TRUTH = {"slack_soleus": 1.03, "slack_gastrocnemius": 0.98, "fibre_vasti": 1.1, "force_hamstrings": 0.8}
@@ -321,7 +321,7 @@ def test_the_report_draws_signals_and_fibres_on_their_curves(calibration):
 
 # ----------------------------------------------------------------------------------------------- the page
 
-PAGE = Path(__file__).parents[2] / "docs" / "dynamic_sharing.md"
+PAGE = Path(__file__).parents[3] / "docs" / "dynamic_sharing.md"
 
 
 def block(language):
