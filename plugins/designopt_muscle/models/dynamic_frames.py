@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.statement.scheme import SchemeName
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.sharing.dynamic.problem import mesh
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
@@ -18,7 +19,7 @@ Vector = NDArray[np.float64]
 class Frames:
     """`time` (n,) s of the points of `intervals` equal intervals; `before` first and `after` last are margin."""
 
-    scheme: str
+    scheme: SchemeName
     time: Vector
     intervals: int
     before: int
@@ -26,7 +27,7 @@ class Frames:
 
     @classmethod
     def over(
-        cls, recorded: Vector, window: tuple[float, float] | None, longest: float, scheme: str, samples: int
+        cls, recorded: Vector, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
     ) -> Frames:
         """Intervals of `longest` s at most over the `window`, with a margin of `samples` recorded times (n,) on both
         sides as far as there are any. Raises `TrialError` for windows beyond the recording."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import TrajectoryProblem
+from designopt.collocation.statement.scheme import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
@@ -89,9 +90,7 @@ class DynamicSharingModel:
     ] = 5
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
     mesh: Annotated[float, Q("s", "largest length of an interval of the mesh", gt=0, le=0.2)] = 0.025
-    scheme: Annotated[
-        Literal["hermite_simpson", "trapezoidal", "radau"], Q("", "of collocation; radau has the degree 3")
-    ] = "hermite_simpson"
+    scheme: Annotated[SchemeName, Q("", "of collocation; radau has the degree 3")] = "hermite_simpson"
     tendon: Annotated[
         Literal["compliant", "rigid"], Q("", "compliant where the model does not say rigid, or rigid for all")
     ] = "compliant"

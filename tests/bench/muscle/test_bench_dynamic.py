@@ -24,8 +24,8 @@ from designopt_muscle.sharing.dynamic.terms import DynamicTerms
 from designopt.collocation import Options, Program
 from designopt.plugin import InputFile
 
-TESTS = Path(__file__).parents[2] / "designopt_muscle"
-sys.path[:0] = [str(TESTS), str(TESTS / "dynamic")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_muscle" / "dynamic"))
 from dynamic_case import walk_armless
 
 pytestmark = pytest.mark.bench

@@ -6,7 +6,7 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-from designopt_muscle.sharing.dynamic.problem import SCHEMES, mesh
+from designopt_muscle.sharing.dynamic.problem import mesh
 from designopt_muscle.sharing.dynamic.terms import DynamicReserves, DynamicTerms
 
 NAMES = ("long", "short", "opposite")
@@ -18,7 +18,6 @@ def one_joint(
     rigid: bool = False, terms: DynamicTerms | None = None, **parts,
 ) -> DynamicTrial:  # fmt: skip
     """A trial on a mesh of so many `intervals`; the net moment swings by `size` N m about half of it."""
-    assert scheme in SCHEMES
     time = span * mesh(scheme, intervals).fractions
     angle = 0.3 * np.sin(7.0 * time + phase)
     rate = 2.1 * np.cos(7.0 * time + phase)

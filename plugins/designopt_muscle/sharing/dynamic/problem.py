@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation import (
-    Constraint,
-    Integral,
-    Mesh,
-    Phase,
-    Scheme,
-    Signal,
-    TrajectoryProblem,
-    hermite_simpson,
-    radau,
-    trapezoidal,
-)
+from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
 from designopt.collocation.statement.problem import Box, ends
+from designopt.collocation.statement.scheme import SCHEMES, SchemeName
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 
 Vector = NDArray[np.float64]
 
-#: Schemes by name.
-SCHEMES: Mapping[str, Callable[[], Scheme]] = {
-    "hermite_simpson": hermite_simpson,
-    "trapezoidal": trapezoidal,
-    "radau": partial(radau, 3),
-}
+#: Degree of radau.
+_DEGREE = 3
 #: First values of activations, excitations and tendon forces.
 FIRST = 0.1
 
 
-def mesh(scheme: str, intervals: int) -> Mesh:
-    """So many equal intervals with a scheme of `SCHEMES`."""
-    return Mesh.uniform(SCHEMES[scheme](), intervals)
+def mesh(scheme: SchemeName, intervals: int) -> Mesh:
+    """So many equal intervals; radau has the degree 3."""
+    return Mesh.uniform(SCHEMES[scheme](_DEGREE, False, False), intervals)
 
 
-def mesh_of(scheme: str, time: Vector) -> Mesh:
+def mesh_of(scheme: SchemeName, time: Vector) -> Mesh:
     """The mesh whose points are at `time` (n,) s. Raises `ValueError` where they are no points of equal intervals."""
-    n, steps = len(time), SCHEMES[scheme]().steps
+    n, steps = len(time), mesh(scheme, 1).schemes[0].steps
     intervals = (n - 1) // steps
     if intervals >= 1 and intervals * steps == n - 1:
         found = mesh(scheme, intervals)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Options, Program
 from designopt.collocation.statement.problem import Box
+from designopt.collocation.statement.scheme import SchemeName
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.first import guess_of, static_sharing
 from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read
 
 Vector = NDArray[np.float64]
-Scheme = Literal["hermite_simpson", "trapezoidal", "radau"]
 
 
 def share_dynamic(
     trial: DynamicTrial,
     parameters: Mapping[str, Box] | None = None,
     *,
-    scheme: Scheme = "hermite_simpson",
+    scheme: SchemeName = "hermite_simpson",
     tolerance: float = 1e-8,
     iterations: int = 500,
 ) -> DynamicSharing:
@@ -43,7 +42,7 @@ def share_trials(
     trials: Sequence[DynamicTrial],
     parameters: Mapping[str, Box] | None = None,
     *,
-    scheme: Scheme = "hermite_simpson",
+    scheme: SchemeName = "hermite_simpson",
     tolerance: float = 1e-8,
     iterations: int = 500,
 ) -> tuple[DynamicSharing, ...]:
