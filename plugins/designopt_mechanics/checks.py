@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt_mechanics.matrices import mass_matrix
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Tree, TreeError, values_of
+from designopt_mechanics.wires import Wire
 
 Vector = NDArray[np.float64]
 
@@ -17,6 +18,8 @@ Vector = NDArray[np.float64]
 _MASSLESS = 1e-11
 #: Relative difference between a derivative and its finite difference that tells of a jump.
 _JUMP = 1e-5
+#: Points of a wire that are nearer to each other than this (m) are one.
+_SAME = 1e-9
 
 
 def check(tree: Tree, places: ArrayLike | None = None) -> None:
@@ -32,6 +35,21 @@ def check(tree: Tree, places: ArrayLike | None = None) -> None:
             raise TreeError("coordinates", "values", f"{z.tolist()} are not {len(tree.names)} finite numbers")
         _check_functions(tree, z)
         _check_masses(tree, z)
+
+
+def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
+    """Try `wires` in the reference posture.
+
+    Raises `TreeError` with the name of a wire where two points that lie one after the other are within 1e-9 m.
+    """
+    import casadi as ca
+
+    state = State(tree, ca.SX.sym("z", len(tree.names)))
+    for wire in wires:
+        places = ca.horzcat(*(state.position(point) for point in wire.points))
+        at = np.asarray(ca.Function("places", [state.z], [places])(tree.reference), dtype=np.float64)
+        if (np.linalg.norm(np.diff(at, axis=1), axis=0) < _SAME).any():
+            raise TreeError(wire.name, "points", "two points one after the other meet in the reference posture")
 
 
 def _check_functions(tree: Tree, z: Vector) -> None:

@@ -69,8 +69,19 @@ class TreeRows:
         return self._lengths(z)[0].reshape(-1, len(self.wires))
 
     def moment_arms(self, z: ArrayLike) -> Vector:
-        """(n, m, k) of the wires: the generalised force of a unit tension, R = -dl/dq."""
-        return self._arms(z)[0].reshape(-1, len(self.tree.names), len(self.wires))
+        """(n, m, k) of the wires: the generalised force of a unit tension, R = -dl/dq.
+
+        Raises `TreeError` where two points of a wire that lie one after the other meet: it has no direction there.
+        """
+        arms = self._arms(z)[0].reshape(-1, len(self.tree.names), len(self.wires))
+        undefined = ~np.isfinite(arms).all(axis=1)
+        if undefined.any():
+            met = undefined & np.isfinite(self.lengths(z))  # outside of a joint function's range lengths are lost too
+            if met.any():
+                frame, wire = (int(i) for i in np.argwhere(met)[0])
+                name = self.wires[wire].name
+                raise TreeError(name, "points", f"two of them meet in frame {frame}: its moment arms are undefined")
+        return arms
 
     def contact_forces(self, z: ArrayLike, dz: ArrayLike) -> Vector:
         """(n, k, 3) N on the points of the contacts."""

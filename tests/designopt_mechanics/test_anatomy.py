@@ -288,6 +288,11 @@ def test_a_pattern_has_jacobian_poses_resultants_and_joint_forces_as_arrays() ->
     assert made["joint_forces"].shape[2] == 6
 
 
+def test_a_muscle_that_would_push_is_refused(forked: Anatomy) -> None:
+    with pytest.raises(ValueError, match=r"muscle 'R_Mus_FlexorB' has a tension of -5 N; a muscle only pulls"):
+        Equilibrium(forked).at([1.0, 0.3], [80.0, -5.0])
+
+
 def test_an_anatomy_without_muscles_has_no_trajectory_problem() -> None:
     with pytest.raises(InvalidSetting, match="this anatomy has none"):
         WirePatterns().trajectory_problem({"pattern": "elbow_ligaments"})

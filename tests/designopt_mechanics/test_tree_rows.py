@@ -7,12 +7,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from designopt_mechanics.body import Body
 from designopt_mechanics.loads import Load
+from designopt_mechanics.motions import Slide
 from designopt_mechanics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
-from designopt_mechanics.tree import Point, TreeError
+from designopt_mechanics.tree import Coordinate, Frame, Point, Tree, TreeError
 from designopt_mechanics.tree_rows import TreeRows
-from designopt_mechanics.wires import lengths, moment_arms
+from designopt_mechanics.wires import Wire, lengths, moment_arms
 from random_trees import GRAVITY, random_case
 
 CASE = random_case(4, 6, 3)
@@ -79,6 +81,16 @@ def test_compiled_and_interpreted_numbers_are_equal(rows: TreeRows) -> None:
     compiled = TreeRows(CASE.tree, GRAVITY, CASE.wires, loaded=("b4", "b6"))
     a, b = (r.inverse_dynamics(Z, DZ, DDZ, LOADS) for r in (compiled, rows))
     assert np.abs(a - b).max() < 1e-13 * np.abs(b).max()
+
+
+def test_points_of_a_wire_that_meet_are_told_with_the_frame() -> None:
+    tree = Tree((Coordinate("x", "m"),), (Frame("block", motions=(Slide((1, 0, 0), "x"),), body=Body(1.0)),))
+    wire = Wire("string", (Point("ground", (0.3, 0.0, 0.0)), Point("block")))
+    rows = TreeRows(tree, wires=[wire], compiled=False)
+    assert rows.moment_arms([[0.1], [0.5]]).ravel() == pytest.approx([1.0, -1.0])
+    with pytest.raises(TreeError, match="'string', points: two of them meet in frame 1: its moment arms are undefined"):
+        rows.moment_arms([[0.1], [0.3], [0.5]])
+    assert np.isnan(rows.moment_arms([[0.1], [np.nan]])[1]).all()  # a missing frame stays one
 
 
 def test_loads_on_other_frames_and_of_other_shapes_are_refused(rows: TreeRows) -> None:

@@ -60,6 +60,9 @@ class Equilibrium:
         for what, array, size in (("q", joints, len(a.joints)), ("muscles", pull, len(self.muscles))):
             if array.shape != (size,) or not np.isfinite(array).all():
                 raise ValueError(f"{what} must be {size} finite numbers, has shape {array.shape}")
+        if (pull < 0.0).any():
+            name = self.muscles[int(np.argmax(pull < 0.0))]
+            raise ValueError(f"muscle '{name}' has a tension of {pull.min():g} N; a muscle only pulls")
         reference = a.tree.reference[len(a.joints) :]
         x = np.array(reference if pose is None else pose, dtype=np.float64)
         x, steps = self._minimise(joints, pull, x)

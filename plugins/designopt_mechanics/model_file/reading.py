@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, TypeVar
 
 from designopt.study.language.findings import Finding, nearest_or_all
-from designopt_mechanics.checks import check
+from designopt_mechanics.checks import check, check_wires
 from designopt_mechanics.contacts import Contact, contact_loads
 from designopt_mechanics.loads import Load
 from designopt_mechanics.model_file.attached import contact, spring, wire
@@ -93,6 +93,11 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     if findings.found:
         return None
     tree = _tree(tuple(coordinates.values()), tuple(frames.values()), given)
+    for section, paths in (("wires", list(wires.values())), ("springs", [s.wire for s in springs.values()])):
+        try:
+            check_wires(tree, paths)
+        except TreeError as error:
+            raise Wrong(Finding((section, error.name, error.field), error.message)) from None
     return Mechanism(tree, tuple(wires.values()), gravity, tuple(springs.values()), tuple(contacts.values()))
 
 
