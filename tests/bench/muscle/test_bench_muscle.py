@@ -122,7 +122,7 @@ def peer(name, formulation, answer, p, folder, frames=None):
         ("gait2392", "piqp", 13.0, None),
         ("gait2392", "proxsuite", 7.0, None),
         ("gait2392", "slsqp", 100.0, 40),
-        ("gait10dof18musc", "daqp", 0.65, None),
+        ("gait10dof18musc", "daqp", 1.0, None),
     ],
 )
 def test_squares_are_shared_at_a_ratio_to_solvers_for_single_problems(

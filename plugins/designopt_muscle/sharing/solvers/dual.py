@@ -87,25 +87,29 @@ class DualSolution:
         )
 
 
-def solve_dual(batch: Batch, *, related: bool = True) -> DualSolution:
+def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
     """Solve all frames; those that do not converge are infeasible, or need another method.
 
-    `related` tells that neighbouring frames are alike: every eighth frame is solved first, and the multipliers of the
-    others start from the interpolated ones.
+    The frames are `runs` motions of the same length, one after the other. Neighbouring frames of a motion are alike:
+    every eighth is solved first, and the multipliers of the others start from the interpolated ones.
     """
     frames = batch.needed.shape[1]
-    if not related or frames < 4 * COARSE:
+    length = frames // runs
+    if length < 4 * COARSE:
         return _in_batches(batch, None)
-    coarse = np.unique(np.append(np.arange(0, frames, COARSE), frames - 1))
+    of_one = np.unique(np.append(np.arange(0, length, COARSE), length - 1))
+    coarse = (of_one + length * np.arange(runs)[:, None]).ravel()
     first = _in_batches(batch.take(coarse), None)
-    known = coarse[first.converged]
-    if len(known) < 2:
-        return _in_batches(batch, None)
-    every = np.arange(frames)
-    guess = np.stack([np.interp(every, known, row) for row in first.multipliers[:, first.converged]])
+    guess = np.empty((len(first.multipliers), frames))
+    for run in range(runs):
+        some = np.flatnonzero(first.converged & (coarse // length == run))
+        if len(some) < 2:
+            return _in_batches(batch, None)
+        every = np.arange(run * length, (run + 1) * length)
+        guess[:, every] = np.stack([np.interp(every, coarse[some], row) for row in first.multipliers[:, some]])
     solution = DualSolution.empty(*batch.matrix.shape)
     _put(solution, coarse, first)
-    rest = np.setdiff1d(every, coarse, assume_unique=True)
+    rest = np.setdiff1d(np.arange(frames), coarse, assume_unique=True)
     _put(solution, rest, _in_batches(batch.take(rest), guess[:, rest]))
     return solution
 

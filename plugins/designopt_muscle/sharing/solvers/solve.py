@@ -11,6 +11,7 @@ from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import Batch, solve_dual
 from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
 from designopt_muscle.sharing.solvers.pattern import Matrices, Pattern
+from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits
 
@@ -52,72 +53,129 @@ def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
         np.zeros(frames, dtype=np.int64),
     )
     there = np.asarray((formulation.matrix != 0).any(axis=0))
-    for rows, columns in blocks(there):
-        part = _block(formulation, rows, columns, there[np.ix_(rows, columns)])
-        solved.x[:, columns] = part.x
-        solved.multipliers[:, rows] = part.multipliers[:, : len(rows)]
-        solved.converged[:] &= part.converged
-        solved.iterations[:] = np.maximum(solved.iterations, part.iterations)
+    for group in _alike(formulation, there):
+        for block, part in zip(group, _solved(formulation, group), strict=True):
+            solved.x[:, block.columns] = part.x
+            solved.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
+            solved.converged[:] &= part.converged
+            solved.iterations[:] = np.maximum(solved.iterations, part.iterations)
     return solved
 
 
-def _block(
-    formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[np.int64], there: NDArray[np.bool_]
-) -> Solved:
-    """The solution of the block of these rows and columns, with entries where `there` is true."""
-    cost = formulation.cost.rows(columns)
-    frames = len(formulation.needed)
-    needed = formulation.needed[:, rows]
-    if not len(rows):  # muscles without a row: one that asks nothing of them
-        there, needed = np.zeros((1, len(columns)), dtype=np.bool_), np.zeros((frames, 1))
-    lower, upper = formulation.lower[:, columns], formulation.upper[:, columns]
-    steep = bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
-    if cost.invertible and not steep:
-        batch = Batch(
-            _matrices(formulation, rows, columns, there),
-            np.ascontiguousarray(needed.T),
-            _narrow(lower.T),
-            _narrow(upper.T),
-            cost,
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A part of the problem that hangs together: its `rows` and `columns`, `needed` (n, m), bounds (v, n or 1), `cost`.
+
+    `there` (m, v) tells where the matrix has entries. Muscles without a row have one that asks nothing of them.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    needed: Vector
+    lower: Vector
+    upper: Vector
+    cost: Cost
+    there: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        formulation: Formulation,
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        there: NDArray[np.bool_],
+    ) -> _Block:
+        empty = not len(rows)
+        return cls(
+            rows,
+            columns,
+            np.zeros((len(formulation.needed), 1)) if empty else formulation.needed[:, rows],
+            _narrow(formulation.lower[:, columns].T),
+            _narrow(formulation.upper[:, columns].T),
+            formulation.cost.rows(columns),
+            np.zeros((1, len(columns)), dtype=np.bool_) if empty else there[np.ix_(rows, columns)],
         )
-        found = solve_dual(batch)
-        solved = Solved(found.x.T, found.multipliers.T, found.converged, found.iterations)
-        hopeless = found.infeasible
-    else:
+
+    @property
+    def key(self) -> tuple[bytes, ...] | None:
+        """What blocks have in common that are solved together, a left and a right leg; None for one that is alone."""
+        cost = self.cost
+        parts = (self.lower, self.upper, cost.weight, cost.exponent, cost.quadratic, cost.linear)
+        if any(part.shape[1] > 1 for part in parts) or not len(self.rows):
+            return None
+        return (repr(self.there.shape).encode(), self.there.tobytes(), *(np.array(p).tobytes() for p in parts))
+
+    def entries(self, formulation: Formulation, pattern: Pattern) -> Vector:
+        """(e, n) of the matrices of all frames."""
+        if not len(self.rows):
+            return np.zeros((0, len(formulation.needed)))
+        return formulation.matrix[:, self.rows[pattern.rows], self.columns[pattern.columns]].T
+
+    def matrix(self, formulation: Formulation, frames: NDArray[np.int64]) -> Vector:
+        """(f, m, v) of some frames."""
+        if not len(self.rows):
+            return np.zeros((len(frames), 1, len(self.columns)))
+        return formulation.matrix[np.ix_(frames, self.rows, self.columns)]
+
+
+def _alike(formulation: Formulation, there: NDArray[np.bool_]) -> list[list[_Block]]:
+    """The blocks of the problem; those of the same form in one list."""
+    groups: dict[object, list[_Block]] = {}
+    for rows, columns in blocks(there):
+        block = _Block.of(formulation, rows, columns, there)
+        groups.setdefault(block.key or block, []).append(block)
+    return list(groups.values())
+
+
+def _solved(formulation: Formulation, group: list[_Block]) -> list[Solved]:
+    """The solutions of blocks of the same form."""
+    first, frames = group[0], len(formulation.needed)
+    cost = first.cost
+    steep = bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
+    if not cost.invertible or steep:
         none = np.zeros(frames, dtype=np.bool_)
-        shape = (frames, len(columns)), needed.shape
-        solved = Solved(np.zeros(shape[0]), np.zeros(shape[1]), none, np.zeros(frames, dtype=np.int64))
-        hopeless = none
+        return [
+            _finished(
+                formulation,
+                block,
+                Solved(
+                    np.zeros((frames, len(block.columns))), np.zeros(block.needed.shape), none, none.astype(np.int64)
+                ),
+                none,
+            )
+            for block in group
+        ]
+    pattern = Pattern.of(first.there)
+    values = np.concatenate([block.entries(formulation, pattern) for block in group], axis=1)
+    needed = np.concatenate([block.needed.T for block in group], axis=1)
+    found = solve_dual(Batch(Matrices.of(pattern, values), needed, first.lower, first.upper, cost), runs=len(group))
+    parts = []
+    for i, block in enumerate(group):
+        own = slice(i * frames, (i + 1) * frames)
+        solved = Solved(found.x[:, own].T, found.multipliers[:, own].T, found.converged[own], found.iterations[own])
+        parts.append(_finished(formulation, block, solved, found.infeasible[own]))
+    return parts
+
+
+def _finished(formulation: Formulation, block: _Block, solved: Solved, hopeless: NDArray[np.bool_]) -> Solved:
+    """The solution of a block with the frames that are left, and not `hopeless`, by the interior-point method."""
     left = np.flatnonzero(~solved.converged & ~hopeless)
     if not len(left):
         return solved
-    objective = (
-        replace(
-            formulation,
-            cost=cost.take(left),
-        )
-        .problem()
-        .objective
+    objective = replace(formulation, cost=block.cost.take(left)).problem().objective
+    shape = (len(left), len(block.columns))
+    lower, upper = (
+        np.broadcast_to(bound if bound.shape[1] == 1 else bound[:, left], shape[::-1]).T
+        for bound in (block.lower, block.upper)
     )
-    nothing = np.zeros((len(left), 1, len(columns)))
-    part = formulation.matrix[np.ix_(left, rows, columns)] if len(rows) else nothing
-    again = solve_interior(Problem(objective, part, needed[left], lower[left], upper[left]))
+    again = solve_interior(
+        Problem(objective, block.matrix(formulation, left), block.needed[left], np.array(lower), np.array(upper))
+    )
     x, multipliers = np.array(solved.x), np.array(solved.multipliers)
     x[left], multipliers[left] = again.x, again.multipliers
     converged, iterations = np.array(solved.converged), np.array(solved.iterations)
     converged[left], iterations[left] = again.converged, again.iterations
     return Solved(x, multipliers, converged, iterations)
-
-
-def _matrices(
-    formulation: Formulation, rows: NDArray[np.int64], columns: NDArray[np.int64], there: NDArray[np.bool_]
-) -> Matrices:
-    """The entries of a block in all frames."""
-    pattern = Pattern.of(there)
-    if not len(rows):
-        return Matrices.of(pattern, np.zeros((0, len(formulation.needed))))
-    entries = formulation.matrix[:, rows[pattern.rows], columns[pattern.columns]]
-    return Matrices.of(pattern, np.ascontiguousarray(entries.T))
 
 
 def _narrow(bounds: Vector) -> Vector:
