@@ -332,7 +332,9 @@ def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_
     asked: dict[str, NDArray[np.int64]] = {}
     for number, stage in enumerate(study.stages, 1):
         run = StageRun(stage, number, len(study.stages), dispatcher)
-        rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(number,)))
+        # A baseline is no search: the stages after it draw the same numbers as without it.
+        place = number - (study.baseline is not None)
+        rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(place,)))
         try:
             if stage.name in taken:
                 start = _evaluated(run, taken[stage.name])

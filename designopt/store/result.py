@@ -200,14 +200,14 @@ class Result:
         return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
     def chosen(self) -> dict[str, int]:
-        """Designs worth a closer look: the best of each objective, and what the study's rules of choice pick.
+        """Designs worth a closer look: the best of each objective, what the study's rules of choice pick, the baseline.
 
         A study without such rules has the compromise between several objectives. A rule that finds nothing on this
         front (no knee) is left out.
         """
         front = self.front()
         if not len(front):
-            return {}
+            return dict(self.baseline)
         objectives = self.problem.objectives
         F = self.outcomes.objectives[front]
         named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
@@ -218,7 +218,15 @@ class Result:
                 place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
                 if place is not None:
                     named[decision.label(choice)] = int(front[place])
-        return named
+        return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
+
+    @cached_property
+    def baseline(self) -> dict[str, int]:
+        """Rows of the designs to compare with, by name, as far as they gave a result."""
+        stage = self.study.baseline
+        names = () if stage is None else given_names(stage.solver)
+        rows = {name: self.named[name] for name in names if name in self.named}
+        return {name: row for name, row in rows.items() if not self.outcomes.failed[row]}
 
     @cached_property
     def named(self) -> dict[str, int]:

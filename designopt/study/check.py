@@ -29,7 +29,7 @@ from designopt.study.sections import stages as stages_
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.schema import SECTIONS, Section, section_type
-from designopt.study.study import Parameter, Scenario, Study
+from designopt.study.study import Parameter, Scenario, Stage, Study
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")
@@ -154,6 +154,28 @@ def _designs(
     return parameters, placed
 
 
+def _baseline(
+    ctx: Context, given: _Given, parameters: list[Parameter], placed: list[stages_.Placed]
+) -> tuple[Stage, ...]:
+    """The stage that evaluates the designs of `baseline`, before all others; none without that section."""
+    sections = given.values.get("baseline")
+    if "baseline" not in given.present or sections is None:
+        return ()
+    path: Path = ("baseline",)
+    if "space" not in given.present:
+        ctx.add(path, "a study without 'space' has no designs to compare with; give them to its solver", key="")
+        return ()
+    listed = isinstance(sections, list)
+    if listed and not sections:
+        ctx.add(path, "at least one design is needed", key="")
+    if any(item.name == designs_.BASELINE for item in placed):
+        ctx.add((), f"no stage of a study with a baseline can be named '{designs_.BASELINE}'", key="baseline")
+    found = designs_.baseline(ctx, sections if listed else [sections], path, listed=listed)
+    if not (found.rows and parameters and ctx.sound(("space",))):
+        return ()
+    return (Stage(designs_.BASELINE, designs_.in_space(ctx, found, parameters), baseline=True),)
+
+
 def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
     """The study as far as it is sound, and its sound stages; None when it poses no problem."""
     values = given.values
@@ -185,6 +207,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     if "missing" in values and len(scenarios) == 1:
         ctx.add(("missing",), "there is one scenario; without its result a design has none", key="")
     parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
+    own = _baseline(ctx, given, parameters, placed)
     space_known = "space" in values
     relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
     if given.members("relations") and "space" not in given.present and not needed["space"]:
@@ -213,7 +236,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         model=model,
         space=tuple(parameters),
         objectives=tuple(objectives),
-        stages=tuple(item.stage for item in placed),
+        stages=(*own, *(item.stage for item in placed)),
         title=values.get("title", ""),
         description=values.get("description", ""),
         seed=values.get("seed", 0),

@@ -110,12 +110,13 @@ class StartFrom:
 
 @dataclass(frozen=True)
 class Stage:
-    """One solver with its budget."""
+    """One solver with its budget. A `baseline` stage evaluates the designs to compare with, before all others."""
 
     name: str
     solver: Use[SolverPlugin]
     budget: Budget = Budget()
     start_from: StartFrom | None = None
+    baseline: bool = False
 
 
 OnFailure = Literal["infeasible", "stop", "stop_repeated"]
@@ -227,3 +228,8 @@ class Study:
     plugin_files: tuple[tuple[str, bytes], ...] = ()
     tables: tuple[InputFile, ...] = ()
     missing: float = 0.0
+
+    @property
+    def baseline(self) -> Stage | None:
+        """The stage that evaluates the designs to compare with, which comes first; None without any."""
+        return next((stage for stage in self.stages if stage.baseline), None)

@@ -29,10 +29,11 @@ def best(result: Result) -> Section | None:
     introduction = "The designs to look at first: the best one of each objective"
     compromise = result.chosen().get("compromise")
     findings = []
+    own = set(result.baseline.values())
     if result.study.choose and len(result.problem.objectives) > 1:
         introduction += ", and what the study's rules of choice pick"
         for label, row in chosen.items():
-            if not label.startswith("best "):
+            if not label.startswith("best ") and row not in own:
                 findings.append(f"{label[:1].upper()}{label[1:]}: {describe(result, row)}.")
     elif compromise is not None:
         introduction += (
@@ -40,6 +41,9 @@ def best(result: Result) -> Section | None:
             "value of each objective at once, when every objective is scaled to its range over the front"
         )
         findings.append(f"Compromise: {describe(result, compromise)}.")
+    if own:
+        introduction += "; beside them the study's baseline"
+        findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
     return Section(
         "Best designs",
@@ -54,6 +58,17 @@ def best(result: Result) -> Section | None:
             ),
         ),
     )
+
+
+def _compared(result: Result, name: str, row: int) -> str:
+    """Whether a design of the baseline is on the front, and how many feasible designs are better in every objective."""
+    outcomes = result.outcomes
+    F = outcomes.objectives
+    if not outcomes.feasible[row]:
+        return f"{name}, of the baseline, breaks a limit: {describe(result, row)}."
+    better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
+    told = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    return f"{name}, of the baseline, {told}: {describe(result, row)}."
 
 
 def without_feasible(result: Result) -> str:

@@ -115,8 +115,9 @@ def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
     """`view` of each objective."""
     values = objective_values(result)
     every = np.concatenate(list(drawn.values()))
+    shown = np.unique([*drawn["Pareto front"], *result.baseline.values()]).astype(np.intp)
     return [
-        view(v[drawn["Pareto front"]], v[every], o.direction == "minimize")
+        view(v[shown], v[every], o.direction == "minimize")
         for v, o in zip(_on_axes(values, drawn["Pareto front"]).T, result.problem.objectives, strict=True)
     ]
 
@@ -156,7 +157,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
     chosen = result.chosen()
-    rules = [label for label in chosen if label not in {f"best {o.name}" for o in problem.objectives}]
+    plain_labels = {*(f"best {o.name}" for o in problem.objectives), *result.baseline}
+    rules = [label for label in chosen if label not in plain_labels]
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -201,10 +203,13 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             )
         for place, (label, row) in enumerate(chosen.items()):
             mark = label in rules
-            first = label == rules[0] if mark else place == 0
+            own = label in result.baseline
+            first = label == rules[0] if mark else label == next(iter(result.baseline)) if own else place == 0
             designs[len(data)] = np.array([row])
             data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
-            if mark or m == 2:
+            if own:
+                data[-1] |= _OWN
+            if mark or own or m == 2:
                 annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
     return Figure(
         "Objectives against each other",
@@ -213,6 +218,14 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         height=height,
         designs=designs,
     )
+
+
+#: How a design of the baseline differs from other marks.
+_OWN: dict[str, Any] = {
+    "name": "baseline",
+    "legendgroup": "baseline",
+    "marker": {"symbol": "diamond", "size": 13, "color": "@bad", "line": {"color": "@surface", "width": 1}},
+}
 
 
 def _marked(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use
+from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use, find
 from designopt.study.language import units
 from designopt.study.language.annotations import type_words
 from designopt.study.language.findings import Path, nearest_or_all
@@ -19,6 +19,9 @@ from designopt.study.sections.rows import Row
 from designopt.study.sections.space import LARGEST_INTEGER
 from designopt.study.sections.when import offered, own_value
 from designopt.study.study import Parameter
+
+#: The stage that evaluates the designs of the section `baseline`, and the name of a single one without a name.
+BASELINE = "baseline"
 
 #: More designs than this come from a sampler.
 MOST_DESIGNS = 10_000
@@ -54,6 +57,21 @@ def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> Given:
     for row in found:
         with row.findings(ctx):
             _check_name(ctx, row, seen)
+    return Given(use, path, tuple(found))
+
+
+def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> Given:
+    """The designs of the section `baseline`, as ones that the solver ``evaluate`` is given; one alone needs no name."""
+    use = Use(find("solver", "evaluate"))
+    found = []
+    for position, section in enumerate(sections):
+        if section is None:
+            continue
+        row = Row(dict(section), (*path, position) if listed else path)
+        found.append(row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values}))
+    seen: set[str] = set()
+    for row in found:
+        _check_name(ctx, row, seen)
     return Given(use, path, tuple(found))
 
 

@@ -252,6 +252,7 @@ SECTIONS: dict[str, Section] = {
     "figures": Section(
         PartSection, "mapping", "objective plugins under the names that expressions use", kind="objective"
     ),
+    "baseline": Section(dict[str, Any], "list", "designs of one's own to compare with, by name", alone=True),
     "objectives": Section(ObjectiveSection, "list", "what is to be made small or large"),
     "constraints": Section(ConstraintSection, "list", "limits"),
     "stages": Section(StageSection, "list", "solvers, one after the other"),
