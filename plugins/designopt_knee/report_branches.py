@@ -68,7 +68,7 @@ def branches(result: Result) -> Section | None:
                 "x1": 1,
                 "y0": y,
                 "y1": y,
-                "line": {"color": "@bad", "dash": "dot"},
+                "line": {"color": "@mark", "dash": "dot"},
             }
             for y in across
         ]

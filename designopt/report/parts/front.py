@@ -208,7 +208,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             designs[len(data)] = np.array([row])
             data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
             if own:
-                data[-1] |= _OWN
+                data[-1] |= _own()
             if mark or own or m == 2:
                 annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
     return Figure(
@@ -220,12 +220,13 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     )
 
 
-#: How a design of the baseline differs from other marks.
-_OWN: dict[str, Any] = {
-    "name": "baseline",
-    "legendgroup": "baseline",
-    "marker": {"symbol": "diamond", "size": 13, "color": "@bad", "line": {"color": "@surface", "width": 1}},
-}
+def _own() -> dict[str, Any]:
+    """How a design of the baseline differs from other marks."""
+    return {
+        "name": "baseline",
+        "legendgroup": "baseline",
+        "marker": {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
+    }
 
 
 def _marked(
