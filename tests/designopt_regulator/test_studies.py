@@ -31,6 +31,7 @@ BUNDLED = {
     "benchmark_integrating": ("linear_loop", ("j", "ms"), ("kp", "ti")),
     "benchmark_third_order": ("linear_loop", ("iae_load", "ms"), ("kp", "ti")),
     "own_plant": ("linear_loop", ("iae", "noise"), ("kp", "ti", "td", "tf", "b")),
+    "identified_plant": ("linear_loop", ("iae", "noise"), ("kp", "ti", "td", "tf", "b")),
 }
 
 

@@ -1,7 +1,7 @@
-"""A plant from a measured step: the user's CSV of time, input and output, and the model that fits it best.
+"""A plant from a record in time: the user's CSV of time, input and output, and the model that fits it best.
 
-The input is held between its samples, so that the model's output is a sum of step responses in closed form, with the
-delay exact: nothing is integrated, and the delay may lie between samples.
+Between its samples the input is held, or runs straight: the model's output is then a sum of responses to steps, or to
+ramps, in closed form, with the delay exact. Nothing is integrated, and the delay may lie between samples.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -30,8 +31,12 @@ PARAMETERS: dict[Model, tuple[str, ...]] = {
     "ipdt": ("gain", "delay"),
     "sopdt": ("gain", "time_constant", "time_constant_2", "delay"),
 }
+#: How the input runs between its samples.
+Between = Literal["held", "linear"]
+
 _COLUMNS = ("time", "input", "output")
 _LEAST_ROWS = 10
+_ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
 _SEARCHED = 300  # samples that the search for a beginning looks at
 
@@ -68,9 +73,14 @@ class Fit:
     predicted: Vector  # the model's output at the samples
 
     def plant(self) -> Plant:
-        if self.model == "fopdt":
-            return plants.fopdt(**self.parameters)
-        return plants.ipdt(**self.parameters) if self.model == "ipdt" else plants.sopdt(**self.parameters)
+        return plant_of(self.model, self.parameters)
+
+
+def plant_of(model: Model, parameters: Mapping[str, float]) -> Plant:
+    """The plant of a model with these numbers."""
+    if model == "fopdt":
+        return plants.fopdt(**parameters)
+    return plants.ipdt(**parameters) if model == "ipdt" else plants.sopdt(**parameters)
 
 
 def read_step(file: InputFile) -> StepData:
@@ -151,13 +161,16 @@ def _finite(text: str) -> float | None:
 
 
 @lru_cache(maxsize=16)
-def fit_file(file: InputFile, model: Model) -> Fit:
+def fit_file(file: InputFile, model: Model, between: Between = "held") -> Fit:
     """`fit_step` of the samples in `file`; the same file is fitted once."""
-    return fit_step(read_step(file), model)
+    return fit_step(read_step(file), model, between)
 
 
-def fit_step(data: StepData, model: Model) -> Fit:
-    """The `model` whose output, from rest at the first sample's input, is nearest by least squares."""
+def fit_step(data: StepData, model: Model, between: Between = "held") -> Fit:
+    """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
+
+    `between` its samples the input is held, or linear.
+    """
     from scipy.optimize import least_squares
     from scipy.stats import t as student
 
@@ -166,9 +179,18 @@ def fit_step(data: StepData, model: Model) -> Fit:
         raise BadData(f"{len(data.time)} samples are too few for the {len(names) + 1} numbers of {model}")
     # Less the first, so that digits are not lost where the output lies far from 0.
     level_at_rest, output = float(data.output[0]), data.output - data.output[0]
-    jumps = np.flatnonzero(np.diff(data.input)) + 1
+    respond = _step if between == "held" else _ramp
+    if between == "held":
+        jumps = np.flatnonzero(np.diff(data.input)) + 1
+        sizes = np.diff(data.input)[jumps - 1]
+    else:
+        slopes = np.diff(data.input) / np.diff(data.time)
+        turns = np.diff(slopes, prepend=0.0)
+        jumps = np.flatnonzero(np.abs(turns) > _ROUNDING * np.abs(slopes).max())
+        sizes = turns[jumps]
+    if len(jumps) * len(data.time) > _MOST_TERMS:
+        raise BadData(f"the input changes {len(jumps)} times in {len(data.time)} samples; give fewer samples")
     since = data.time[:, None] - data.time[jumps]  # (samples, jumps)
-    sizes = np.diff(data.input)[jumps - 1]
     span = data.time[-1] - data.time[jumps[0]]
     if span <= 0.0:
         raise BadData("the input changes in the last sample only")
@@ -176,7 +198,7 @@ def fit_step(data: StepData, model: Model) -> Fit:
     def shape(slow: Vector, rows: slice | NDArray[np.intp] = slice(None)) -> Vector:
         """Output for gain 1 with the times `slow`, the delay last."""
         x = np.maximum(since[rows] - slow[-1], 0.0)
-        return np.asarray(_step(model, x, slow[:-1]) @ sizes)
+        return np.asarray(respond(model, x, slow[:-1]) @ sizes)
 
     some = np.unique(np.linspace(0, len(data.time) - 1, min(len(data.time), _SEARCHED)).astype(np.intp))
 
@@ -249,3 +271,17 @@ def _step(model: Model, x: Vector, lags: Vector) -> Vector:
     slow = np.exp(-x / first)
     held = x / first if gap * float(x.max(initial=0.0)) < 1e-12 else -np.expm1(-gap * x) / (gap * first)
     return np.asarray(1.0 - slow * (1.0 + held))
+
+
+def _ramp(model: Model, x: Vector, lags: Vector) -> Vector:
+    """Responses of gain 1 to an input that rises by 1 in a second, at times x >= 0 after the delay."""
+    if model == "ipdt":
+        return 0.5 * x * x
+    if model == "fopdt":
+        return np.asarray(x + lags[0] * np.expm1(-x / lags[0]))
+    first, second = float(max(lags)), float(min(lags))
+    if first - second < 1e-4 * first:  # two equal lags to the digits that the difference would leave
+        T = 0.5 * (first + second)
+        return np.asarray(x - 2.0 * T + (x + 2.0 * T) * np.exp(-x / T))
+    slow, fast = (T * T * np.expm1(-x / T) for T in (first, second))
+    return np.asarray(x + (slow - fast) / (first - second))

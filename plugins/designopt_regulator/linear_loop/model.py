@@ -79,7 +79,7 @@ class LinearLoop:
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
         self.plant.plant()
-        if self.plant.type == "data" and (share := self.plant.fit().explained) < _POOR_FIT:
+        if (share := self.plant.explained) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.sample_time is None:
             for name in ("limit", "limits", "rate_limit", "rate_limits", "horizon", "load_at"):

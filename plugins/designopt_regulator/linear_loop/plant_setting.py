@@ -10,6 +10,12 @@ import numpy as np
 
 from designopt.plugin import InputFile, InvalidSetting, Quantity
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.identification.frequency_fit import (
+    ResponseData,
+    ResponseFit,
+    fit_response_file,
+    read_response,
+)
 from designopt_regulator.identification.step_fit import BadData, Fit, StepData, fit_file, read_step
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
@@ -25,9 +31,10 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "double_integrator": ("gain", "delay"),
     "transfer_function": ("numerator", "denominator", "delay"),
     "state_space": ("A", "B", "C", "delay"),
-    "data": ("file", "model"),
+    "data": ("file", "model", "between"),
+    "frequency_response": ("file", "model"),
 }
-_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt"}
+_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt", "between": "held"}
 _HIGHEST_ORDER = 10
 
 
@@ -36,7 +43,17 @@ class LinearPlant:
     """The numbers of a plant of some `type`; each type has its own."""
 
     type: Annotated[
-        Literal["fopdt", "ipdt", "sopdt", "lag", "double_integrator", "transfer_function", "state_space", "data"],
+        Literal[
+            "fopdt",
+            "ipdt",
+            "sopdt",
+            "lag",
+            "double_integrator",
+            "transfer_function",
+            "state_space",
+            "data",
+            "frequency_response",
+        ],
         Q(
             "",
             "first or second order, integrators, equal lags, coefficients, matrices, or measured data",
@@ -53,8 +70,14 @@ class LinearPlant:
     B: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u")] = None
     C: Annotated[tuple[float, ...] | None, Q("", "of y = C x")] = None
 
-    file: Annotated[InputFile | None, Q("", "of data: CSV with columns time [s], input [unit], output [unit]")] = None
+    file: Annotated[
+        InputFile | None,
+        Q("", "CSV of data: time [s], input [unit], output [unit]; of a response: frequency, magnitude, phase"),
+    ] = None
     model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
+    between: Annotated[
+        Literal["held", "linear"] | None, Q("", "how the input of data runs between its samples; held if none")
+    ] = None
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
@@ -70,6 +93,8 @@ class LinearPlant:
         numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
         if self.type == "data":
             return self.fit().plant()
+        if self.type == "frequency_response":
+            return self.response_fit().plant()
         for name, value in numbers.items():
             if not np.isfinite(value).all():
                 raise _wrong(name, f"{value} is not finite")
@@ -87,15 +112,39 @@ class LinearPlant:
     @property
     def falls(self) -> bool:
         """Whether the gain is below 0: the output falls when the input rises."""
-        gain = self.fit().parameters["gain"] if self.type == "data" else self.gain
-        return gain is not None and gain < 0.0
+        if self.type == "data":
+            return self.fit().parameters["gain"] < 0.0
+        if self.type == "frequency_response":
+            return self.response_fit().parameters["gain"] < 0.0
+        return self.gain is not None and self.gain < 0.0
 
     def fit(self) -> Fit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
         try:
-            return fit_file(self._file(), self.model or "fopdt")
+            return fit_file(self._file(), self.model or "fopdt", self.between or "held")
         except BadData as error:
             raise _wrong("file", str(error)) from None
+
+    def response_fit(self) -> ResponseFit:
+        """What was fitted to a measured frequency response; raises as `fit` does."""
+        try:
+            return fit_response_file(self._file(), self.model or "fopdt")
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
+
+    def response_data(self) -> ResponseData:
+        """The rows of a measured frequency response; raises as `fit` does."""
+        try:
+            return read_response(self._file())
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
+
+    @property
+    def explained(self) -> float | None:
+        """The share of what was measured that a fitted model explains; None of a plant that is not fitted."""
+        if self.type == "data":
+            return self.fit().explained
+        return self.response_fit().explained if self.type == "frequency_response" else None
 
     def data(self) -> StepData:
         """The samples of a plant of type data; raises as `fit` does."""

@@ -10,6 +10,7 @@ import numpy as np
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Table
+from designopt_regulator.identification.frequency_fit import ResponseData, ResponseFit
 from designopt_regulator.identification.step_fit import Fit, StepData
 from designopt_regulator.linear_loop.model import LinearLoop
 
@@ -29,10 +30,45 @@ class Fitted:
 
 def fitted(model: LinearLoop) -> Fitted | None:
     """What there is to show of the plant of `model`; None where it is not fitted to data."""
+    if model.plant.type == "frequency_response":
+        return _of_response(model.plant.response_data(), model.plant.response_fit())
     if model.plant.type != "data":
         return None
     data, fit = model.plant.data(), model.plant.fit()
     return Fitted(_figure(data, fit), _table(data, fit), _findings(data, fit))
+
+
+def _of_response(data: ResponseData, fit: ResponseFit) -> Fitted:
+    w = np.geomspace(data.frequency[0], data.frequency[-1], 300)
+    model = fit.plant().response(w)
+    at = np.interp(np.log(data.frequency), np.log(w), np.unwrap(np.angle(model)))  # the branch of the fitted curve
+    phase = at + np.angle(data.response * np.exp(-1j * at))
+    traces = []
+    for name, x, G, angle, more in (
+        ("measured", data.frequency, data.response, phase, {"mode": "markers", "marker": {"size": 5, "color": "@dim"}}),
+        ("fitted", w, model, np.unwrap(np.angle(model)), {"mode": "lines", "line": {"color": category(0), "width": 2}}),
+    ):  # fmt: skip
+        common = {"type": "scatter", "name": name, "x": x, **more}
+        traces += [{**common, "y": np.abs(G)}, {**common, "y": np.degrees(angle), "yaxis": "y2", "showlegend": False}]
+    axes = {
+        "xaxis": axis("frequency [rad/s]", type="log", anchor="y2"),
+        "yaxis": axis(with_unit("magnitude", plain(data.unit)), type="log", exponentformat="power", domain=[0.54, 1.0]),
+        "yaxis2": axis("phase [deg]", domain=[0.0, 0.46]),
+    }
+    figure = Figure(
+        "Measured frequency response and fitted plant", {"data": traces, "layout": layout(**axes)}, height=560
+    )
+    gain = f"{data.unit or '1'}/s" if fit.model == "ipdt" else data.unit
+    rows = tuple((k, v, fit.confidence[k], gain if k == "gain" else "s") for k, v in fit.parameters.items())
+    table = Table(
+        "Numbers of the fitted plant", ("number", "value", "± (95 %)", "unit"), rows,
+        note="The intervals hold where what the model leaves are independent errors of equal size.",
+    )  # fmt: skip
+    words = (
+        f"The plant is a model fitted to a response at {len(data.frequency)} frequencies, {_WORDS[fit.model]}; the "
+        f"relative error that is left has a root mean square of {fit.residual:.2%}."
+    )
+    return Fitted(figure, table, (words,))
 
 
 def pattern(fit: Fit, data: StepData) -> float:
@@ -81,7 +117,7 @@ def _figure(data: StepData, fit: Fit) -> Figure:
         "yaxis3": axis(with_unit("input", first), domain=[0.0, 0.19]),
     }
     return Figure(
-        "Measured step and fitted plant",
+        "Measured record and fitted plant",
         {"data": traces, "layout": layout(**axes)},
         note="Measured less fitted is the residual.",
         height=620,

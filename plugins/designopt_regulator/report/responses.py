@@ -86,8 +86,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     left_out = len(result.problem.scenarios) - DRAWN
     notes = [f"The first {DRAWN} scenarios are shown, {left_out} are not."] if left_out > 0 else []
     if isinstance(model, LinearLoop):
-        if model.plant.type == "data":
-            share = model.plant.fit().explained
+        if (share := model.plant.explained) is not None:
             notes.append(
                 f"The plant is a model fitted to measured data; it explains {share:.2%} of the output's variance."
             )

@@ -87,7 +87,7 @@ def test_what_is_left_is_said_with_its_size_and_a_pattern_only_where_there_is_on
 def test_the_plant_is_shown_where_no_design_is_chosen(tmp_path: Path) -> None:
     made = step_responses(run(tmp_path, "constraints.robust.max=1.0001"))
     assert made is not None
-    assert [figure.title for figure in made.figures] == ["Measured step and fitted plant"]
+    assert [figure.title for figure in made.figures] == ["Measured record and fitted plant"]
     assert made.findings
 
 

@@ -1,0 +1,177 @@
+"""A plant from a measured frequency response: a CSV of frequency, magnitude and phase, and the model that fits it best.
+
+The misfit is the logarithm of the ratio of model and measurement, relative error of the magnitude and error of the
+phase alike, so that every decade counts; the delay is exact.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile
+from designopt.study.language.units import UnitError, convert
+from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.identification.step_fit import PARAMETERS, BadData, Model, plant_of
+from designopt_regulator.plants.linear import Plant
+
+Vector = NDArray[np.float64]
+
+_COLUMNS = {"frequency": "rad/s", "magnitude": "", "phase": "rad"}
+_LEAST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class ResponseData:
+    """Frequencies (rad/s, rising) and the response there, output over input in their unit."""
+
+    frequency: Vector
+    response: NDArray[np.complex128]
+    unit: str
+
+
+@dataclass(frozen=True)
+class ResponseFit:
+    """A model with its numbers by name, SI units of time.
+
+    `confidence` are half-widths of 95 % intervals, on the assumption that what is left are independent errors of equal
+    size. `residual` is the root mean square of the relative error, `explained` one less the share of what is left in
+    the response's squared size.
+    """
+
+    model: Model
+    parameters: dict[str, float]
+    confidence: dict[str, float]
+    residual: float
+    explained: float
+
+    def plant(self) -> Plant:
+        return plant_of(self.model, self.parameters)
+
+
+def read_response(file: InputFile) -> ResponseData:
+    """The rows of a CSV with the columns ``frequency [rad/s],magnitude [unit],phase [deg]``, in any order.
+
+    Lines that begin with # are remarks. Raises `BadData` with the line.
+    """
+    try:
+        reader = csv.reader(io.StringIO(file.text()), strict=True)
+        rows = [(reader.line_num, row) for row in reader]
+    except UnicodeDecodeError:
+        raise BadData(f"{file.name}: is no text in UTF-8") from None
+    except csv.Error as error:
+        raise BadData(f"{file.name}: is no CSV: {error}") from None
+    rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
+    if not rows:
+        raise BadData(f"{file.name}: is empty; the first line is: frequency [rad/s],magnitude,phase [deg]")
+    (at, head), samples = rows[0], rows[1:]
+    places, units = _columns(f"{file.name}:{at}", head)
+    values = np.empty((len(samples), len(_COLUMNS)))
+    for k, (line, row) in enumerate(samples):
+        if len(row) != len(head):
+            raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
+        for j, name in enumerate(_COLUMNS):
+            text = row[places[name]].strip()
+            try:
+                values[k, j] = float(text)
+            except ValueError:
+                values[k, j] = np.nan
+            if not np.isfinite(values[k, j]) or (j < 2 and values[k, j] <= 0.0):
+                raise BadData(
+                    f"{file.name}:{line}: column '{name}': '{text}' is no number{' above 0' if j < 2 else ''}"
+                )
+            if unusual(values[k, j]):
+                raise BadData(f"{file.name}:{line}: column '{name}': '{text}' {UNUSUAL}; take another unit")
+        if k and values[k, 0] <= values[k - 1, 0]:
+            raise BadData(f"{file.name}:{line}: column 'frequency': {values[k, 0]:g} is not above the one before")
+    if len(samples) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(samples)} rows; a fit needs {_LEAST_ROWS}")
+    # A frequency in Hz is a number of turns: 2 pi rad each.
+    turn = 2.0 * np.pi if units["frequency"].lower().endswith("hz") else 1.0
+    scale = convert(1.0, units["frequency"], "Hz") if turn > 1.0 else convert(1.0, units["frequency"], "rad/s")
+    phase = values[:, 2] * convert(1.0, units["phase"], "rad")
+    return ResponseData(turn * scale * values[:, 0], values[:, 1] * np.exp(1j * phase), units["magnitude"])
+
+
+def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:
+    """The places of the columns by name, and their units."""
+    places: dict[str, int] = {}
+    units = dict(_COLUMNS)
+    for i, text in enumerate(head):
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+        name = found[1].lower() if found else ""
+        if found is None or name not in _COLUMNS:
+            raise BadData(f"{where}: column {i + 1} '{text.strip()}' is none of {', '.join(_COLUMNS)}")
+        if name in places:
+            raise BadData(f"{where}: column {i + 1} '{name}' is there twice")
+        places[name], units[name] = i, (found[2] or units[name]).strip()
+    if missing := [name for name in _COLUMNS if name not in places]:
+        raise BadData(f"{where}: column '{missing[0]}' is missing")
+    for name, unit in (("frequency", "Hz" if units["frequency"].lower().endswith("hz") else "rad/s"), ("phase", "rad")):
+        try:
+            convert(1.0, units[name], unit)
+        except UnitError as error:
+            raise BadData(f"{where}: column '{name}': {error}") from None
+    return places, units
+
+
+@lru_cache(maxsize=16)
+def fit_response_file(file: InputFile, model: Model) -> ResponseFit:
+    """`fit_response` of the rows in `file`; the same file is fitted once."""
+    return fit_response(read_response(file), model)
+
+
+def fit_response(data: ResponseData, model: Model) -> ResponseFit:
+    """The `model` whose frequency response is nearest by least squares of the logarithm of the ratio."""
+    from scipy.optimize import least_squares
+    from scipy.stats import t as student
+
+    names = PARAMETERS[model]
+    w, measured = data.frequency, data.response
+    if 2 * len(w) <= len(names):
+        raise BadData(f"{len(w)} frequencies are too few for the {len(names)} numbers of {model}")
+    lags = len(names) - 2
+    order = {"ipdt": 1.0}.get(model, 0.0)
+
+    def misfit(p: Vector, sign: float) -> Vector:
+        """p: logarithms of the gain and of the lags, then the delay in 1 / the highest frequency."""
+        s = 1j * w
+        G = sign * np.exp(p[0]) * np.exp(-s * p[-1] / w[-1]) / s**order
+        for log in p[1 : 1 + lags]:
+            G = G / (np.exp(log) * s + 1.0)
+        ratio = np.log(G / measured)
+        return np.concatenate([ratio.real, ratio.imag])
+
+    best = None
+    size = np.log(np.abs(measured[0]) * w[0] ** order)
+    starts = [[np.log(c / w[-1])] * lags for c in np.geomspace(1.0, 3.0 * w[-1] / w[0], 8)] if lags else [[]]
+    lower = np.array([size - 20.0, *[np.log(1e-4 / w[-1])] * lags, 0.0])
+    upper = np.array([size + 20.0, *[np.log(1e4 / w[0])] * lags, 1e3])
+    for sign in (1.0, -1.0):
+        for start in starts:
+            for delay in (0.0, 0.3, 1.0, 3.0):
+                first = np.array([size, *(log - 0.5 * k for k, log in enumerate(start)), delay])
+                found = least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign,))
+                if best is None or found.cost < best[0].cost:
+                    best = found, sign
+    assert best is not None
+    found, sign = best
+    free = 2 * len(w) - len(found.x)
+    covariance = np.linalg.pinv(found.jac.T @ found.jac) * 2.0 * found.cost / free
+    half = float(student.ppf(0.975, free)) * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    numbers = [sign * float(np.exp(found.x[0])), *(float(np.exp(x)) for x in found.x[1:-1]), float(found.x[-1] / w[-1])]
+    wide = [abs(v) * float(h) for v, h in zip(numbers[:-1], half[:-1], strict=True)] + [float(half[-1] / w[-1])]
+    if model == "sopdt" and numbers[1] < numbers[2]:
+        for values in (numbers, wide):
+            values[1], values[2] = values[2], values[1]
+    parameters = dict(zip(names, numbers, strict=True))
+    left = np.abs(plant_of(model, parameters).response(w) - measured) ** 2
+    residual = float(np.sqrt((left / np.abs(measured) ** 2).mean()))
+    explained = 1.0 - float(left.sum() / (np.abs(measured) ** 2).sum())
+    return ResponseFit(model, parameters, dict(zip(names, wide, strict=True)), residual, explained)

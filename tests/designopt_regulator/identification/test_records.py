@@ -1,0 +1,121 @@
+"""Plants from ramps, pseudo-random binary sequences and frequency responses: their numbers come back."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from designopt_regulator.identification.frequency_fit import fit_response, read_response
+from designopt_regulator.identification.step_fit import BadData, StepData, fit_step, read_step
+from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
+from designopt_regulator.plants import linear as plants
+from designopt_regulator.report.identification import fitted
+from prbs_plant import DELAY, FAST, GAIN, SLOW, text
+from scipy.signal import lsim, max_len_seq
+
+from designopt.plugin import InputFile
+
+TIME = np.arange(0.0, 100.0, 0.2)
+LATE = 5  # samples: 1 s
+NUMBERS = {
+    "fopdt": {"gain": -2.0, "time_constant": 4.0, "delay": 1.0},
+    "sopdt": {"gain": 2.0, "time_constant": 4.0, "time_constant_2": 1.5, "delay": 1.0},
+    "ipdt": {"gain": 0.3, "delay": 1.0},
+}
+SYSTEMS = {"fopdt": ([-2.0], [4.0, 1.0]), "sopdt": ([2.0], [6.0, 5.5, 1.0]), "ipdt": ([0.3], [1.0, 0.0])}
+
+
+def record(model, given, interpolated):
+    """SciPy's answer to the input, five samples late."""
+    late = np.concatenate([np.full(LATE, given[0]), given[:-LATE]])
+    _, y, _ = lsim(SYSTEMS[model], late - late[0], TIME, interp=interpolated)
+    return StepData(TIME, given, 20.0 + y, ("", ""))
+
+
+@pytest.mark.parametrize("model", NUMBERS)
+def test_a_plant_comes_back_from_ramps(model):
+    """Up, level, down: straight between samples; taken as held it would come out half a sample late."""
+    ramps = np.interp(TIME, [0.0, 10.0, 30.0, 50.0, 70.0, 100.0], [0.0, 0.0, 3.0, 3.0, -1.0, -1.0])
+    found = fit_step(record(model, ramps, True), model, "linear")
+    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
+    wrong = fit_step(record(model, ramps, True), model, "held")
+    assert wrong.parameters["delay"] == pytest.approx(0.9, abs=0.02)
+
+
+@pytest.mark.parametrize("model", NUMBERS)
+def test_a_plant_comes_back_from_a_pseudo_random_binary_sequence(model):
+    sequence = np.repeat(max_len_seq(7)[0].astype(float), 4)[: len(TIME) - 10]
+    given = np.concatenate([np.zeros(10), 2.0 * sequence - 1.0])
+    found = fit_step(record(model, given, False), model)
+    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-5)
+
+
+FREQUENCIES = np.geomspace(0.02, 3.0, 25)
+
+
+def response_file(model, *, hertz=False, noise=0.0):
+    G = getattr(plants, model)(**NUMBERS[model]).response(FREQUENCIES)
+    G = G * np.exp(noise * np.random.default_rng(1).standard_normal((2, 25)).T @ [1.0, 1j])
+    w = FREQUENCIES / (2.0 * np.pi) if hertz else FREQUENCIES
+    rows = [f"{f!r},{abs(g)!r},{float(np.degrees(np.angle(g)))!r}" for f, g in zip(w.tolist(), G.tolist(), strict=True)]
+    head = f"frequency [{'Hz' if hertz else 'rad/s'}],magnitude [degC/%],phase [deg]"
+    return InputFile("response.csv", "\n".join(["# by formula", head, *rows]).encode())
+
+
+@pytest.mark.parametrize("hertz", [False, True])
+@pytest.mark.parametrize("model", NUMBERS)
+def test_a_plant_comes_back_from_its_frequency_response(model, hertz):
+    found = fit_response(read_response(response_file(model, hertz=hertz)), model)
+    assert found.parameters == pytest.approx(NUMBERS[model], rel=1e-6)
+    assert found.residual < 1e-7
+    assert found.explained == pytest.approx(1.0)
+
+
+def test_intervals_of_a_noisy_response_hold_its_numbers():
+    found = fit_response(read_response(response_file("sopdt", noise=0.03)), "sopdt")
+    for name, value in NUMBERS["sopdt"].items():
+        assert abs(found.parameters[name] - value) < 2.0 * found.confidence[name]
+        assert found.confidence[name] < 0.3 * value
+    assert found.residual == pytest.approx(0.03 * np.sqrt(2.0), rel=0.4)
+
+
+def test_a_loop_is_tuned_around_a_measured_frequency_response():
+    plant = LinearPlant(type="frequency_response", file=response_file("fopdt"))
+    model = LinearLoop(plant=plant)
+    model.check()
+    known = LinearLoop(plant=LinearPlant(type="fopdt", **NUMBERS["fopdt"]))
+    design = {"kp": 0.8, "ti": 4.0}
+    one, other = (m.evaluate(design, {}, frozenset())[0] for m in (model, known))
+    assert one == pytest.approx(other, rel=1e-5)
+    shown = fitted(model)
+    assert shown is not None
+    assert "25 frequencies" in shown.findings[0]
+    measured, curve = shown.figure.plot["data"][1], shown.figure.plot["data"][3]
+    assert measured["y"] == pytest.approx(np.interp(measured["x"], curve["x"], curve["y"]), abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        ("frequency [rad/s],magnitude\n1,2", "column 'phase' is missing"),
+        ("frequency [kg],magnitude,phase [deg]\n1,2,3", "column 'frequency'"),
+        ("frequency,magnitude,phase\n1,-2,3", ":2: column 'magnitude': '-2' is no number above 0"),
+        ("frequency,magnitude,phase\n1,2,x", ":2: column 'phase': 'x' is no number"),
+        ("frequency,magnitude,phase\n2,2,0\n1,2,0", ":3: column 'frequency': 1 is not above the one before"),
+        ("frequency,magnitude,phase\n1,2,0\n2,2,0", "has 2 rows; a fit needs 5"),
+        ("frequency,magnitude,phase\n1,2", ":2: has 2 values"),
+    ],
+)
+def test_files_of_no_use_are_refused_with_their_line(text, words):
+    with pytest.raises(BadData, match=words):
+        read_response(InputFile("f.csv", text.encode()))
+
+
+def test_the_bundled_record_is_the_formulas_and_gives_its_numbers():
+    path = Path(__file__).parents[3] / "studies" / "identified_plant.csv"
+    assert path.read_text() == text()
+    found = fit_step(read_step(InputFile(path.name, path.read_bytes())), "sopdt")
+    expected = {"gain": GAIN, "time_constant": SLOW, "time_constant_2": FAST, "delay": DELAY}
+    for name, value in expected.items():
+        assert abs(found.parameters[name] - value) < 2.0 * found.confidence[name]
+        assert found.confidence[name] < 0.2 * abs(value)
