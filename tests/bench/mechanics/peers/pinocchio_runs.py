@@ -1,8 +1,9 @@
 """Pinocchio on the work of the benchmark, in a process of its own: ``pinocchio_runs.py chains|tips|andrews``.
 
 Prints one line of JSON. ``chains``: microseconds of one forward dynamics (aba) of chains of rods with all mass at the
-tip: a hinge about z, one about -y and a slide along x for each rod. ``tips FILE``: accelerations of the tips of such a chain. ``andrews FILE``: Andrews' squeezing mechanism for
-30 ms by constrained dynamics driven by SciPy; FILE holds the bodies as JSON; milliseconds and the angles at the end.
+tip: a hinge about z, one about -y and a slide along x for each rod. ``tips FILE``: accelerations of the tips of such a
+chain. ``andrews FILE``: Andrews' squeezing mechanism for 30 ms by constrained dynamics driven by SciPy; FILE holds the
+bodies as JSON; milliseconds and the angles at the end.
 """
 
 from __future__ import annotations
