@@ -5,4 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
+# How fast examples are made depends on what else the machine does, and says nothing of the code.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+
 sys.path.insert(0, str(Path(__file__).parent))

@@ -24,7 +24,7 @@ def values(item: Objective | Constraint, figures: Mapping[str, Matrix], shape: t
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def held(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, NDArray[np.bool_]]:
+def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, NDArray[np.bool_]]:
     """By constraint, whether its limits hold in each scenario (n, s); an unknown value does not hold."""
     found = {}
     for c in problem.constraints:

@@ -262,7 +262,7 @@ class _Batch:
 
     def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> None:
         self._run = run
-        self._X, self._excess, self._slots = X, relation_violation, slots
+        self._X, self._violation, self._slots = X, relation_violation, slots
         self._registered = 0
         self._ready = 0
         self._judged = time.monotonic()
@@ -273,7 +273,7 @@ class _Batch:
         for begin in range(0, len(self._X), BLOCK):
             rows = slice(begin, begin + BLOCK)
             first = self._run.asked + begin
-            work = self._run.points.register(self._X[rows], self._excess[rows], first, self._slots[rows], old)
+            work = self._run.points.register(self._X[rows], self._violation[rows], first, self._slots[rows], old)
             self._registered = min(begin + BLOCK, len(self._X))
             yield work
 
@@ -298,8 +298,8 @@ class _Batch:
         count = len(done) if done.all() else int(np.argmin(done))
         if count:
             rows = slice(self._ready, self._ready + count)
-            self._run.note_best(self._run.ledger.outcomes(self._X[rows], self._slots[rows], self._excess[rows]))
+            self._run.note_best(self._run.ledger.outcomes(self._X[rows], self._slots[rows], self._violation[rows]))
             self._ready += count
-        valid = self._excess <= 0.0
+        valid = self._violation <= 0.0
         ready = int(valid[: self._ready].sum())
         self._run.show(ready, invalid=self._ready - ready, batch=int(valid.sum()))

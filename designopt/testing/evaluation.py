@@ -98,22 +98,22 @@ class InProcess:
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one, `look_ahead` of them on their way: told as late as the protocol allows."""
         self._check_open()
-        held: deque[Matrix] = deque()  # asked for in their turn, but beyond the budget until one is refused
+        queued: deque[Matrix] = deque()  # asked for in their turn, but beyond the budget until one is refused
         waiting: deque[Outcomes] = deque()
         more = True
         while True:
-            if held and self.budget != 0:
-                outcomes = self.outcomes(held.popleft())
+            if queued and self.budget != 0:
+                outcomes = self.outcomes(queued.popleft())
                 self.batches.append(outcomes.X)
                 waiting.append(outcomes)
                 self._pay(self.problem.space.relation_violation(outcomes.X) == 0.0)
-            elif held and not waiting:
+            elif queued and not waiting:
                 self.ended = True
                 raise StageEnded
-            elif more and len(waiting) + len(held) < look_ahead:
+            elif more and len(waiting) + len(queued) < look_ahead:
                 X = self.problem.space.impute(np.array(ask(), dtype=float))
                 more = len(X) > 0
-                held.extend([X] if more else [])
+                queued.extend([X] if more else [])
             elif waiting:
                 outcomes = waiting.popleft()
                 self._pay(outcomes.invalid & (self.problem.space.relation_violation(outcomes.X) == 0.0), back=True)

@@ -41,7 +41,7 @@ def scenarios(result: Result) -> Section | None:
         for c in problem.constraints
         if str(c.expression) not in told
     }
-    held = by_scenario.held(problem, figures, shape)
+    holding = by_scenario.holding(problem, figures, shape)
     return Section(
         "Scenarios",
         introduction=(
@@ -50,17 +50,17 @@ def scenarios(result: Result) -> Section | None:
         )
         .replace("`", "“", 1)
         .replace("`", "”", 1),
-        findings=tuple(_findings(result, chosen, layers, held)),
+        findings=tuple(_findings(result, chosen, layers, holding)),
         figures=(_heat_map(names, list(chosen), layers | limited | raw),),
         tables=(
             _worst(names, list(chosen), layers, bad),
-            _all(names, list(chosen), layers | raw, held),
+            _all(names, list(chosen), layers | raw, holding),
         ),
     )
 
 
 def _findings(
-    result: Result, chosen: dict[str, int], layers: dict[str, Matrix], held: dict[str, NDArray[np.bool_]]
+    result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, NDArray[np.bool_]]
 ) -> list[str]:
     """The worst scenario, where all chosen designs agree on it or else of each; limits that a scenario breaks."""
     names = [s.name for s in result.problem.scenarios]
@@ -78,7 +78,7 @@ def _findings(
         else:
             parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, known, strict=True) if k]
             found.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")
-    for name, holds in held.items():
+    for name, holds in holding.items():
         for design, line in zip(chosen, holds, strict=True):
             if not line.all():
                 where = [names[s] for s in np.flatnonzero(~line)]
@@ -135,15 +135,17 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], sign
     return Table("Worst and best scenario", head, tuple(rows), shown=40)
 
 
-def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], held: dict[str, NDArray[np.bool_]]) -> Table:
+def _all(
+    names: list[str], designs: list[str], layers: dict[str, Matrix], holding: dict[str, NDArray[np.bool_]]
+) -> Table:
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
-    head = ("design", "scenario", *layers, *(f"{name} holds" for name in held))
+    head = ("design", "scenario", *layers, *(f"{name} holds" for name in holding))
     rows = tuple(
         (
             design,
             scenario,
             *(float(v[i, s]) for v in layers.values()),
-            *("yes" if h[i, s] else "no" for h in held.values()),
+            *("yes" if h[i, s] else "no" for h in holding.values()),
         )
         for i, design in enumerate(designs)
         for s, scenario in enumerate(names)

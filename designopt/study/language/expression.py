@@ -89,7 +89,7 @@ class Expression:
         """
         with np.errstate(all="ignore"):
             if self.is_relation:
-                return _evaluate_excess(self.root, values) <= 0.0
+                return _evaluate_violation(self.root, values) <= 0.0
             return _evaluate(self.root, values)
 
     def relation_violation(self, values: Mapping[str, Any]) -> Any:
@@ -100,7 +100,7 @@ class Expression:
         if not self.is_relation:
             raise ValueError(f"'{self}' is not a relation")
         with np.errstate(all="ignore"):
-            return _evaluate_excess(self.root, values)
+            return _evaluate_violation(self.root, values)
 
     def bind(self, of: Mapping[str, str | None]) -> tuple[Expression, str]:
         """The expression with all conversions written out, and the unit of its value.
@@ -198,7 +198,7 @@ def _constant(term: Term) -> Any:
     return value
 
 
-def _evaluate_excess(term: Term, values: Mapping[str, Any]) -> Any:
+def _evaluate_violation(term: Term, values: Mapping[str, Any]) -> Any:
     left, right = (_evaluate(part, values) for part in term.parts)
     if term.kind in ("<=", "<"):
         return np.subtract(left, right)
