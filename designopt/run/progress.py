@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import select
+import stat
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TextIO
+
+#: Milliseconds that a line waits for a full pipe to be read.
+PATIENCE = 100
 
 Mode = Literal["auto", "line", "json", "none"]
 
@@ -68,8 +74,23 @@ def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
 
 
 def _say(text: str, stream: TextIO) -> None:
+    """Print a line; one that a reader who does not keep up has no room for is left out."""
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=stream, flush=True)
+        if _has_room(stream):
+            print(text, file=stream, flush=True)
+
+
+def _has_room(stream: TextIO) -> bool:
+    """Whether a line can be written without waiting for the reader of a pipe."""
+    try:
+        number = stream.fileno()
+    except (AttributeError, OSError, ValueError):  # a text in memory
+        return True
+    if not stat.S_ISFIFO(os.fstat(number).st_mode) or not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(number, select.POLLOUT)
+    return bool(poll.poll(PATIENCE))
 
 
 class Silent:
