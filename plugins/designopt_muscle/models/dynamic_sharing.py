@@ -14,9 +14,9 @@ from designopt.collocation.statement.scheme import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
-from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.dynamic_figures import ARRAYS, DynamicOutputs, figures, tables
 from designopt_muscle.models.dynamic_frames import Frames
+from designopt_muscle.models.dynamic_muscles import dynamic_muscles
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import SharingScenario
@@ -25,7 +25,6 @@ from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.information import information
-from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 from designopt_muscle.sharing.dynamic.problem import problem
 from designopt_muscle.sharing.dynamic.share import share_dynamic
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
@@ -95,9 +94,9 @@ class DynamicSharingModel:
         Literal["compliant", "rigid"], Q("", "compliant where the model does not say rigid, or rigid for all")
     ] = "compliant"
     passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
-    sharpness: Annotated[float, Q("", "of the switch between activation and deactivation; 0.1 as published", gt=0)] = (
-        10.0
-    )
+    sharpness: Annotated[
+        float, Q("", "of the switch between activation and deactivation; 0.1 as published, above 2 pulses pay", gt=0)
+    ] = 1.0
     effort: Annotated[Literal["excitation", "activation"], Q("", "whose squares are minimised")] = "excitation"
     effort_weight: Annotated[float, Q("", "of these squares", ge=0)] = 1.0
     weights: Annotated[Literal["none", "volume", "pcsa"], Q("", "of the muscles in the effort")] = "none"
@@ -261,7 +260,14 @@ class DynamicSharingModel:
             signals = measured(emg, self.emg, balance.columns, balance.time)
         reserves = DynamicReserves(np.full(len(balance.rows), self.reserve), self.reserve_weight, limit=1e3)
         terms = self._terms(trial, signals)
-        return DynamicTrial(balance, self._muscles(trial), reserves, terms, device, self._factors), frames
+        return DynamicTrial(
+            balance,
+            dynamic_muscles(trial, rigid=self.tendon == "rigid", passive=self.passive),
+            reserves,
+            terms,
+            device,
+            self._factors,
+        ), frames
 
     def _terms(self, trial: Trial, signals: Vector | None) -> DynamicTerms:
         muscles = trial.muscles
@@ -282,36 +288,6 @@ class DynamicSharingModel:
             sharpness=self.sharpness,
             tracking=tracking,
             synergies=None if synergies is None else command_matrix(synergies, muscles.names),
-        )
-
-    def _muscles(self, trial: Trial) -> DynamicMuscles:
-        geometry = muscle_geometry(trial.model, trial.values)
-        rates = np.column_stack(
-            [trial.rates.get(name, np.zeros(len(trial.balance.time))) for name in geometry.coordinates]
-        )
-        muscles = trial.model.muscles
-
-        def shape(*names: str, default: float) -> Vector:
-            return np.array([next((m.shape[n] for n in names if n in m.shape), default) for m in muscles])
-
-        strain = shape("passive_fiber_strain_at_one_norm_force", "FmaxMuscleStrain", default=0.6)
-        return DynamicMuscles(
-            names=tuple(m.name for m in muscles),
-            lengths=geometry.lengths,
-            speeds=geometry.speeds(rates),
-            force=np.array([m.force for m in muscles]),
-            optimal=np.array([m.fibre for m in muscles]),
-            slack=np.array([m.slack for m in muscles]),
-            pennation=np.array([m.pennation for m in muscles]),
-            fastest=np.array([m.fastest for m in muscles]),
-            rigid=np.array([m.rigid or self.tendon == "rigid" for m in muscles]),
-            tendon_strain=shape("tendon_strain_at_one_norm_force", "FmaxTendonStrain", default=0.049),
-            width=shape("active_force_width_scale", default=1.0),
-            damping=shape("fiber_damping", default=0.01),
-            rise=np.array([m.rise for m in muscles]),
-            fall=np.array([m.fall for m in muscles]),
-            passive_strain=strain if self.passive else np.full(len(muscles), np.inf),
-            least=np.array([max(m.least, 1e-3) for m in muscles]),
         )
 
 

@@ -51,6 +51,26 @@ def test_the_schemes_agree():
     assert found["radau"] == pytest.approx(found["hermite_simpson"], rel=3e-3)
 
 
+def pulses_pay(sharpness, activation, rise=0.015, fall=0.060):
+    """Whether small pulses about a steady excitation lower the mean of its squares at the same mean rate."""
+    stretch = 0.5 + 1.5 * activation
+    up, down = 1.0 / (rise * stretch), stretch / fall
+    return 2.0 * activation * sharpness * (up - down) / (up + down) > 1.0
+
+
+def test_a_sharp_switch_has_no_smooth_optimum():
+    """Above 2.3 some activation is held at less effort by pulses: excitations then jump from point to point."""
+    levels = np.linspace(0.01, 1.0, 200)
+    assert not any(pulses_pay(2.2, a) for a in levels)
+    assert any(pulses_pay(2.4, a) for a in levels)
+    second = {}
+    for sharpness in (1.0, 2.0, 3.0):
+        found = share_dynamic(one_joint(24, rigid=True, terms=replace(MILD, sharpness=sharpness)))
+        second[sharpness] = float(np.abs(np.diff(found.excitations[4:-4], 2, axis=0)).mean())
+    assert second[1.0] < second[2.0] < 0.02
+    assert second[3.0] > 0.2
+
+
 def test_squares_of_activations_may_take_the_place_of_those_of_excitations():
     of = {word: share_dynamic(one_joint(12, terms=replace(MILD, of=word))) for word in ("excitation", "activation")}
     squares = {word: float((s.activations**2).sum()) for word, s in of.items()}

@@ -62,16 +62,18 @@ class DynamicTerms:
     """The integral of ``effort w e^2 + tracking (e - s m)^2 + rates u^2`` over muscles, besides that of the reserves.
 
     `effort` weights the squared excitations, or activations with `of`, `weights` (k,) tell the muscles apart; `rates`
-    (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`. With `start_from_rest`
-    the activations at the beginning equal the excitations: they are unknown, and this keeps them from being free of
-    charge. `tracking` has measured excitations m. `synergies` (k, s), not negative: excitations are ``W h``, h >= 0.
+    (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`; where it is larger than
+    2.3, quick pulses hold an activation at less effort than a steady excitation, and there is no smooth solution. With
+    `start_from_rest` the activations at the beginning equal the excitations: they are unknown, and this keeps them from
+    being free of charge. `tracking` has measured excitations m. `synergies` (k, s), not negative: excitations are
+    ``W h``, h >= 0.
     """
 
     effort: float = 1.0
     of: Literal["excitation", "activation"] = "excitation"
     weights: Vector | None = None
     rates: float = 0.01
-    sharpness: float = 10.0
+    sharpness: float = 1.0
     start_from_rest: bool = True
     tracking: Tracking | None = None
     synergies: Vector | None = None

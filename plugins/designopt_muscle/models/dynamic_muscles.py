@@ -1,0 +1,49 @@
+"""The muscles of a trial with their tendons and activation: parameters of the model, paths over the motion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.models.trial import Trial
+from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
+
+Vector = NDArray[np.float64]
+
+#: Least activation and excitation where the model has a smaller one.
+_LEAST = 1e-3
+
+
+def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscles:
+    """The muscles of `trial`; `rigid` gives all of them rigid tendons, `passive` counts passive forces of fibres.
+
+    What a model does not say has the defaults of De Groote et al. (2016).
+    """
+    geometry = muscle_geometry(trial.model, trial.values)
+    still = np.zeros(len(trial.balance.time))
+    rates = np.column_stack([trial.rates.get(name, still) for name in geometry.coordinates])
+    muscles = trial.model.muscles
+
+    def shape(*names: str, default: float) -> Vector:
+        return np.array([next((m.shape[n] for n in names if n in m.shape), default) for m in muscles])
+
+    strain = shape("passive_fiber_strain_at_one_norm_force", "FmaxMuscleStrain", default=0.6)
+    return DynamicMuscles(
+        names=tuple(m.name for m in muscles),
+        lengths=geometry.lengths,
+        speeds=geometry.speeds(rates),
+        force=np.array([m.force for m in muscles]),
+        optimal=np.array([m.fibre for m in muscles]),
+        slack=np.array([m.slack for m in muscles]),
+        pennation=np.array([m.pennation for m in muscles]),
+        fastest=np.array([m.fastest for m in muscles]),
+        rigid=np.array([m.rigid or rigid for m in muscles]),
+        tendon_strain=shape("tendon_strain_at_one_norm_force", "FmaxTendonStrain", default=0.049),
+        width=shape("active_force_width_scale", default=1.0),
+        damping=shape("fiber_damping", default=0.01),
+        rise=np.array([m.rise for m in muscles]),
+        fall=np.array([m.fall for m in muscles]),
+        passive_strain=strain if passive else np.full(len(muscles), np.inf),
+        least=np.array([max(m.least, _LEAST) for m in muscles]),
+    )
