@@ -244,6 +244,22 @@ def test_muscles_of_a_synergy_move_in_proportion(plain):
     assert not np.allclose(a[:, 3], a[:, 0])
 
 
+# ---------------------------------------------------------------------------------------------------- weights, warnings
+
+
+def test_a_muscle_with_a_larger_weight_of_its_own_works_less(plain):
+    _, free = plain
+    _, found = leg(settings={"weights": {"soleus": 5.0}})
+    soleus, gastrocnemius = (list(free["muscles"]).index(n) for n in ("soleus", "gastrocnemius"))
+    assert found["activations"][:, soleus].mean() < 0.8 * free["activations"][:, soleus].mean()
+    assert found["activations"][:, gastrocnemius].mean() > free["activations"][:, gastrocnemius].mean()
+
+
+def test_the_reserve_that_marks_a_frame_is_a_setting():
+    strict, plain_ = (leg(settings={"reserve": 20.0, **more})[1]["status"] for more in ({"reserve_warning": 0.01}, {}))
+    assert (strict == 20).sum() > (plain_ == 20).sum()
+
+
 # ----------------------------------------------------------------------------------------------------------- rate limit
 
 
@@ -299,6 +315,7 @@ def test_the_rate_limit_of_a_study_is_kept_over_the_whole_trial():
     [
         ({"emg": MeasuredActivity(track={"soleuss": "SOL"})}, "'soleuss' is no muscle.*did you mean"),
         ({"synergies": {"one": {"foot": 1.0}}}, "'foot' is no muscle"),
+        ({"weights": {"foot": 2.0}}, "'foot' is no muscle"),
         ({"synergies": {"none": {}}}, "'none' moves no muscle"),
         ({"joint_reactions": [ReactionTerm("toe")]}, "'toe' is no joint"),
         ({"joint_reactions": [ReactionTerm("knee"), ReactionTerm("knee")]}, "named twice"),

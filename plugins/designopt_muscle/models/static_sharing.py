@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
@@ -22,6 +22,7 @@ from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.trial import ExternalLoads, Trial, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
+from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import JointReaction, Reserves, Tracking
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.statement.synergies import command_matrix
@@ -84,6 +85,8 @@ class StaticSharing:
     Measured activity, synergies, joint reactions and a rate limit are further terms of the problem.
     """
 
+    later_settings: ClassVar[tuple[str, ...]] = ("reserve_warning",)
+
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
     coordinates: Annotated[
         list[str] | None, Q("", "rows to balance; all that muscles cross and the moments have, if none are named")
@@ -98,13 +101,19 @@ class StaticSharing:
     )
     passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
     curves: Annotated[Literal["opensim", "publication"], Q("", "constants of De Groote et al. (2016)")] = "opensim"
-    weights: Annotated[Literal["none", "volume", "pcsa"], Q("", "of the muscles in the criterion")] = "none"
+    weights: Annotated[
+        Literal["none", "volume", "pcsa"] | dict[str, float],
+        Q("", "of the muscles in the criterion; by name, 1 for those that are not named", gt=0),
+    ] = "none"
     stress: Annotated[bool, Q("", "the criterion takes forces per cross-section instead of activations")] = False
     linear: Annotated[float, Q("", "linear part of the criterion 'quadratic_linear'", ge=0)] = 0.1
     tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
     reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
     reserve_weight: Annotated[float, Q("", "of a reserve's cost", gt=0)] = 1.0
     reserve_exponent: Annotated[float, Q("", "of a reserve's cost: 1, or from 2 on", ge=1)] = 2.0
+    reserve_warning: Annotated[
+        float | None, Q("N m", "reserve that marks a frame; 1, or 5 % of the largest moment, if none", gt=0)
+    ] = None
     assisted: Annotated[str | None, Q("", "coordinate at which a device helps")] = None
     emg: Annotated[MeasuredActivity | None, Q("", "measured activity that activations follow")] = None
     synergies: Annotated[
@@ -135,9 +144,14 @@ class StaticSharing:
                 if name and name not in skeleton.free:
                     raise InvalidSetting(setting, f"'{name}' is no free coordinate ({', '.join(skeleton.free)})")
         muscles, joints = {m.name for m in skeleton.muscles}, [j.name for j in skeleton.joints]
-        for name in self.emg.track if self.emg else ():
-            if name not in muscles:
-                raise InvalidSetting("emg", f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+        named = {
+            "emg": self.emg.track if self.emg else (),
+            "weights": self.weights if isinstance(self.weights, dict) else (),
+        }
+        for setting, some in named.items():
+            for name in some:
+                if name not in muscles:
+                    raise InvalidSetting(setting, f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
         for command, moved in (self.synergies or {}).items():
             for name in moved:
                 if name not in muscles:
@@ -302,22 +316,26 @@ class StaticSharing:
             status=balance.status,
         )
         muscles = trial.muscles.scaled(values["strength"])
-        weights = {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
         crossed = (np.abs(needed.arms[needed.status < 100]) > 0).any(axis=(0, 2))
         reserves = Reserves(np.where(crossed, self.reserve, 0.0), self.reserve_weight, self.reserve_exponent)
         try:
             terms = Terms(
                 criterion_of(values, self.linear, self.tie_break),
-                weights,
+                self._weights(muscles),
                 self.stress,
                 self._tracking(given),
                 self._commands(muscles.names),
                 given.reactions,
                 self.rate_limit,
             )
-            return share(needed, muscles, terms, reserves), device
+            return share(needed, muscles, terms, reserves, reserve_warning=self.reserve_warning), device
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
+
+    def _weights(self, muscles: Muscles) -> Vector | None:
+        if isinstance(self.weights, dict):
+            return np.array([self.weights.get(name, 1.0) for name in muscles.names])
+        return {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
 
     def _tracking(self, given: _Given) -> Tracking | None:
         if self.emg is None or given.signals is None:
