@@ -178,6 +178,32 @@ def nearest_to(F: Matrix, target: Matrix, weights: Matrix | None = None) -> int:
     return int(_best(target_distance(F, target, weights), F))
 
 
+def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Matrix | None = None) -> int:
+    """The design with the smallest largest weighted excess over the `reference` point (m,), in ranges of the front.
+
+    The augmented achievement function (Steuer & Choo 1983; Wierzbicki 1980): max_i w_i (f_i - z_i) + 1e-4 times their
+    sum, so that no weakly dominated design wins. Where `reference` is not given or NaN, the best value of the front
+    stands for it. Designs better than the reference in all objectives have negative values.
+    """
+    N, varies = normalised(F)
+    if not N.shape[-1]:
+        return int(_best(np.zeros(len(F)), F))
+    best = F.min(axis=0)
+    given = best if reference is None else np.where(np.isfinite(reference), reference, best)
+    aim, _ = normalised(given[None], best, F.max(axis=0))
+    excess = (N - aim) * _weights(weights, F.shape[1])[varies]
+    return int(_best(excess.max(axis=1) + AUGMENTED * excess.sum(axis=1), F))
+
+
+def epsilon_constraint(F: Matrix, objective: int, limits: Matrix) -> int | None:
+    """The best design in column `objective` among those within `limits` (m,), NaN for none (Haimes et al. 1971).
+
+    None when no design of the front keeps the limits.
+    """
+    within = np.flatnonzero((np.where(np.isnan(limits), np.inf, limits) >= F).all(axis=1))
+    return int(within[int(_best(F[within, objective], F[within]))]) if len(within) else None
+
+
 def weight_sensitivity(
     F: Matrix,
     method: Literal["utopia", "topsis"],
@@ -209,7 +235,7 @@ def weight_sensitivity(
 
 
 def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choice) -> int | None:
-    """The design of the front `F` that the rule `choice` picks; None for a front without a knee.
+    """The design of the front `F` that the rule `choice` picks; None without a knee, or where none keeps the limits.
 
     `names` and `signs` are those of the objectives: weights and target are by name, the target in the objective's own
     direction. Raises `DecisionError` where the rule cannot be applied.
@@ -221,8 +247,12 @@ def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choi
         return utopia(F, weights, _distance(choice.norm))
     if choice.method == "topsis":
         return topsis(F, weights, _norm(choice.norm))
-    aims = [sign * choice.target.get(name, np.nan) for name, sign in zip(names, signs, strict=True)]
-    return nearest_to(F, np.array(aims), weights)
+    aims = np.array([sign * choice.target.get(name, np.nan) for name, sign in zip(names, signs, strict=True)])
+    if choice.method == "weighted_tchebycheff":
+        return weighted_tchebycheff(F, weights, aims)
+    if choice.method == "epsilon_constraint":
+        return epsilon_constraint(F, list(names).index(choice.objective), aims)
+    return nearest_to(F, aims, weights)
 
 
 def label(choice: Choice) -> str:
@@ -234,6 +264,13 @@ def label(choice: Choice) -> str:
         text += f" {_norm(choice.norm)}"
     elif choice.method == "nearest_to":
         text = "nearest to " + ", ".join(f"{name} {value:g}" for name, value in choice.target.items())
+    elif choice.method == "weighted_tchebycheff":
+        text = "weighted Tchebycheff"
+        if choice.target:
+            text += " from " + ", ".join(f"{name} {value:g}" for name, value in choice.target.items())
+    elif choice.method == "epsilon_constraint":
+        limits = ", ".join(f"{name} {value:g}" for name, value in choice.target.items())
+        text = f"epsilon constraint {choice.objective} within {limits}"
     if choice.weights and choice.method != "knee":
         text += " weighted " + ", ".join(f"{name} {value:g}" for name, value in choice.weights.items())
     return text

@@ -252,6 +252,28 @@ def test_too_few_weights_are_refused():
         (Choice("topsis"), FOURTH, "topsis vector"),
         (Choice("topsis", norm="minmax"), THIRD, "topsis minmax"),
         (Choice("nearest_to", target={"iae": 6.1, "tv": 2.0}), 4, "nearest to iae 6.1, tv 2"),
+        (Choice("weighted_tchebycheff"), THIRD, "weighted Tchebycheff"),
+        (
+            Choice("weighted_tchebycheff", target={"iae": 4.0, "tv": 1.0}),
+            FOURTH,
+            "weighted Tchebycheff from iae 4, tv 1",
+        ),
+        (
+            Choice("weighted_tchebycheff", {"iae": 1, "tv": 2}, target={"iae": 6.0}),
+            4,
+            "weighted Tchebycheff from iae 6 weighted iae 1, tv 2",
+        ),
+        (Choice("epsilon_constraint", target={"tv": 2.5}, objective="iae"), 4, "epsilon constraint iae within tv 2.5"),
+        (
+            Choice("epsilon_constraint", target={"iae": 3.5}, objective="tv"),
+            THIRD,
+            "epsilon constraint tv within iae 3.5",
+        ),
+        (
+            Choice("epsilon_constraint", target={"tv": 0.5}, objective="iae"),
+            None,
+            "epsilon constraint iae within tv 0.5",
+        ),
     ],
 )
 def test_a_rule_of_the_study_picks_its_design_and_names_it(choice, design, label):
@@ -262,6 +284,22 @@ def test_a_rule_of_the_study_picks_its_design_and_names_it(choice, design, label
 def test_a_target_is_in_the_objectives_own_direction():
     choice = Choice("nearest_to", target={"gain": -3.1})
     assert decision.choose(HAND, ("iae", "gain"), (1.0, -1.0), choice) == FOURTH
+
+
+def test_limits_are_in_the_objectives_own_direction():
+    """A gain to be made large has its sign changed in the front: at least -4.5 leaves those up to 4."""
+    choice = Choice("epsilon_constraint", target={"gain": -4.5}, objective="iae")
+    assert decision.choose(HAND, ("iae", "gain"), (1.0, -1.0), choice) == THIRD
+
+
+def test_a_weakly_dominated_design_does_not_win_by_the_tchebycheff_distance():
+    F = np.array([(0.0, 1.0), (0.5, 0.5), (0.5, 0.4), (1.0, 0.0)])
+    assert decision.weighted_tchebycheff(F[[0, 1, 3]]) == 1
+    assert decision.weighted_tchebycheff(F, np.array([1.5, 1.0])) == 2
+
+
+def test_of_designs_that_are_alike_everywhere_any_is_right():
+    assert decision.weighted_tchebycheff(np.ones((3, 2))) == 0
 
 
 def test_the_augmented_chebyshev_distance_gives_a_hair_of_the_largest_term_for_much_of_the_others():

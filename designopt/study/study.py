@@ -176,13 +176,15 @@ class Choice:
 
     `weights` are by objective (missing ones 1) and are scaled to sum 1. `norm` is that of TOPSIS (``vector`` or
     ``minmax``) or the order of the utopia distance (``l1``, ``l2``, ``chebyshev``). `target` is by objective, in its
-    unit and direction, for ``nearest_to``.
+    unit and direction: what to be near to for ``nearest_to``, the reference point (the ideal point where none is given)
+    of ``weighted_tchebycheff``, the limits of ``epsilon_constraint``, under which `objective` is the best.
     """
 
-    method: Literal["knee", "utopia", "topsis", "nearest_to"]
+    method: Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint"]
     weights: Mapping[str, float] = field(default_factory=dict)
     norm: str = ""
     target: Mapping[str, float] = field(default_factory=dict)
+    objective: str = ""
 
 
 @dataclass(frozen=True)

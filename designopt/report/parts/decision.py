@@ -45,6 +45,8 @@ _MEANING = {
     "utopia": "nearest to the best value of every objective at once, each scaled to its range on the front",
     "topsis": "far from the worst and near to the best values, by the share of the two distances",
     "nearest_to": "nearest to the values asked for, in ranges of the front",
+    "weighted_tchebycheff": "least beyond a reference point in the objective that is farthest beyond it",
+    "epsilon_constraint": "the best in one objective that keeps limits on others",
 }
 
 
@@ -89,7 +91,12 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
             continue
         picked[label] = place
         if place is None:
-            findings.append(f"{label}: the front has none; no design lies before the plane through its ends.")
+            why = (
+                "no design of it keeps the limits"
+                if choice.method == "epsilon_constraint"
+                else "no design lies before the plane through its ends"
+            )
+            findings.append(f"{label}: the front has none; {why}.")
         else:
             same.setdefault(place, []).append(label)
     for place, labels in same.items():

@@ -20,7 +20,7 @@ from designopt.study.study import Choice
 #: Rules of a study: each one is a design in tables and plots.
 MOST_RULES = 100
 
-Method = Literal["knee", "utopia", "topsis", "nearest_to"]
+Method = Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint"]
 
 
 _Weight = Annotated[float, Quantity("", "weight", ge=0.0)]
@@ -44,11 +44,27 @@ class TopsisSection(TypedDict, total=False):
     weights: dict[str, _Weight]
 
 
+class TchebycheffSection(TypedDict, total=False):
+    """Smallest weighted excess over a reference point in the worst objective."""
+
+    weights: dict[str, _Weight]
+    reference: dict[str, Amount]
+
+
+class EpsilonSection(TypedDict):
+    """The best of one objective among designs that keep limits on others."""
+
+    of: str
+    within: dict[str, Amount]
+
+
 _SETTINGS: dict[str, Any] = {
     "knee": KneeSection,
     "utopia": UtopiaSection,
     "topsis": TopsisSection,
     "nearest_to": dict[str, Amount],
+    "weighted_tchebycheff": TchebycheffSection,
+    "epsilon_constraint": EpsilonSection,
 }
 _NORM = {"utopia": "l2", "topsis": "vector"}
 
@@ -70,6 +86,8 @@ def _rule(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
         raise refused(message, key=None if alone else method)
     if alone and method == "nearest_to":
         raise refused("write the values to be near to: {nearest_to: {objective: value}}")
+    if alone and method == "epsilon_constraint":
+        raise refused("write what is limited: {epsilon_constraint: {of: objective, within: {objective: value}}}")
     checked, findings = check(_settings_type(method), settings, info.context["read"])
     if findings and not info.context.get("lenient"):
         raise several([finding.below((method,)) for finding in findings])
@@ -86,7 +104,7 @@ _WEIGHTS = {"type": "object", "additionalProperties": {"type": "number", "minimu
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
 _JSON_SCHEMA = {
     "anyOf": [
-        {"enum": ["knee", "utopia", "topsis"]},
+        {"enum": ["knee", "utopia", "topsis", "weighted_tchebycheff"]},
         {
             "type": "object",
             "minProperties": 1,
@@ -108,6 +126,17 @@ _JSON_SCHEMA = {
                     },
                 },
                 "nearest_to": _AMOUNTS,
+                "weighted_tchebycheff": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"weights": _WEIGHTS, "reference": _AMOUNTS},
+                },
+                "epsilon_constraint": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["of", "within"],
+                    "properties": {"of": {"type": "string"}, "within": _AMOUNTS},
+                },
             },
         },
     ]
@@ -144,12 +173,23 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
         if not settings and ctx.sound(path):
             ctx.add(path, "at least one objective is needed")
         return Choice(method, target=goals.amounts(ctx, settings, path, every=False))
+    if method == "epsilon_constraint":
+        goals.known(ctx, settings["of"], (*path, "of"))
+        limits = goals.amounts(ctx, settings["within"], (*path, "within"), every=False)
+        if not settings["within"] and ctx.sound(path):
+            ctx.add((*path, "within"), "at least one limit is needed")
+        elif settings["of"] in settings["within"]:
+            ctx.add((*path, "within"), f"'{settings['of']}' is what is made best; limit the others")
+        return Choice(method, target=limits, objective=settings["of"])
     weights = dict(settings.get("weights") or {})
     for name in weights:
         goals.known(ctx, name, (*path, "weights", name))
     judged = goals.complete and goals.units and ctx.sound((*path, "weights"))
     if judged and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
         ctx.add((*path, "weights"), "at least one weight must be above 0")
+    if method == "weighted_tchebycheff":
+        reference = goals.amounts(ctx, settings.get("reference") or {}, (*path, "reference"), every=False)
+        return Choice(method, weights=weights, target=reference)
     return Choice(method, weights=weights, norm=settings.get("norm", _NORM.get(method, "")))
 
 
