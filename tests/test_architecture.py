@@ -168,6 +168,12 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_help_of_the_command_line_loads_neither_numpy_nor_pydantic() -> None:
+    code = "import sys; from designopt.cli import main; print([m for m in ('numpy', 'pydantic') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_listing_plugins_imports_none_of_them() -> None:
     code = (
         "import sys; from click.testing import CliRunner; from designopt.cli import main\n"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from designopt.cli.design import row_of
 from designopt.cli.ending import WRONG_INPUT, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
 from designopt.cli.reporting import write_exports
@@ -37,6 +36,7 @@ def export(name: str, language: str, folder: Path, plugin_files: tuple[str, ...]
     Tables and arrays of a whole store are written by `designopt report STORE --export FORMAT`.
     """
     from designopt import plugin
+    from designopt.cli.design import row_of
     from designopt.plugin import PluginError, Use
 
     found = store_and_point(name)
