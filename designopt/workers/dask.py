@@ -28,8 +28,8 @@ from designopt.workers.remote.delivery import Delivery
 from designopt.workers.supervision.death import LOST, Death
 from designopt.workers.supervision.supervisor import SLACK, Supervisor
 
-#: Seconds to wait for the successor of a dead worker to tell how it died.
-REPORT_WAIT = 10.0
+#: Seconds to wait for the nanny of a dead worker, or its successor, to tell how it died.
+REPORT_WAIT = 20.0
 #: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
 #: so many that were killed from outside.
 FAILED_STARTS_LIMIT, KILLED_LIMIT = 3, 12

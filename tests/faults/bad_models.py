@@ -240,7 +240,7 @@ KINDS = {
     "breaks numpy": (lambda: setattr(np, "empty", None), FINE_OR_DIES),
     "breaks pickle": (lambda: setattr(pickle, "loads", None), FINE_OR_DIES),
     "breaks json": (lambda: setattr(json, "dumps", None), {"ok"}),
-    "breaks len": (lambda: setattr(builtins, "len", None), FINE_OR_DIES | {"error", "lost_worker"}),
+    "breaks len": (lambda: setattr(builtins, "len", None), FINE_OR_DIES | {"error", "lost_worker", "timeout"}),
     "breaks os": (lambda: setattr(os, "getpid", None), FINE_OR_DIES | {"lost_worker"}),
     "closes its files": (lambda: os.closerange(3, 1024), FINE_OR_DIES),
     "closes standard output": (_close_standard, FINE_OR_DIES | {"error"}),

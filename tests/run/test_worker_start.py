@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import dask
+import numpy as np
 import pytest
 from run_cases import listed, make_study
 
@@ -97,3 +99,20 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
         assert next(iter(workers.cluster.workers.values())) is not first
     finally:
         workers.close()
+
+
+def test_how_a_worker_died_is_told_before_another_one_takes_its_place(tmp_path, monkeypatch):
+    """On a loaded machine that takes longer than anybody should wait; innocent designs would be blamed."""
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time\n\n\ndef dask_setup(worker):\n    time.sleep(4.0)\n")
+    monkeypatch.setattr("designopt.workers.dask.REPORT_WAIT", 2.0)
+    stages = (listed(np.arange(0.0, 101.0, 10.0)),)
+    execution = {"executor": "dask", "workers": 1, "retries": {"crashed": 0}}
+    slow_start = make_study(
+        "trouble", settings={"kind": "exit"}, minimize=("value",), names=("a",), low=0, high=100, stages=stages,
+        execution=execution,
+    )  # fmt: skip
+    with dask.config.set({"distributed.worker.preload": [str(slow)]}):
+        result = run_study(slow_start, tmp_path / "s")
+    assert result.status[:, 0].tolist() == ["ok"] * 5 + ["crashed"] + ["ok"] * 5
+    assert "ended itself with exit code 7" in result.message(5)

@@ -43,7 +43,8 @@ class DeliveredProblem(WorkerPlugin):
     """Gives a worker the problem of one run; set up in every worker, also in those that come later.
 
     A worker that is fit for the problem offers a resource with the name of this plugin, and only those get work. One
-    that takes the place of a dead worker reports how that ended. `local` workers belong to this run alone.
+    that takes the place of a dead worker reports how that ended, if its nanny has not done so. `local` workers belong
+    to this run alone.
     """
 
     def __init__(self, run: str, delivery: Delivery, *, local: bool) -> None:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from distributed import NannyPlugin, Status
+from distributed import NannyPlugin
 
 from designopt.workers.supervision.children import end_group
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
@@ -44,8 +44,8 @@ TRACING, TRACED = 0.5, 0.05
 class Supervisor(NannyPlugin):
     """Watches over the worker of a nanny for a run; `limit` and `preparation` are seconds, None for no limit.
 
-    Keeps the exit code of a dead worker for the one that takes its place, which Dask does not tell: the nanny's own
-    handler of that event is wrapped. Where a version of Dask has none, deaths are classified without the code.
+    Tells how a worker died as soon as it is dead, with its exit code, which Dask does not tell: the nanny's own handler
+    of that event is wrapped. Where a version of Dask has none, the worker that takes its place tells, without the code.
     """
 
     def __init__(self, run: str, limit: float | None, preparation: float | None) -> None:
@@ -69,15 +69,13 @@ class Supervisor(NannyPlugin):
             write_exit_code(self.run, nanny.address, code)
             with contextlib.suppress(OSError, ValueError):
                 end_group(int((self._place / "pid").read_text()))
-            going_on = await handler(code)
-            if nanny.status in (Status.closing, Status.closing_gracefully, Status.closed):
-                self._report(nanny)
-            return going_on
+            self._report(nanny)
+            return await handler(code)
 
         nanny._on_worker_exit = note_and_go_on
 
     def _report(self, nanny: Any) -> None:
-        """Tell of the death of a worker whose place nobody takes."""
+        """Tell of the death of the worker now: the one that takes its place may take long to start, or never come."""
         death = read_death(self.run, nanny.address)
         if death is not None:
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
