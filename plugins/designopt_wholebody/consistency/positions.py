@@ -31,9 +31,9 @@ _CHUNK = 16
 _PROXIMAL = 1e-5
 _ARMIJO = 1e-4
 _HALVINGS = 30
-#: Below this norm of the step merits differ by round-off, and a step that round-off halves would make a frame depend on
-#: the last digits of its coordinates: there Aitken's relaxation gives the length of steps (Irons & Tuck 1969).
-_NEAR = 1e-4
+#: Below this norm of the step Aitken's relaxation gives the length of steps (Irons & Tuck 1969), not the merit: merits
+#: differ by round-off near the end, and a step that round-off halves would make a frame depend on the last digits.
+_NEAR = 1e-2
 _SHORTEST, _LONGEST = 0.1, 4.0
 
 
