@@ -81,6 +81,11 @@ class LinearLoop:
         self.plant.plant()
         if (share := self.plant.explained) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
+        if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
+            given = "none" if self.sample_time is None else f"{self.sample_time:g} s"
+            raise InvalidSetting(
+                "sample_time", f"is {given}; samples of the plant are {self.plant.sample_time:g} s apart"
+            )
         if self.sample_time is None:
             for name in ("limit", "limits", "rate_limit", "rate_limits", "horizon", "load_at"):
                 if getattr(self, name) is not None:

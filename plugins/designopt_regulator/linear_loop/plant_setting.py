@@ -31,6 +31,7 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "double_integrator": ("gain", "delay"),
     "transfer_function": ("numerator", "denominator", "delay"),
     "state_space": ("A", "B", "C", "delay"),
+    "discrete": ("numerator", "denominator", "sample_time", "delay"),
     "data": ("file", "model", "between"),
     "frequency_response": ("file", "model"),
 }
@@ -51,6 +52,7 @@ class LinearPlant:
             "double_integrator",
             "transfer_function",
             "state_space",
+            "discrete",
             "data",
             "frequency_response",
         ],
@@ -64,8 +66,13 @@ class LinearPlant:
     time_constant_2: Annotated[float | None, Q("s", "second one of sopdt", gt=0)] = None
     order: Annotated[int | None, Q("", "of lag: how many equal lags", ge=1, le=_HIGHEST_ORDER)] = None
     delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
-    numerator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s)")] = None
-    denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s")] = None
+    numerator: Annotated[
+        tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s), of discrete: of z")
+    ] = None
+    denominator: Annotated[tuple[float, ...] | None, Q("", "coefficients of falling powers of s, or z")] = None
+    sample_time: Annotated[float | None, Q("s", "of discrete: from sample to sample, that of the regulator", gt=0)] = (
+        None
+    )
     A: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u, row after row, times in s")] = None
     B: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u")] = None
     C: Annotated[tuple[float, ...] | None, Q("", "of y = C x")] = None
@@ -102,7 +109,7 @@ class LinearPlant:
                 raise _wrong(name, f"{value} {UNUSUAL}")
         if numbers.get("gain", 1.0) == 0.0:
             raise _wrong("gain", "0 is no gain: the input does not act on the output")
-        if self.type == "transfer_function" and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
+        if self.type in ("transfer_function", "discrete") and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
             raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
         try:
             return cast(Plant, getattr(plants, self.type)(**numbers))

@@ -111,6 +111,40 @@ def state_space(A: Sequence[float], B: Sequence[float], C: Sequence[float], dela
     return Plant(matrix.reshape(s, s), b, c, late)
 
 
+def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_time: float, delay: float = 0.0) -> Plant:
+    """``numerator(z) / denominator(z)`` of samples with a held input, as the plant between them; highest powers first.
+
+    Poles at z = 0 are samples of delay. The other poles become exp(pole T) of the plant, so that its samples are those
+    of the difference equation. Raises `ValueError` where there is no such plant: a pole on the negative axis, or a
+    numerator whose degree is not below that of what is left of the denominator.
+    """
+    from scipy.linalg import logm
+    from scipy.signal import tf2ss
+
+    top, bottom = (np.trim_zeros(np.asarray(p, dtype=np.float64), "f") for p in (numerator, denominator))
+    if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
+        raise ValueError("coefficients have to be finite numbers")
+    if len(top) == 0 or len(bottom) < 2:
+        raise ValueError("the numerator is not 0, and the denominator has a power of z")
+    rest = np.trim_zeros(bottom, "b")
+    late = len(bottom) - len(rest)
+    if len(top) >= len(rest):
+        raise ValueError(
+            f"the numerator has the degree {len(top) - 1}; it has to be below {len(rest) - 1}, the number of poles "
+            "that are not at z = 0"
+        )
+    poles = np.roots(rest)
+    if ((np.abs(poles.imag) <= 1e-12 * np.abs(poles)) & (poles.real < 0.0)).any():
+        raise ValueError(f"the pole z = {poles.real.min():.4g} alternates from sample to sample, as no plant does")
+    R, B, C, _ = tf2ss(top, rest)
+    n = len(R)
+    # exp([[A, B], [0, 0]] T) = [[R, G], [0, 1]] for an input that is held.
+    held = np.zeros((n + 1, n + 1))
+    held[:n, :n], held[:n, n:], held[n, n] = R, B, 1.0
+    generator = np.real(logm(held)) / sample_time
+    return Plant(generator[:n, :n], generator[:n, n], C[0], np.asarray(delay + late * sample_time, dtype=np.float64))
+
+
 def sampled(
     A: Array, B: Array, delay: ArrayLike, sample_time: ArrayLike
 ) -> tuple[Array, Array, Array, NDArray[np.int_]]:
