@@ -67,7 +67,11 @@ class Forward:
         m, names = len(self.anatomy.joints), self.equilibrium.muscles
         if at.ndim != 1 or len(at) < 2 or not (np.diff(at) > 0.0).all() or pulled.shape != (len(at), len(names)):
             raise ValueError(f"time increases and muscles are (n, {len(names)}), not {at.shape} and {pulled.shape}")
-        tensions = CubicSpline(at, pulled)
+        through = CubicSpline(at, pulled)
+
+        def tensions(t: Any) -> Vector:
+            return np.asarray(np.maximum(through(t), 0.0), dtype=np.float64)  # a cubic may dip below slack
+
         last: list[Vector | None] = [None]
 
         def rates(t: float, x: Vector) -> Vector:

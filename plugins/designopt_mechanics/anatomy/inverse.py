@@ -129,7 +129,7 @@ class Inverse:
         x, p, cost, balance, _, _, _ = self._statement
         quiet: dict[str, Any] = {
             "print_time": False,
-            "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 300},
+            "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-10, "max_iter": 300, "bound_relax_factor": 0.0},
         }
         return ca.nlpsol("inverse", "ipopt", {"x": x, "p": p, "f": cost, "g": balance}, quiet)
 

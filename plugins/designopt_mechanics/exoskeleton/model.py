@@ -80,10 +80,9 @@ class ExoskeletonGait:
     the lengths at rest only. Unless the scenario says otherwise: 80 kg, 1.80 m, recorded speed, cycle of 1.2 s, no
     sway.
 
-    The same question as a program: gains and stiffness as parameters, accelerations of the followed azimuths as
-    controls, whose deviations from the recorded ones are priced by their squares, moments and compressions bounded,
-    and an end that deviates from the recorded motion as the beginning does. With `feed_forward` an evaluation solves
-    this program at its design and simulates what comes out.
+    The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
+    whose squares are priced, moments and compressions bounded, and an end that deviates from the recorded motion as the
+    beginning does. With `feed_forward` an evaluation solves this program at its design and simulates what comes out.
     """
 
     later_settings = ("max_compression", "feed_forward", "intervals")
@@ -157,8 +156,8 @@ class ExoskeletonGait:
         values[0] = values[1]  # the scheme has no control at the very beginning
         first = {v.name: float(phase.values[v.name][0]) for v in made.states}
         times = np.linspace(phase.t0, phase.tf, _SAMPLES)
-        guided = SignalTable(phase.times, values, names)
-        run = self._simulator.run(first, times, p=chosen, q=conditions, signals=guided)
+        deviations = SignalTable(phase.times, values, names)
+        run = self._simulator.run(first, times, p=chosen, q=conditions, signals=deviations)
         return run, phase.integrals["deviation"]
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -166,28 +165,28 @@ class ExoskeletonGait:
         conditions = _conditions(scenario)
         made = system(self.rods, limit=self.limit, feed_forward=True)
         duration = float(single_support(self.rods, conditions))
-        deviations = [v.name for v in made.states if v.name.startswith("deviation_")]
+        controls = [v.name for v in made.controls]
         moments = [v.name for v in made.outputs if v.name.startswith("Mp")]
         middle = {"stiffness": 5e4, "link_damping": 0.3, "frequency": 15.0, "drive_damping": 1.0}
         ends = [start(self.rods, middle, conditions, at)[:-1] for at in (0.0, duration)]
         names, n = [v.name for v in made.states], self.rods
-        guided = np.zeros(len(names) - 6 * n)  # deviations and their rates
         squeezed = [v.name for v in made.outputs if v.name.startswith("stretch_")]
         phase = Phase(
             made,
             tf=duration,
             name="single_support",
+            bounds=dict.fromkeys(controls, (-0.3, 0.3)),
             path={
                 **{n: Constraint(_value_of(n), -self.limit, self.limit, "N m") for n in moments},
                 **{n: Constraint(_value_of(n), -self.max_compression, math.inf, "") for n in squeezed},
             },
             integrals={
                 "distance": Integral(lambda v: v["squared_error"], unit="m^2 s"),
-                "deviation": Integral(lambda v: sum(v[n] ** 2 for n in deviations), unit="rad^2 s"),
+                "deviation": Integral(lambda v: sum(v[n] ** 2 for n in controls), unit="rad^2 s"),
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in moments), unit="N^2 m^2 s"),
             },
             data=conditions,
-            guess={n: (float(a), float(b)) for n, a, b in zip(names, *ends, strict=False)},
+            guess={n: (float(a), float(b)) for n, a, b in zip(names, *ends, strict=True)},
         )
         # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
         # lengths from those at rest under the load, and of the rates of both.
@@ -196,8 +195,8 @@ class ExoskeletonGait:
             for at in (0.0, duration)
         )
         unloaded, steady = np.zeros(2 * n), np.zeros(n)
-        change = np.concatenate([last - first, steady, later - rates, steady, guided])
-        shortening = np.concatenate([unloaded, load - other, unloaded, steady, guided])
+        change = np.concatenate([last - first, steady, later - rates, steady])
+        shortening = np.concatenate([unloaded, load - other, unloaded, steady])
 
         def repeated(e: Any) -> Any:
             moved = [e.final[name] - e.initial[name] for name in names]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,6 @@ CONDITIONS: Mapping[str, tuple[str, float]] = {
     "cycle_time": ("s", 1.2),
     "sway": ("rad", 0.0),
 }
-#: Deviations of the followed motion, as states: unit and bound.
-DEVIATIONS = (("deviation", "rad", 0.3), ("rate_of_deviation", "rad/s", 10.0))
 #: Springs and dampers of joints without drives (N m/rad, N m s/rad): sole on the ground, shoulders and elbows.
 SOLE, ARM = (4000.0, 80.0), (10.0, 1.0)
 _ELBOW = 0.3  # rad, flexion at rest
@@ -87,9 +85,8 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     """The exoskeleton in single support from its anchor, the ankle (5 rods) or the toe joint (11).
 
     Drives follow the recorded motion by computed torque on the rigid model (lengths at rest) with the frequency and
-    damping of the design, saturated at `limit` (N m). With `feed_forward` the azimuths that they follow deviate: these
-    deviations and their rates are states, their accelerations controls, and nothing saturates: a program bounds the
-    moments.
+    damping of the design, saturated at `limit` (N m). With `feed_forward` the azimuths that the drives follow deviate
+    by controls, and nothing saturates: a program bounds the moments.
 
     Outputs: moments of the drives, squared distances of hip, stance knee and swing ankle from the recorded motion
     (m^2), compression of the links by their length, energy and dissipated power.
@@ -104,9 +101,8 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     time = ca.SX.sym("t")
     wanted = reference(made, time, data)
     q, dq = objects(x), objects(v)
-    guided = made.driven if feed_forward else ()
-    deviations = [ca.SX.sym(name, len(guided)) for name in ("deviation", "deviation_rate", "deviation_acceleration")]
-    moments = _moments(made, _deviated(wanted, guided, deviations), q, dq, design)
+    deviation = ca.SX.sym("deviation", n if feed_forward else 0)
+    moments = _moments(made, wanted, q, dq, design, deviation)
     if not feed_forward:
         moments = [[ca.fmin(ca.fmax(m, -limit), limit) for m in part] for part in moments]
     passive = _passive(made, wanted, q, dq)
@@ -133,21 +129,9 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
             *((Variable(names[k], units[k], *bounds[k]), x[k], v[k]) for k in range(3 * n)),
             *((Variable(f"{names[k]}_speed", f"{units[k]}/s"), v[k], s[k]) for k in range(3 * n)),
             *([] if feed_forward else [(Variable("work", "J"), ca.SX.sym("work"), power)]),
-            *(
-                (
-                    Variable(f"{kind}_{tree.rods[i].name}", unit, -bound, bound),
-                    deviations[order][k],
-                    deviations[order + 1][k],
-                )
-                for order, (kind, unit, bound) in enumerate(DEVIATIONS)
-                for k, i in enumerate(guided)
-            ),
         ],
         unknowns=[(Variable(f"{names[k]}_acceleration", f"{units[k]}/s^2"), s[k], residual[k]) for k in range(3 * n)],
-        controls=[
-            (Variable(f"acceleration_of_deviation_{tree.rods[i].name}", "rad/s^2", -500.0, 500.0), deviations[2][k])
-            for k, i in enumerate(guided)
-        ],
+        controls=[(Variable(f"deviation_{tree.rods[i].name}", "rad"), deviation[i]) for i in range(n) if feed_forward],
         parameters=[(Variable(name, unit, 0.0), design[name]) for name, unit in DESIGN.items()],
         data=[(Variable(name, unit), data[name]) for name, (unit, _) in CONDITIONS.items()],
         outputs=[
@@ -159,18 +143,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     )
 
 
-def _deviated(wanted: Reference, guided: Sequence[int], deviations: Sequence[Any]) -> Reference:
-    """The motion to follow, with deviations of the azimuths of the `guided` rods, their rates and accelerations."""
-    parts = []
-    for given, change in zip((wanted.phi, wanted.dphi, wanted.d2phi), deviations, strict=True):
-        part = given.copy()
-        for k, i in enumerate(guided):
-            part[i] = part[i] + change[k]
-        parts.append(part)
-    return replace(wanted, phi=parts[0], dphi=parts[1], d2phi=parts[2])
-
-
-def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[str, Any]) -> list[Any]:
+def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
     import casadi as ca
 
@@ -178,7 +151,9 @@ def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[st
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
     rest = tree.column("rest_length")
     none = objects(ca.SX.zeros(n))
-    aims = (wanted.phi, wanted.psi)
+    aims = [wanted.phi, wanted.psi]
+    if deviation.numel():
+        aims[0] = aims[0] + objects(deviation)
     accelerations = []
     followed = [i in made.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
     for k, (aim, rate, second) in enumerate(
