@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from designopt_recordings.files.read import read_recording
+from designopt_recordings.files.write import trc_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.recording import Recording
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
@@ -17,6 +19,7 @@ from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates,
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, Offset, read_marker_set
 from numpy.typing import NDArray
 
+from designopt.plugin import InputFile
 from designopt.study.language.errors import StudyError
 
 Array = NDArray[np.float64]
@@ -133,6 +136,15 @@ def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: 
     far = np.setdiff1d(np.flatnonzero(~near), [20])
     assert len(far) > 5
     assert np.nanmax(np.abs(found.loads.torque[far] - analysed.loads.torque[far])) < 1e-6
+
+
+def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: Trial) -> None:
+    found = []
+    for unit in ("m", "mm"):
+        file = InputFile(f"{unit}.trc", trc_text(noisy.recording, unit=unit).encode())
+        recording = replace(read_recording(file), plates=noisy.recording.plates)
+        found.append(analyse(noisy.subject, recording, Settings(preparation="filtered", cutoff=6.0)).loads)
+    assert found[0].difference(found[1]) < 1e-9
 
 
 def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: Trial) -> None:
