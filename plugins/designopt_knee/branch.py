@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
-from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states
-from designopt_knee.parameters import EQUATION_PARAMETERS, DampingDesign, KneeParameters, complete
+from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
+from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
 
 Q = Quantity
 Vector = NDArray[np.float64]
@@ -77,7 +77,7 @@ class FourBarKneeBranch(FourBarKnee):
             )
 
     def evaluate(  # type: ignore[override]
-        self, design: DampingDesign, scenario: KneeParameters, arrays: Set[str]
+        self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]
     ) -> tuple[BranchOutputs, dict[str, Vector]]:
         """Figures of the branch of one damping under one set of conditions.
 
@@ -88,6 +88,8 @@ class FourBarKneeBranch(FourBarKnee):
         from designopt_knee.periodic.strides import Strides
         from designopt_knee.periodic.walk import Walk, walk
 
+        if WALK & scenario.keys():
+            return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
         numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
 
         def leg(stiffness: float) -> dict[str, float]:

@@ -5,10 +5,11 @@ Importing this module is light; what is heavy is imported by `FourBarKnee.prepar
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from designopt_knee.gait import Gait, bundled_text, read_gait
 from designopt_knee.parameters import (
     EQUATION_PARAMETERS,
     PARAMETER_SETS,
+    WALK,
+    KneeConditions,
     KneeDesign,
     KneeParameters,
     check_geometry,
@@ -197,7 +200,7 @@ class FourBarKnee:
             )
         except InvalidDesign as error:
             raise InvalidSetting("parameters", str(error)) from None
-        for text in self._read_gait().warnings:
+        for text in self._gait_of({}).warnings:
             warnings.warn(text, stacklevel=2)
 
     def prepare(self) -> None:
@@ -205,7 +208,7 @@ class FourBarKnee:
         from designopt_knee.equations import knee_system
         from designopt_knee.periodic.strides import Integrators
 
-        self._gait = self._read_gait()
+        self._gait = self._gait_of({})
         self._integrators = Integrators(
             knee_system(self._gait.harmonics, self.smoothing, self.shank_mass_terms),
             self.method,
@@ -215,13 +218,15 @@ class FourBarKnee:
         )
 
     def evaluate(
-        self, design: KneeDesign, scenario: KneeParameters, arrays: Set[str]
+        self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
     ) -> tuple[KneeOutputs, dict[str, Vector]]:
         """Figures of one damper under one set of conditions, and the wanted `arrays`.
 
         Raises `InvalidDesign` for values that are out of range or make no knee, `Diverged` where the response ends
         (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or says nothing (``no_contact``, ``degenerate``).
         """
+        if WALK & scenario.keys():
+            return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
         numbers = cast(Mapping[str, float], scenario), cast(Mapping[str, float], design)
         g = complete(self._base(), *numbers, allow_low_instant_centre=self.allow_low_instant_centre)
         p = np.array([g[name] for name in EQUATION_PARAMETERS])
@@ -233,20 +238,44 @@ class FourBarKnee:
         outputs["rho_best"] = max(figures_["rho"] for figures_, _ in judged)
         return outputs, self._arrays(response, g, arrays)
 
+    def check_scenario(self, scenario: KneeConditions) -> None:
+        """Raise `InvalidSetting` naming the condition for a walk that cannot be used."""
+        if WALK & scenario.keys():
+            try:
+                self._gait_of(scenario)
+            except InvalidSetting as error:
+                name = {"gait": "gait_file", "period": "gait_period", "belt_speed": "gait_speed"}.get(error.name)
+                raise InvalidSetting(name or "gait_file", str(error)) from None
+
+    def _walking(self, scenario: KneeConditions) -> Self:
+        """This model on the walk that `scenario` is about: a copy; equations are those of as many harmonics."""
+        own = copy.copy(self)
+        gait = self._gait_of(scenario)
+        if gait.harmonics != self._gait.harmonics:
+            own.harmonics = gait.harmonics
+            own.prepare()
+        own._gait = gait
+        return own
+
+    def _gait_of(self, scenario: KneeConditions) -> Gait:
+        return self._read_gait(
+            scenario.get("gait_file", self.gait),
+            scenario.get("gait_period", self.period),
+            scenario.get("gait_speed", self.belt_speed),
+        )
+
     def _base(self) -> dict[str, float]:
         named = {name: given.value for name, given in PARAMETER_SETS[self.parameter_set].items()}
         return {**named, **cast(Mapping[str, float], self.parameters)}
 
-    def _read_gait(self) -> Gait:
-        if self.gait is not None and self.gait.size > LARGEST_GAIT:
-            raise InvalidSetting(
-                "gait", f"has {self.gait.size} bytes; the file of one cycle has {LARGEST_GAIT} at most"
-            )
+    def _read_gait(self, file: InputFile | None, period: float | None, belt_speed: float | None) -> Gait:
+        if file is not None and file.size > LARGEST_GAIT:
+            raise InvalidSetting("gait", f"has {file.size} bytes; the file of one cycle has {LARGEST_GAIT} at most")
         try:
-            text = bundled_text() if self.gait is None else self.gait.text()
+            text = bundled_text() if file is None else file.text()
         except UnicodeDecodeError:
             raise InvalidSetting("gait", "the file is not UTF-8 text") from None
-        return read_gait(text, harmonics=self.harmonics, period=self.period, belt_speed=self.belt_speed)
+        return read_gait(text, harmonics=self.harmonics, period=period, belt_speed=belt_speed)
 
     def strides(self, p: Vector) -> Strides:
         """The map of one cycle for parameters `p` of the equations (`EQUATION_PARAMETERS`)."""
@@ -402,6 +431,11 @@ class FourBarKnee:
         ad, shank = linkage.relative_angles(g, eta)
         places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, foot)
         return np.stack([np.stack(places[name], axis=1) for name in linkage.JOINTS], axis=1)
+
+
+def leg_conditions(scenario: KneeConditions) -> KneeConditions:
+    """The conditions of a scenario that are parameters of the leg."""
+    return cast(KneeConditions, {name: value for name, value in scenario.items() if name not in WALK})
 
 
 def _repeating(n: int, leaving: bool) -> float:

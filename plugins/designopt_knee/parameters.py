@@ -15,7 +15,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
-from designopt.plugin import InvalidDesign, Quantity
+from designopt.plugin import InputFile, InvalidDesign, Quantity
 
 Q = Quantity
 
@@ -63,6 +63,18 @@ class KneeParameters(TypedDict, total=False):
     cd_inertia: Annotated[float, Q("kg m^2", "lower link, about its middle", gt=0)]
     gravity: Annotated[float, Q("m/s^2", "acceleration of free fall", ge=0)]
     hip_hike: Annotated[float, Q("", "factor on the height of the hip above the ground", ge=0.9, le=1.1)]
+
+
+class KneeConditions(KneeParameters, total=False):
+    """What a scenario may hold: the walk it is about, and every parameter of the leg."""
+
+    gait_file: Annotated[InputFile, Q("", "recorded walk of this scenario, as the setting gait")]
+    gait_period: Annotated[float, Q("s", "gait period; replaces what the walk's file says", gt=0)]
+    gait_speed: Annotated[float, Q("m/s", "walking speed; replaces what the walk's file says", ge=0)]
+
+
+#: Conditions that say how somebody walks; all others are parameters of the leg.
+WALK = frozenset({"gait_file", "gait_period", "gait_speed"})
 
 
 class DampingDesign(KneeParameters, total=False):

@@ -33,7 +33,7 @@ solver: {use: full_factorial, levels: {stiffness: 3}}
 """
 
 
-@pytest.mark.parametrize("name", ["knee_damper", "knee_critical_stiffness", "knee_hip_hiking"])
+@pytest.mark.parametrize("name", ["knee_damper", "knee_critical_stiffness", "knee_hip_hiking", "knee_speeds"])
 def test_bundled_study_loads_as_it_stands(name):
     study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.of)
     assert study.name == name
