@@ -161,7 +161,8 @@ class Dask:
     @property
     def workers(self) -> int:
         """How many workers there are now; asked for once a second."""
-        return max(1, self._count_workers())
+        with self._connected():
+            return max(1, self._count_workers())
 
     def _count_workers(self) -> int:
         """Those that take work of this run."""
@@ -186,14 +187,15 @@ class Dask:
         """Send a chunk."""
         if not self._futures:
             self._progressed = time.monotonic()
-        future = self._client.submit(
-            dask_worker.run_chunk,
-            self._run,
-            chunk,
-            key=f"designopt-{self._run}-{chunk.number}",
-            resources={self._plugin.name: 1},
-            pure=False,
-        )
+        with self._connected():
+            future = self._client.submit(
+                dask_worker.run_chunk,
+                self._run,
+                chunk,
+                key=f"designopt-{self._run}-{chunk.number}",
+                resources={self._plugin.name: 1},
+                pure=False,
+            )
         self._futures[chunk.number] = (future, chunk)
         self._most_in_flight = max(self._most_in_flight, len(self._futures))
         self._client.loop.add_callback(self._follow, chunk.number, future)
@@ -209,6 +211,23 @@ class Dask:
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Chunks that have ended."""
+        with self._connected():
+            return self._ended_by_now(timeout)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Whatever the client raises once its scheduler is gone is told as that."""
+        try:
+            yield
+        except (WorkersError, PluginError):
+            raise
+        except Exception as error:
+            if self._client.status == "running":
+                raise
+            again = f"continue with: {resume_command(self._path)}"
+            raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from error
+
+    def _ended_by_now(self, timeout: float) -> Sequence[Completion]:
         completions = list(self._settle())
         if completions:
             return completions
@@ -251,13 +270,14 @@ class Dask:
 
     def cancel(self) -> None:
         """Forget what is in flight."""
-        self._client.cancel([future for future, _ in self._futures.values()], force=True)
+        with self._connected():
+            self._client.cancel([future for future, _ in self._futures.values()], force=True)
         self._futures.clear()
         self._unaccounted.clear()
 
     def close(self) -> None:
         """End or leave the workers."""
-        with contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
+        with contextlib.suppress(Exception):  # of any kind where the scheduler is gone
             self._client.unsubscribe_topic(f"designopt-{self._run}")
             self._connection.leave()
         self._connection.close()

@@ -4,6 +4,8 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
 from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
+from designopt.workers.dask import Dask
 
 
 def study(model="bowl", **execution):
@@ -184,3 +187,20 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
                 time.sleep(0.1)
             run.kill()
         settled()
+
+
+def test_a_scheduler_that_is_gone_is_told_as_that_whatever_dask_raises():
+    def leave():
+        raise AttributeError("'NoneType' object has no attribute 'unregister_worker_plugin'")
+
+    closed = []
+    executor = Dask.__new__(Dask)
+    executor._run, executor._path, executor._counted = "r", Path("s"), (-float("inf"), 0)
+    executor._client = SimpleNamespace(
+        status="connecting", scheduler_info=lambda **_: {}, unsubscribe_topic=lambda topic: None
+    )
+    executor._connection = SimpleNamespace(leave=leave, close=lambda: closed.append(True))
+    with pytest.raises(WorkersError, match="the connection to the scheduler is lost; continue with: designopt resume"):
+        _ = executor.workers
+    executor.close()
+    assert closed
