@@ -21,6 +21,7 @@ class DynamicOutputs(TypedDict):
     objective: Annotated[float, Q("s", "what is minimised: weighted effort, tracking error and rates of tendon forces")]
     effort: Annotated[float, Q("s", "integral of squared excitations and reserves, with their weights")]
     tracking_error: Annotated[float, Q("s", "integral of squared differences to measured signals; 0 without any")]
+    fibre_error: Annotated[float, Q("s", "integral of squared differences to measured fibre lengths, in optimal ones")]
     mean_squared_activation: Annotated[float, Q("", "over muscles and points")]
     peak_activation: Annotated[float, Q("", "of any muscle")]
     peak_excitation: Annotated[float, Q("", "of any muscle")]
@@ -56,6 +57,7 @@ def figures(trial: DynamicTrial, sharing: DynamicSharing) -> DynamicOutputs:
         objective=sharing.objective,
         effort=sharing.effort,
         tracking_error=sharing.tracking,
+        fibre_error=sharing.fibres,
         mean_squared_activation=float((sharing.activations**2).mean()),
         peak_activation=float(sharing.activations.max()),
         peak_excitation=float(sharing.excitations.max()),

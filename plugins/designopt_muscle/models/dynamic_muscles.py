@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
 from numpy.typing import NDArray
 
+from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
+from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 
@@ -47,3 +53,23 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
         passive_strain=strain if passive else np.full(len(muscles), np.inf),
         least=np.array([max(m.least, _LEAST) for m in muscles]),
     )
+
+
+def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str, ...], time: Vector) -> Vector:
+    """(n, k) m measured fibre lengths of `muscles` at `time` (n,) s, linear between the rows of a table.
+
+    NaN where there is none. Raises `TrialError` for columns that are not there and muscles without a row within the
+    times.
+    """
+    lengths = np.full((len(time), len(muscles)), np.nan)
+    try:
+        table = read_table(file)
+        for muscle, column in track.items():
+            values = np.interp(time, table.time, table.column(column), left=np.nan, right=np.nan)
+            if not np.isfinite(values).any():
+                raise RecordingError(f"the fibre of '{muscle}' has no length within the motion")
+            lengths[:, muscles.index(muscle)] = values
+    except RecordingError as error:
+        told = str(error)
+        raise TrialError(told if told.startswith(file.name) else f"{file.name}: {told}") from None
+    return lengths

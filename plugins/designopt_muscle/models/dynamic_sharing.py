@@ -16,7 +16,7 @@ from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.models.dynamic_figures import ARRAYS, DynamicOutputs, figures, tables
 from designopt_muscle.models.dynamic_frames import Frames
-from designopt_muscle.models.dynamic_muscles import dynamic_muscles
+from designopt_muscle.models.dynamic_muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.static_sharing import SharingScenario
@@ -34,6 +34,7 @@ from designopt_muscle.sharing.dynamic.terms import (
     DynamicReserves,
     DynamicTerms,
     Factor,
+    MeasuredFibres,
     checked_factors,
 )
 from designopt_muscle.sharing.statement.criteria import Tracking
@@ -55,6 +56,7 @@ class DynamicScenario(SharingScenario, total=False):
     """The trial with what is measured besides."""
 
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
+    fibres: Annotated[InputFile, Q("", "table of fibre lengths in m (ultrasound), for the setting 'fibres'")]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,14 @@ class ScaledMuscles:
 
     scales: Annotated[Literal["force", "fibre", "slack", "strain"], Q("", "which quantity of the muscles")]
     muscles: Annotated[list[str], Q("", "that have this factor in common")]
+
+
+@dataclass(frozen=True)
+class TrackedFibres:
+    """What a study says of measured fibre lengths."""
+
+    track: Annotated[dict[str, str], Q("", "column of each muscle whose fibre was measured")]
+    weight: Annotated[float, Q("", "of the squared difference by the optimal length", ge=0)] = 1.0
 
 
 @model("dynamic_sharing", version=2, arrays=ARRAYS)
@@ -105,6 +115,7 @@ class DynamicSharingModel:
     rate_weight: Annotated[float, Q("s^2", "of squared rates of tendon forces", ge=0)] = 0.01
     assisted: Annotated[str | None, Q("", "coordinate at which a device helps")] = None
     emg: Annotated[MeasuredActivity | None, Q("", "measured activity that excitations follow")] = None
+    fibres: Annotated[TrackedFibres | None, Q("", "measured fibre lengths that the fibres follow")] = None
     synergies: Annotated[
         dict[str, dict[str, float]] | None,
         Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
@@ -133,6 +144,7 @@ class DynamicSharingModel:
             raise InvalidSetting("assisted", f"'{self.assisted}' is no free coordinate ({', '.join(skeleton.free)})")
         muscles = tuple(m.name for m in skeleton.muscles)
         named = [("emg", list(self.emg.track) if self.emg else [])]
+        named += [("fibres", list(self.fibres.track) if self.fibres else [])]
         named += [("synergies", list(moved)) for moved in (self.synergies or {}).values()]
         named += [("factors", said.muscles) for said in self.factors.values()]
         for setting, names in named:
@@ -227,19 +239,24 @@ class DynamicSharingModel:
 
     def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, Frames]:
         """The trial at the points of the mesh, read once in a process. Raises `InvalidDesign`."""
-        motion, moments, emg = (scenario.get(name) for name in ("motion", "moments", "emg"))
-        if (self.emg is None) != (emg is None):
-            raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")
+        motion, moments, emg, fibres = (scenario.get(name) for name in ("motion", "moments", "emg", "fibres"))
+        for name, said, given in (("emg", self.emg, emg), ("fibres", self.fibres, fibres)):
+            if (said is None) != (given is None):
+                raise InvalidDesign(
+                    f"the condition '{name}' (a file) and the setting '{name}' belong together: give both or none"
+                )
         motion = motion or bundled("walking_leg.csv")
-        key = tuple("" if file is None else file.digest for file in (motion, moments, emg))
+        key = tuple("" if file is None else file.digest for file in (motion, moments, emg, fibres))
         if key not in self._trials:
             try:
-                self._trials[key] = self._read(motion, moments, emg)
+                self._trials[key] = self._read(motion, moments, emg, fibres)
             except (TrialError, ModelError, ValueError) as error:
                 raise InvalidDesign(str(error)) from None
         return self._trials[key]
 
-    def _read(self, motion: InputFile, moments: InputFile | None, emg: InputFile | None) -> tuple[DynamicTrial, Frames]:
+    def _read(
+        self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
+    ) -> tuple[DynamicTrial, Frames]:
         frames = Frames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
         trial = read_trial(self._skeleton, motion, moments, cutoff=self.cutoff, times=frames.time)
         crossed = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
@@ -260,6 +277,9 @@ class DynamicSharingModel:
             signals = measured(emg, self.emg, balance.columns, balance.time)
         reserves = DynamicReserves(np.full(len(balance.rows), self.reserve), self.reserve_weight, limit=1e3)
         terms = self._terms(trial, signals)
+        if self.fibres is not None and fibres is not None:
+            lengths = fibre_lengths(fibres, self.fibres.track, balance.columns, balance.time)
+            terms = replace(terms, fibres=MeasuredFibres(lengths, self.fibres.weight))
         return DynamicTrial(
             balance,
             dynamic_muscles(trial, rigid=self.tendon == "rigid", passive=self.passive),

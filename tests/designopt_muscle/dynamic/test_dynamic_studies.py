@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_muscle.curves import OPENSIM
-from designopt_muscle.models.dynamic_sharing import DynamicSharingModel, ScaledMuscles
+from designopt_muscle.models.dynamic_sharing import DynamicSharingModel, ScaledMuscles, TrackedFibres
 from designopt_muscle.models.emg import MeasuredActivity
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.report.calibration import muscle_calibration
@@ -237,6 +237,26 @@ def test_emg_with_gaps_is_tracked_where_it_is():
     assert signal[~gap] == pytest.approx(0.3)
     told, _ = model.evaluate({}, {"emg": emg("time,SOL,GAS\n" + "\n".join(rows) + "\n")})
     assert np.isfinite(told["objective"])
+
+
+def test_fibres_follow_the_measured_lengths_of_a_file():
+    _, plain = DynamicSharingModel(**QUICK).evaluate({}, {}, frozenset({"time", "fibre_lengths", "muscles"}))
+    j = list(plain["muscles"]).index("soleus")
+    optimal = DynamicSharingModel(**QUICK)._trial({})[0].muscles.optimal[j]
+    shorter = 0.97 * plain["fibre_lengths"][:, j] * optimal
+    table = "\n".join(f"{t:.4f},{v:.6f}" for t, v in zip(plain["time"], shorter, strict=True))
+    model = DynamicSharingModel(**QUICK, fibres=TrackedFibres({"soleus": "SOL"}, weight=1000.0))
+    model.check()
+    told, arrays = model.evaluate({}, {"fibres": emg(f"time,SOL\n{table}\n")}, frozenset({"fibre_lengths"}))
+    before = np.abs(plain["fibre_lengths"][:, j] * optimal - shorter).mean()
+    assert np.abs(arrays["fibre_lengths"][:, j] * optimal - shorter).mean() < 0.9 * before
+    assert told["fibre_error"] > 0.0
+    with pytest.raises(InvalidDesign, match="in metres"):
+        model.evaluate({}, {"fibres": emg("time,SOL\n0,45\n2,46\n")})
+    with pytest.raises(InvalidDesign, match="no length within the motion"):
+        model.evaluate({}, {"fibres": emg("time,SOL\n5,0.04\n6,0.04\n")})
+    with pytest.raises(InvalidDesign, match="'fibres' belong together"):
+        model.evaluate({}, {})
 
 
 def test_a_file_and_a_setting_of_emg_belong_together():

@@ -9,7 +9,7 @@ import pytest
 from designopt_muscle.curves import activation_rate
 from designopt_muscle.sharing.dynamic.information import identifiability, information
 from designopt_muscle.sharing.dynamic.share import share_dynamic
-from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor
+from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, MeasuredFibres
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_muscle.sharing.statement.synergies import command_matrix, factored
 from one_joint import NAMES, one_joint
@@ -217,6 +217,23 @@ def test_a_spring_takes_its_moment_off_the_muscles():
     assert np.abs(left).max() < 1e-6
 
 
+def test_measured_fibre_lengths_calibrate_the_tendon():
+    """Lengths that the model itself made, without EMG: the slack length is found, and the lengths are followed."""
+    factors = (Factor("fibre", "fibre", ("long",)), Factor("slack", "slack", ("long",)))
+    trial = replace(one_joint(12), factors=factors)
+    truth = {"fibre": 1.05, "slack": 0.98}
+    made = share_dynamic(trial, truth)
+    lengths = np.full((25, 3), np.nan)
+    lengths[:, 0] = made.fibre_lengths[:, 0] * 1.05 * trial.muscles.optimal[0]
+    fibres = MeasuredFibres(lengths, 1e4)
+    found = share_dynamic(replace(trial, terms=replace(MILD, fibres=fibres)), truth | {"slack": (0.8, 1.2)})
+    assert found.fibres < 1e-6
+    assert found.parameters["slack"] == pytest.approx(0.98, abs=2e-3)
+    wrong = share_dynamic(replace(trial, terms=replace(MILD, fibres=fibres)))
+    assert wrong.fibres > 1e-5
+    assert wrong.objective > found.objective
+
+
 def test_derivatives_by_device_and_factors_are_those_of_differences():
     factors = (Factor("slack", "slack", ("long",)), Factor("fibre", "fibre", ("long", "short")),
                Factor("size", "force", ("short",)), Factor("give", "strain", ("long",)))  # fmt: skip
@@ -263,6 +280,8 @@ def test_factors_that_only_count_together_are_not_identified():
         ({"terms": replace(MILD, weights=np.ones(2))}, r"weights has the shape \(2,\)"),
         ({"terms": replace(MILD, synergies=np.ones((2, 1)))}, "synergies has the shape"),
         ({"terms": replace(MILD, tracking=Tracking(np.ones((3, 3))))}, "signals has the shape"),
+        ({"terms": replace(MILD, fibres=MeasuredFibres(np.ones((3, 3))))}, "fibre lengths has the shape"),
+        ({"terms": replace(MILD, fibres=MeasuredFibres(np.full((9, 3), 45.0)))}, "is 45 m at 0 s.*in metres"),
         ({"device": Device("hip", np.zeros(9))}, "about 'hip', no row"),
         ({"device": Device("joint", np.full(9, np.nan))}, "9 finite numbers"),
         ({"factors": (Factor("f", "force", ("psoas",)),)}, "no muscle 'psoas'"),

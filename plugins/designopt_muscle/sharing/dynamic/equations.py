@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt_muscle.curves import OPENSIM, TENDON_FORCES, activation_rate
+from designopt_muscle.curves import LENGTHS, OPENSIM, TENDON_FORCES, activation_rate
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, checked_factors
 
@@ -65,6 +65,8 @@ class DynamicTrial:
             raise ValueError(f"synergies has the shape {terms.synergies.shape}, not ({k} muscles, commands)")
         if terms.tracking is not None and terms.tracking.signals.shape != (n, k):
             raise ValueError(f"signals has the shape {terms.tracking.signals.shape}, not {(n, k)}")
+        if terms.fibres is not None:
+            self._check_fibres(terms.fibres.lengths)
         if self.device is not None:
             if self.device.row not in balance.rows:
                 raise ValueError(f"the device acts about '{self.device.row}', no row ({', '.join(balance.rows)})")
@@ -72,6 +74,20 @@ class DynamicTrial:
                 raise ValueError(f"the angle of the device is {n} finite numbers")
         checked_factors(self.factors, muscles.names)
         _ = self.band
+
+    def _check_fibres(self, lengths: Vector) -> None:
+        if lengths.shape != self.muscles.lengths.shape:
+            raise ValueError(f"fibre lengths has the shape {lengths.shape}, not {self.muscles.lengths.shape}")
+        relative = lengths / self.muscles.optimal
+        with np.errstate(invalid="ignore"):
+            odd = np.argwhere((relative < LENGTHS[0]) | (relative > LENGTHS[1]))
+        if len(odd):
+            i, j = odd[0]
+            raise ValueError(
+                f"the measured fibre of '{self.muscles.names[j]}' is {lengths[i, j]:g} m at {self.balance.time[i]:g} s,"
+                f" {relative[i, j]:.3g} of its optimal length; lengths are in metres, from {LENGTHS[0]} to {LENGTHS[1]}"
+                " of it"
+            )
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +119,9 @@ class DynamicTrial:
         """What the parts of the objective count."""
         terms = self.terms
         tracking = 0.0 if terms.tracking is None else terms.tracking.weight
-        return {"effort": 1.0, "moving": terms.rates if self.compliant else 0.0, "tracking": tracking}
+        fibres = 0.0 if terms.fibres is None else terms.fibres.weight
+        moving = terms.rates if self.compliant else 0.0
+        return {"effort": 1.0, "moving": moving, "tracking": tracking, "fibres": fibres}
 
     @cached_property
     def tracked(self) -> list[int]:
@@ -111,6 +129,13 @@ class DynamicTrial:
         if self.terms.tracking is None:
             return []
         return [int(j) for j in np.flatnonzero(np.isfinite(self.terms.tracking.signals).any(axis=0))]
+
+    @cached_property
+    def seen(self) -> list[int]:
+        """Muscles with a measured fibre length in any frame."""
+        if self.terms.fibres is None:
+            return []
+        return [int(j) for j in np.flatnonzero(np.isfinite(self.terms.fibres.lengths).any(axis=0))]
 
     @cached_property
     def band(self) -> tuple[Vector, Vector] | None:
@@ -168,6 +193,11 @@ class DynamicTrial:
                 found[f"known_{names[j]}"] = np.isfinite(signal).astype(np.float64)
                 if self.band is not None:
                     found[f"least_{names[j]}"], found[f"most_{names[j]}"] = (end[:, j] for end in self.band)
+        if self.terms.fibres is not None:
+            for j in self.seen:
+                length = self.terms.fibres.lengths[:, j]
+                found[f"seen_length_{names[j]}"] = np.where(np.isfinite(length), length, muscles.optimal[j])
+                found[f"seen_there_{names[j]}"] = np.isfinite(length).astype(np.float64)
         return found
 
     @cached_property
@@ -208,6 +238,9 @@ class _System:
         if tracking is not None and tracking.free_scale:
             for name in tracked:
                 self.parameters[f"signal_scale_{name}"] = ("", ca.SX.sym(f"signal_scale_{name}"))
+        watched = [names[j] for j in trial.seen]
+        self.seen, self.there = symbols("seen_length", watched), symbols("seen_there", watched)
+        self.fibre_errors: Any = ca.SX(0)
         banded = tracked if trial.band is not None else []
         self.band = {end: symbols(end, banded) for end in ("least", "most")}
         self.angle = ca.SX.sym("angle")
@@ -234,7 +267,11 @@ class _System:
         if name in self.f:
             f, u = self.f[name], self.u[name]
             tendon = slack * OPENSIM.tendon_length(f, strain=strain), slack * OPENSIM.tendon_speed(f, u, strain=strain)
-        fibre = muscles.fibre(j, tendon, path, self._scaled("fibre", j, float(muscles.optimal[j])))
+        optimal = self._scaled("fibre", j, float(muscles.optimal[j]))
+        fibre = muscles.fibre(j, tendon, path, optimal)
+        if name in self.seen:
+            error = (fibre.length * optimal - self.seen[name]) / float(muscles.optimal[j])
+            self.fibre_errors += self.there[name] * error**2
         active, resting = muscles.forces(j, fibre)
         relative = self.a[name] * active + resting
         self.outputs += [(Variable(f"fibre_length_{name}", ""), fibre.length)]
@@ -277,7 +314,7 @@ class _System:
             for name, signal in self.signal.items():
                 scale = self._value(f"signal_scale_{name}") if terms.tracking.free_scale else 1.0
                 tracked += self.known[name] * (self.e[name] - scale * signal) ** 2
-        self.outputs += [(Variable("tracking_rate", ""), tracked)]
+        self.outputs += [(Variable("tracking_rate", ""), tracked), (Variable("fibres_rate", ""), self.fibre_errors)]
 
     def made(self) -> System:
         """The system with all its tables."""
@@ -307,6 +344,8 @@ class _System:
             *((Variable(f"needed_{r}", units[r]), symbol) for r, symbol in self.needed.items()),
             *((Variable(f"signal_{n}", ""), symbol) for n, symbol in self.signal.items()),
             *((Variable(f"known_{n}", ""), symbol) for n, symbol in self.known.items()),
+            *((Variable(f"seen_length_{n}", "m"), symbol) for n, symbol in self.seen.items()),
+            *((Variable(f"seen_there_{n}", ""), symbol) for n, symbol in self.there.items()),
             *((Variable(f"{end}_{n}", ""), symbol) for end, of in self.band.items() for n, symbol in of.items()),
             *([(Variable("angle", "rad"), self.angle)] if trial.device is not None else []),
         ]

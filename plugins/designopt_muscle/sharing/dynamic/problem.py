@@ -64,7 +64,7 @@ def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
         tf=float(time[-1]),
         name=name,
         path=rows,
-        integrals={key: Integral(_symbol(f"{key}_rate")) for key in ("effort", "moving", "tracking")},
+        integrals={key: Integral(_symbol(f"{key}_rate")) for key in trial.weights},
         data={key: Signal(time, column) for key, column in trial.data.items()},
         guess=guess,
     )
@@ -96,7 +96,12 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
             if weight
         )
 
-    figures = {"objective": cost, "effort": integral("effort"), "tracking_error": integral("tracking")}
+    figures = {
+        "objective": cost,
+        "effort": integral("effort"),
+        "tracking_error": integral("tracking"),
+        "fibre_error": integral("fibres"),
+    }
     first = {name: 1.0 for name, box in boxes.items() if isinstance(box, tuple) and box[0] < 1.0 < box[1]}
     return TrajectoryProblem(phases, cost, constraints=constraints, parameters=boxes, guess=first, figures=figures)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from designopt_muscle.sharing.static.sharing import Sharing
 Vector = NDArray[np.float64]
 
 #: Parts of the objective.
-PARTS = ("effort", "moving", "tracking")
+PARTS = ("effort", "moving", "tracking", "fibres")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +30,11 @@ class DynamicSharing:
     the tendons, `device` (n,) N m. `fibre_lengths` (n, k) in optimal lengths, `fibre_speeds` (n, k) in greatest speeds
     of shortening.
 
-    `objective` with its parts `effort` (excitations and reserves), `moving` and `tracking` (not weighted): integrals of
-    `rates` (n, 3) with the `weights` (3,) of the objective. `parameters` by name, with the derivatives `slopes` of the
-    objective (of all trials of a program) by them. `largest_residual` is that of any equation relative to its scale,
-    named by `worst`. `static` is the solution frame by frame at which the search began. `program` and `solution` are
-    those of the collocation.
+    `objective` with its parts `effort` (excitations and reserves), `moving`, `tracking` and `fibres` (not weighted):
+    integrals of `rates` (n, 4) with the `weights` (4,) of the objective. `parameters` by name, with the derivatives
+    `slopes` of the objective (of all trials of a program) by them. `largest_residual` is that of any equation relative
+    to its scale, named by `worst`. `static` is the solution frame by frame at which the search began. `program` and
+    `solution` are those of the collocation.
     """
 
     time: Vector
@@ -55,6 +56,7 @@ class DynamicSharing:
     effort: float
     moving: float
     tracking: float
+    fibres: float
     iterations: int
     parameters: Mapping[str, float]
     slopes: Mapping[str, float]
@@ -66,14 +68,14 @@ class DynamicSharing:
 
     def cut(self, frames: slice, quadrature: Vector) -> DynamicSharing:
         """Some frames, with integrals by the weights `quadrature` (s) of them."""
-        made = {
+        made: dict[str, Any] = {
             f.name: getattr(self, f.name)[frames]
             for f in fields(self)
             if isinstance(getattr(self, f.name), np.ndarray) and f.name != "weights"
         }
-        effort, moving, tracking = (float(part) for part in quadrature @ self.rates[frames])
-        objective = float(self.weights @ [effort, moving, tracking])
-        return replace(self, **made, effort=effort, moving=moving, tracking=tracking, objective=objective)
+        parts = quadrature @ self.rates[frames]
+        made |= {name: float(part) for name, part in zip(PARTS, parts, strict=True)}
+        return replace(self, **made, objective=float(self.weights @ parts))
 
     def outside(self, names: Sequence[str]) -> list[str]:
         """Sentences on fibres of the muscles `names` (k) that leave the range in which the curves hold."""
@@ -127,6 +129,7 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
         effort=solved.integrals["effort"],
         moving=solved.integrals["moving"],
         tracking=solved.integrals["tracking"],
+        fibres=solved.integrals["fibres"],
         iterations=solution.iterations,
         parameters=dict(solution.parameters),
         slopes=dict(solution.parameter_multipliers),

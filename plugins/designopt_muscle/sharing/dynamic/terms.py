@@ -31,11 +31,12 @@ _TAKEN = (
     "effort_rate",
     "moving_rate",
     "tracking_rate",
+    "fibres_rate",
 )
 _PREFIXES = (
     "activation_", "tendon_force_", "excitation_", "command_", "force_rate_", "reserve_", "length_", "speed_", "arm_",
     "needed_", "signal_", "known_", "least_", "most_", "fibre_length_", "fibre_speed_", "equilibrium_", "balance_",
-    "muscle_force_",
+    "muscle_force_", "seen_",
 )  # fmt: skip
 
 
@@ -58,6 +59,25 @@ class DynamicReserves:
 
 
 @dataclass(frozen=True, eq=False)
+class MeasuredFibres:
+    """Fibre lengths of ultrasound: `lengths` (n, k) m, NaN where there is none, tracked at the cost ``weight ((l - L) /
+    l_o)^2`` with the optimal length l_o of the muscle as it is given, without factors."""
+
+    lengths: Vector
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        lengths = np.array(self.lengths, dtype=np.float64)
+        object.__setattr__(self, "lengths", lengths)
+        if lengths.ndim != 2 or np.isinf(lengths).any():
+            raise ValueError(
+                "fibre lengths have the shape (frames, muscles) and are finite, or NaN where there is none"
+            )
+        if not 0.0 <= self.weight < np.inf:
+            raise ValueError(f"the weight of fibre lengths is {self.weight:g}; it is finite and not negative")
+
+
+@dataclass(frozen=True, eq=False)
 class DynamicTerms:
     """The integral of ``effort w e^2 + tracking (e - s m)^2 + rates u^2`` over muscles, besides that of the reserves.
 
@@ -65,8 +85,8 @@ class DynamicTerms:
     (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`; where it is larger than
     2.3, quick pulses hold an activation at less effort than a steady excitation, and there is no smooth solution. With
     `start_from_rest` the activations at the beginning equal the excitations: they are unknown, and this keeps them from
-    being free of charge. `tracking` has measured excitations m. `synergies` (k, s), not negative: excitations are
-    ``W h``, h >= 0.
+    being free of charge. `tracking` has measured excitations m, `fibres` measured lengths. `synergies` (k, s), not
+    negative: excitations are ``W h``, h >= 0.
     """
 
     effort: float = 1.0
@@ -76,6 +96,7 @@ class DynamicTerms:
     sharpness: float = 1.0
     start_from_rest: bool = True
     tracking: Tracking | None = None
+    fibres: MeasuredFibres | None = None
     synergies: Vector | None = None
 
     def __post_init__(self) -> None:
