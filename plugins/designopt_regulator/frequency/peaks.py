@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from designopt_regulator.frequency.margins import lowest
 
 Array = NDArray[np.float64]
-#: |1 + L|^2, |K|^2 and |G|^2 of one loop at frequencies (k,).
+#: |1 + L|^2, |K|^2 and |G|^2 of loops (k,) at frequencies (k,).
 Sizes = Callable[[NDArray[np.intp], Array], tuple[Array, Array, Array]]
 
 
-def peaks(sizes: Sizes, w: Array) -> tuple[float, float]:
-    """The largest |K S| and |G S| of one loop over the grid `w` (m,), refined between its points."""
+def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
+    """The largest |K S| and |G S| of `count` loops over the grid `w` (m,) of all, refined between its points."""
     found = []
+    each, at = np.repeat(np.arange(count), len(w)), np.tile(w, count)
     with np.errstate(divide="ignore", over="ignore"):
         for which in (1, 2):
 
@@ -24,8 +25,8 @@ def peaks(sizes: Sizes, w: Array) -> tuple[float, float]:
                 parts = sizes(each, w)
                 return np.asarray(parts[0] / parts[which])
 
-            least = lowest(inverse, w[None, :], inverse(np.zeros(len(w), np.intp), w)[None, :])
-            found.append(float(1.0 / np.sqrt(least[0])))
+            grids = np.broadcast_to(w, (count, len(w)))
+            found.append(np.asarray(1.0 / np.sqrt(lowest(inverse, grids, inverse(each, at).reshape(grids.shape)))))
     return found[0], found[1]
 
 

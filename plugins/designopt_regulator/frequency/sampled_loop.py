@@ -306,23 +306,27 @@ def sensitivity_peaks(
     ks, gs = peaks_at_rest(
         loops.kp, loops.integral != 0.0, (loops.head[:, -1] + loops.tail[:, -1]), loops.bottom[:, -1], integrates
     )
-    for row in range(len(A)):
-        one = loops.rows(np.array([row]))
-        w = grid(sample_time, float(one.delay[0]))
-        if (resonant := poles[row][np.abs(poles[row].real) < 0.3 * np.abs(poles[row].imag)]).size:
-            w = finer(w, float(w[0]), resonant)
+    resonant = np.asarray((np.abs(poles.real) < 0.3 * np.abs(poles.imag)).any(axis=1))
+    together = [np.flatnonzero(~resonant & (loops.delay == delay)) for delay in np.unique(loops.delay)]
+    for rows in [*together, *np.flatnonzero(resonant)[:, None]]:
+        if not len(rows):
+            continue
+        some, w = loops.rows(rows), grid(sample_time, float(loops.delay[rows[0]]))
+        if resonant[rows[0]]:
+            own = poles[rows[0]]
+            w = finer(w, float(w[0]), own[np.abs(own.real) < 0.3 * np.abs(own.imag)])
 
-        def sizes(each: NDArray[np.intp], w: Array, one: _Loops = one) -> tuple[Array, Array, Array]:
-            re, im = _open_loop(one, each, w)
+        def sizes(each: NDArray[np.intp], w: Array, some: _Loops = some) -> tuple[Array, Array, Array]:
+            re, im = _open_loop(some, each, w)
             angle = w * sample_time
-            plant = _plant_value(one, each, angle)
-            k = (one.kp[each], one.integral[each], one.derivative[each], one.forget[each])
+            plant = _plant_value(some, each, angle)
+            k = (some.kp[each], some.integral[each], some.derivative[each], some.forget[each])
             regulator = _regulator_value(*k, _delta(angle))
             K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (regulator, plant))
             return (1.0 + re) ** 2 + im * im, K, G
 
-        found = peaks(sizes, w)
-        ks[row], gs[row] = max(ks[row], found[0]), max(gs[row], found[1])
+        found = peaks(sizes, w, len(rows))
+        ks[rows], gs[rows] = np.maximum(ks[rows], found[0]), np.maximum(gs[rows], found[1])
     return ks, gs
 
 

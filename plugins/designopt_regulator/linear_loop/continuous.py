@@ -208,7 +208,7 @@ class Loop:
             G, K = self.plant.response(w), self._regulator(1j * w)
             return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
-        found = peaks(sizes, self.grid())
+        found = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
         at_once = np.inf if self.td > 0.0 and self.tf == 0.0 else abs(self.kp) * (1.0 + self.td / (self.tf or np.inf))
         return max(found[0], float(rest[0][0]), at_once), max(found[1], float(rest[1][0]))
 
