@@ -116,7 +116,7 @@ _MEANINGS = {
     "report.choose.0.topsis": "the design near to the best and far from the worst values",
     "report.choose.0.topsis.norm": "how objectives are scaled; default vector",
     "report.choose.0.topsis.weights": "by objective; default 1",
-    "report.choose.0.weighted_tchebycheff": "the design that is least above a reference in its worst objective, weighted",
+    "report.choose.0.weighted_tchebycheff": "the design least above a reference in its worst weighted objective",
     "report.choose.0.weighted_tchebycheff.weights": "by objective; default 1",
     "report.choose.0.weighted_tchebycheff.reference": "the point by objective; default: the best of each",
     "report.choose.0.epsilon_constraint": "the best of one objective while the others are within limits",
