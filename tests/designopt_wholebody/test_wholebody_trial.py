@@ -138,7 +138,9 @@ def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> Non
         trial.evaluate({}, {"recording": InputFile("walk.trc", b"nothing"), "static": InputFile("s.trc", b"x")})
     with pytest.raises(InvalidSetting, match="line 1, column 1: 'marker_set' is missing"):
         WholebodyTrial(marker_set=InputFile("m.yaml", b"landmarks: {}\n")).check()
-    with pytest.raises(InvalidSetting, match="there is no marker set 'girdle'; there are own_names, plugin_gait_legs"):
+    with pytest.raises(
+        InvalidSetting, match="there is no marker set 'girdle'; there are own_names, plugin_gait_full, plugin"
+    ):
         WholebodyTrial(markers="girdle").check()
     with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
         WholebodyTrial(cut_by="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
