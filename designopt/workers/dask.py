@@ -30,6 +30,8 @@ from designopt.workers.supervision.supervisor import SLACK, Supervisor
 
 #: Seconds to wait for the nanny of a dead worker, or its successor, to tell how it died.
 REPORT_WAIT = 20.0
+#: Seconds that results of a dead worker which are on their way here have to arrive.
+ARRIVAL = 1.5
 #: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
 #: so many that were killed from outside.
 FAILED_STARTS_LIMIT, KILLED_LIMIT = 3, 12
@@ -92,6 +94,7 @@ class Dask:
         self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
+        self._told: list[tuple[float, Death]] = []
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._progressed = time.monotonic()
         self._counted = (-float("inf"), 0)
@@ -312,8 +315,10 @@ class Dask:
             while True:
                 report = self._reports.get_nowait()
                 self._deaths[report.address] = report
+                self._told.append((time.monotonic() + ARRIVAL, report))
                 self._count(report)
-                yield from self._unfinished(report)
+        while self._told and self._told[0][0] < time.monotonic():
+            yield from self._unfinished(self._told.pop(0)[1])
         for number, (chunk, address, deadline) in list(self._unaccounted.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:
