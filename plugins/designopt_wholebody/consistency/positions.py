@@ -212,8 +212,10 @@ class _Search:
         rows = self._rows(active)
         factored = self.blocks.factored(rows, self.inverse_metric, 0.0, _PROXIMAL / self.weights.min())
         step, change = factored.solve(self._pull(active, rows), -self.phi[active])
-        near = np.linalg.norm(step, axis=1) < _NEAR
-        length = np.where(near, self._relaxation(active, step), 1.0)
+        size = np.linalg.norm(step, axis=1)
+        near = size < _NEAR
+        # the last step is a whole one: it leaves constraints violated in its second order only
+        length = np.where(near & (size >= self.tolerance), self._relaxation(active, step), 1.0)
         self.multipliers[active] += length[:, None] * change
         self._search_line(active, step, length, near)
 
