@@ -1,4 +1,4 @@
-"""The house stands as DESIGN says: imports point one way, and importing the suite loads nothing heavy."""
+"""Imports point one way, and importing the suite loads nothing heavy."""
 
 import ast
 import functools

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
-from designopt.collocation import Guess, Integral, Phase, TrajectoryProblem, sampled
+from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
 
 INF = math.inf
@@ -197,14 +197,6 @@ def goddard() -> TrajectoryProblem:
         ],
         cost=lambda e: -e.final["h"],
     )
-
-
-def goddard_guess() -> Guess:
-    """A rise to 1.01 in 0.2."""
-    t = np.linspace(0.0, 0.2, 11)
-    s = t / 0.2
-    trajectory = {"h": 1.0 + 0.01 * s, "v": 0.1 * 4.0 * s * (1.0 - s), "m": 1.0 - 0.4 * s, "thrust": np.full(11, 1.0)}
-    return Guess({"motion": sampled(t, trajectory)})
 
 
 def van_der_pol() -> TrajectoryProblem:

@@ -10,17 +10,8 @@ import numpy as np
 from designopt_mechanics.rods.basis import basis, split
 from designopt_mechanics.rods.tree import RodTree
 
-#: Columns of the table: what each matrix multiplies, of rod j.
-MULTIPLIES: Mapping[str, str] = {
-    "A": "d2phi",
-    "B": "d2psi",
-    "C": "d2l",
-    "D": "dphi^2",
-    "E": "dpsi^2",
-    "F": "2 dl dphi",
-    "G": "2 dphi dpsi",
-    "H": "2 dl dpsi",
-}
+#: Rows of the table. Its columns A to H multiply, of rod j: d2phi, d2psi, d2l, dphi^2, dpsi^2, 2 dl dphi, 2 dphi dpsi
+#: and 2 dl dpsi.
 ROWS = ("phi", "psi", "l")
 
 #: Of each matrix the lengths that mu_ij is multiplied by, and the terms of the sum: sign, cosine (c), sine (s) or

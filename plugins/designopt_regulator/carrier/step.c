@@ -1,9 +1,9 @@
 /* The closed loops of many vehicles, one row after another.
  *
- * carrier_sample, carrier_step and carrier_power come before this text, generated from designopt_regulator.step and the
- * equations of motion. NX states, NM numbers of the regulators' memory, NP numbers of a row, ND states that a
- * measurement is made of (speed, yaw rate, course: the first three). Rows do not touch each other: a row has the same
- * bits in any company. */
+ * carrier_sample, carrier_step and carrier_power come before this text, generated from
+ * designopt_regulator.carrier.step and the equations of motion. NX states, NM numbers of the regulators' memory, NP
+ * numbers of a row, ND states that a measurement is made of (speed, yaw rate, course: the first three). Rows do not
+ * touch each other: a row has the same bits in any company. */
 
 typedef struct {
   long rows, samples, substeps, step_at, load_at; /* the last two in samples */
