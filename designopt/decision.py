@@ -179,7 +179,7 @@ def nearest_to(F: Matrix, target: Matrix, weights: Matrix | None = None) -> int:
 
 
 def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Matrix | None = None) -> int:
-    """The design with the smallest largest weighted excess over the `reference` point (m,), in ranges of the front.
+    """The design whose largest weighted deviation from the `reference` point (m,) is smallest, in ranges of the front.
 
     The augmented achievement function (Steuer & Choo 1983; Wierzbicki 1980): max_i w_i (f_i - z_i) + 1e-4 times their
     sum, so that no weakly dominated design wins. Where `reference` is not given or NaN, the best value of the front
@@ -191,8 +191,8 @@ def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Ma
     best = F.min(axis=0)
     given = best if reference is None else np.where(np.isfinite(reference), reference, best)
     aim, _ = normalised(given[None], best, F.max(axis=0))
-    excess = (N - aim) * _weights(weights, F.shape[1])[varies]
-    return int(_best(excess.max(axis=1) + AUGMENTED * excess.sum(axis=1), F))
+    deviation = (N - aim) * _weights(weights, F.shape[1])[varies]
+    return int(_best(deviation.max(axis=1) + AUGMENTED * deviation.sum(axis=1), F))
 
 
 def epsilon_constraint(F: Matrix, objective: int, limits: Matrix) -> int | None:

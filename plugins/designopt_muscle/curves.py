@@ -2,10 +2,10 @@
 
 De Groote, Kinney, Rao, Fregly, Annals of Biomedical Engineering 44 (2016) 2922. `OPENSIM` has the constants of
 OpenSim's DeGrooteFregly2016Muscle, for which the curves pass through 1 at optimal length, at rest and at the tendon's
-strain at one normalised force, and through 0 at the greatest speed of shortening; `PUBLICATION` has the rounded ones
+strain at one normalised force, and through 0 at the maximum speed of shortening; `PUBLICATION` has the rounded ones
 of the paper. All curves are smooth.
 
-Lengths of fibres are in optimal lengths, of tendons in slack lengths, speeds in greatest speeds of shortening
+Lengths of fibres are in optimal lengths, of tendons in slack lengths, speeds in maximum speeds of shortening
 (shortening is negative), forces in maximum isometric forces.
 """
 

@@ -21,7 +21,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class Fibres:
-    """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in greatest speeds of shortening (0
+    """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of shortening (0
     with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid)."""
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Fibres:
                 found.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
             fast = float(np.abs(self.speed[:, j]).max())
             if fast > SPEEDS[1]:
-                found.append(f"{name}: fibre speed up to {fast:.3g} times the greatest")
+                found.append(f"{name}: fibre speed up to {fast:.3g} times the maximum")
         return found
 
 

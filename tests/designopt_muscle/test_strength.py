@@ -80,7 +80,7 @@ def test_fibres_outside_of_the_curves_are_named():
     _, fibres = strengths((one(),), np.array([[0.6], [0.3]]), np.array([[0.0], [3.0]]))
     assert fibres.outside() == [
         "flexor: fibre from 0.729 to 2.68 optimal lengths",
-        "flexor: fibre speed up to 1.83 times the greatest",
+        "flexor: fibre speed up to 1.83 times the maximum",
     ]
 
 

@@ -68,7 +68,7 @@ def _gain(coordinates: Coordinates, processes: Processes) -> str:
     X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
         return "No design is left that keeps the relations."
-    share = float(np.exp(processes.promise(coordinates.features(X)).max())) / processes.hypervolume
+    share = float(np.exp(processes.acquisition(coordinates.features(X)).max())) / processes.hypervolume
     what = "of the hypervolume" if len(processes.objectives) > 1 else "of the spread of the objective"
     return f"The next design is expected to gain {number(100.0 * share, 2)} % {what}."
 

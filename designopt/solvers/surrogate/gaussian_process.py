@@ -143,7 +143,7 @@ class GaussianProcess:
 
 
 def fitted(points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters) -> Hyperparameters:
-    """The hyperparameters of the greatest posterior likelihood, searched from `start`."""
+    """The hyperparameters of the maximum posterior likelihood, searched from `start`."""
     count = len(start.lengths)
     bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [tuple(np.log(NOISE_BOUNDS))]
     found = scipy.optimize.minimize(

@@ -1,4 +1,4 @@
-"""What a design promises: expected gain of hypervolume, and the probability that it keeps all limits."""
+"""Acquisition of a design: expected gain of hypervolume, and the probability that it keeps all limits."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ class Processes:
     """Designs of the present front, of the one with least violation as long as none is feasible."""
     hypervolume: float
 
-    def promise(self, features: Matrix) -> Matrix:
-        """The logarithm of the expected gain (n,) of designs: what an evaluation is asked for."""
+    def acquisition(self, features: Matrix) -> Matrix:
+        """The logarithm of the expected gain (n,) at designs with `features` (n, e); the next design maximises it."""
         total = np.zeros(len(features))
         if self.boxes is not None:
             mean, sd = _stacked(self.objectives, features)
@@ -88,8 +88,8 @@ class Processes:
             total += log_feasibility(mean, sd, self.equality, EQUAL / self.limit_sizes)
         return total
 
-    def promise_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
-        """`promise` of one design and its derivatives (e,) by its features."""
+    def acquisition_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
+        """`acquisition` of one design and its derivatives (e,) by its features."""
         total, slopes = 0.0, np.zeros(len(feature))
         if self.boxes is not None:
             mean, sd, d_mean, d_sd = _stacked_slopes(self.objectives, feature)

@@ -39,7 +39,7 @@ class GaussianProcessSearch:
 
     Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
     chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
-    ``start_from`` are known from the start. With `min_gain` the stage ends when no design promises more.
+    ``start_from`` are known from the start. With `min_gain` the stage ends when no design has a larger expected gain.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -151,9 +151,9 @@ class _Search:
         X = self._new(candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds))
         if not len(X):
             return self._anything()
-        promise = processes.promise(self._coordinates.features(X))
-        order = np.argsort(-promise, kind="stable")
-        best, most = X[order[0]], float(promise[order[0]])
+        acquisition = processes.acquisition(self._coordinates.features(X))
+        order = np.argsort(-acquisition, kind="stable")
+        best, most = X[order[0]], float(acquisition[order[0]])
         for i in _apart(self._coordinates.features(X), order, 2):
             x, value = self._refined(processes, X[i], bounds)
             if value > most and x.tobytes() not in self._asked:
@@ -162,12 +162,12 @@ class _Search:
             small = np.exp(most) < self._settings.min_gain * processes.hypervolume
             self._small = self._small + 1 if small else 0
             if self._small >= 2 * self._settings.look_ahead:
-                self.ended = f"no design promises a gain of {self._settings.min_gain:.3g} any more"
+                self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
         return np.asarray(best)
 
     def _refined(self, processes: Processes, x: Matrix, bounds: tuple[Matrix, Matrix] | None) -> tuple[Matrix, float]:
-        """The design near `x` that promises most, real parameters moved only, and what it promises."""
+        """The design near `x` with the largest acquisition, real parameters moved only, and that value."""
         columns, coordinates = self._coordinates.real_features, self._coordinates
         active = coordinates.space.active(x[None])[0][coordinates.real]
         columns, moving = columns[active], coordinates.real[active]
@@ -176,7 +176,7 @@ class _Search:
         feature = coordinates.features(x[None])[0]
 
         def negative(u: Matrix) -> tuple[float, Matrix]:
-            value, slopes = processes.promise_slopes(_with(feature, columns, u))
+            value, slopes = processes.acquisition_slopes(_with(feature, columns, u))
             return -value, -slopes[columns]
 
         lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds

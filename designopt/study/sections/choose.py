@@ -45,7 +45,7 @@ class TopsisSection(TypedDict, total=False):
 
 
 class TchebycheffSection(TypedDict, total=False):
-    """Smallest weighted excess over a reference point in the worst objective."""
+    """Smallest weighted deviation from a reference point in the worst objective."""
 
     weights: dict[str, _Weight]
     reference: dict[str, Amount]

@@ -38,7 +38,7 @@ PatternName = Literal["teres_minor", "obturator_internus", "pectoralis", "biceps
 class Pull(TypedDict, total=False):
     """What is chosen; what is left out is as in the model's text."""
 
-    activation: Annotated[float, Q("", "of all muscles, between tone and their greatest force", ge=0, le=1)]
+    activation: Annotated[float, Q("", "of all muscles, between tone and their maximum force", ge=0, le=1)]
     angle: Annotated[float, Q("rad", "of the first coordinate at the end of the sweep from 0", ge=-1.6, le=1.6)]
 
 
@@ -58,7 +58,7 @@ class PatternOutputs(TypedDict):
     stretch: Annotated[float, Q("m", "largest lengthening of a tendon or ligament beyond slack")]
     link_travel: Annotated[float, Q("m", "largest way of a virtual link from the reference posture; 0 without")]
     resultant: Annotated[float, Q("N", "largest that is left on a virtual link")]
-    effort: Annotated[float, Q("", "mean square of muscle tensions by their greatest")]
+    effort: Annotated[float, Q("", "mean square of muscle tensions by their maximum")]
 
 
 ARRAYS = {
@@ -83,7 +83,7 @@ class WirePatterns:
     them. The first coordinate goes from 0 to `angle`, the others stay at 0. Unless design and scenario say otherwise:
     biceps, activation 0.2, 1 rad. As a trajectory problem the muscles take the first coordinate to 0.5 rad in half a
     second, with the poses of the links as algebraic variables, at the least mean square of their tensions by the
-    greatest; moments beside the wires help at a high price.
+    maximum; moments beside the wires help with a large weight in the cost.
     """
 
     geometry: InputFile | None = None

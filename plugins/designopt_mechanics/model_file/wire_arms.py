@@ -28,7 +28,7 @@ from designopt_mechanics.wires import Wire, lengths, moment_arms
 Vector = NDArray[np.float64]
 
 _SAMPLES = 121
-#: Largest multiple of the weight's greatest moment that the wire carries in the trajectory problem.
+#: Largest multiple of the weight's maximum moment that the wire carries in the trajectory problem.
 _STRENGTH = 20.0
 
 

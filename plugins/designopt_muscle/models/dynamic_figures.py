@@ -41,7 +41,7 @@ ARRAYS = {
     "forces": Array(("time", "muscle"), "N", "along the tendons"),
     "tendon_forces": Array(("time", "muscle"), "", "relative to the maximum isometric force"),
     "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
-    "fibre_speeds": Array(("time", "muscle"), "", "in greatest speeds of shortening, which is negative"),
+    "fibre_speeds": Array(("time", "muscle"), "", "in maximum speeds of shortening, which is negative"),
     "muscle_moments": Array(("time", "row", "muscle"), "", "of each muscle, in N m or N"),
     "reserves": Array(("time", "row"), "", "in N m or N"),
     "net_moments": Array(("time", "row"), "", "that muscles and reserves balance, in N m or N"),

@@ -50,7 +50,7 @@ def measured(file: InputFile, said: MeasuredActivity, muscles: tuple[str, ...], 
     """(n, k) signals of `muscles` at `time` (n,) s; NaN for muscles without a channel and frames without a sample.
 
     The file is a table (STO, MOT, CSV) with even times or a C3D recording with analog channels. Envelopes are fractions
-    of the greatest activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
+    of the maximum activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
     """
     channels = sorted(set(said.track.values()))
     try:
@@ -78,12 +78,12 @@ def _envelopes(raw: Channels) -> Channels:
 
 
 def _fractions(envelopes: Channels) -> Channels:
-    """The channels, if they can be fractions of the greatest activity."""
+    """The channels, if they can be fractions of the maximum activity."""
     for name, values in zip(envelopes.names, envelopes.values.T, strict=True):
         low, high = (float(f(values[np.isfinite(values)], initial=0.0)) for f in (np.min, np.max))
         if low < -1e-6 or high > 1.5:
             raise RecordingError(
-                f"the channel '{name}' goes from {low:.3g} to {high:.3g}: envelopes are fractions of the greatest"
+                f"the channel '{name}' goes from {low:.3g} to {high:.3g}: envelopes are fractions of the maximum"
                 " activity; say 'signal: raw' for raw EMG, or divide by a reference"
             )
     return envelopes

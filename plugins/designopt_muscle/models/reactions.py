@@ -29,7 +29,7 @@ class ReactionTerm:
 
     joint: Annotated[str, Q("", "name in the model file")]
     component: Annotated[Literal["norm", "x", "y", "z"], Q("", "of the force, for cost and limit")] = "norm"
-    axes: Annotated[Literal["child", "parent", "ground"], Q("", "of the body in which the force is told")] = "child"
+    axes: Annotated[Literal["child", "parent", "ground"], Q("", "of the body in which the force is given")] = "child"
     weight: Annotated[float, Q("1/N^2", "of the square in the cost", ge=0)] = 0.0
     maximum: Annotated[float | None, Q("N", "of the norm, or of the size of the component", gt=0)] = None
 

@@ -120,7 +120,7 @@ class StaticSharing:
         dict[str, dict[str, float]] | None,
         Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
     ] = None
-    joint_reactions: Annotated[list[ReactionTerm], Q("", "joints whose force counts, is limited or is told")] = field(
+    joint_reactions: Annotated[list[ReactionTerm], Q("", "joints whose force counts, is limited or shown")] = field(
         default_factory=list
     )
     rate_limit: Annotated[

@@ -34,7 +34,7 @@ _ORDER = 3
 class WireDesign(TypedDict, total=False):
     """What is varied; what is left out is as in the model's text."""
 
-    strength: Annotated[float, Q("", "factor on the greatest tensions of all muscles", gt=0)]
+    strength: Annotated[float, Q("", "factor on the maximum tensions of all muscles", gt=0)]
     criterion: Annotated[CriterionName, Q("", "what is minimised")]
     exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
 
@@ -49,7 +49,7 @@ class WireOutputs(TypedDict):
     """Figures over all frames with an answer."""
 
     mean_cost: Annotated[float, Q("", "of the criterion, mean over the frames")]
-    mean_activation: Annotated[float, Q("", "tension by greatest tension, over muscles and frames")]
+    mean_activation: Annotated[float, Q("", "tension by maximum tension, over muscles and frames")]
     peak_activation: Annotated[float, Q("", "of any muscle")]
     peak_tension: Annotated[float, Q("N", "of any wire")]
     contact_force: Annotated[float, Q("N", "largest in a joint")]
@@ -65,7 +65,7 @@ ARRAYS = {
     "muscles": Array(("muscle",), "", "names", dtype="str"),
     "coordinates": Array(("row",), "", "names of the joints' coordinates", dtype="str"),
     "wires": Array(("wire",), "", "names of all wires", dtype="str"),
-    "activations": Array(("time", "muscle"), "", "tension by greatest tension; NaN in frames without an answer"),
+    "activations": Array(("time", "muscle"), "", "tension by maximum tension; NaN in frames without an answer"),
     "muscle_moments": Array(("time", "row", "muscle"), "", "change with the tension, links following, in N m or N"),
     "net_moments": Array(("time", "row"), "", "that the muscles balance beside tendons and ligaments, in N m or N"),
     "tensions": Array(("time", "wire"), "N", "of all wires"),

@@ -121,7 +121,7 @@ def _speeds(arrays: Arrays) -> Plot:
     speeds = np.asarray(arrays["fibre_speeds"], dtype=float)
     x = np.linspace(min(-1.0, float(speeds.min())), max(0.5, float(speeds.max())), 200)
     data = [line(x, OPENSIM.velocity(x), "greatest", line={"color": "@ink", "width": 1.5}), *_loops(arrays, speeds)]
-    return {"data": data, "layout": _over("fibre speed [greatest speeds of shortening]")}
+    return {"data": data, "layout": _over("fibre speed [maximum speeds of shortening]")}
 
 
 def _loops(arrays: Arrays, x: Any) -> list[dict[str, Any]]:

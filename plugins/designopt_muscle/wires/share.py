@@ -29,7 +29,7 @@ _NOT_FINITE = 120
 
 @dataclass(frozen=True, eq=False)
 class WireSharing:
-    """The `sharing` of a wire model: its columns are the muscles; activations are shares of their greatest tension.
+    """The `sharing` of a wire model: its columns are the muscles; activations are shares of their maximum tension.
 
     `tensions` (n, w) N of all wires, `pose` (n, c) of the virtual links, `contact` (n, 3) N by bone the force in its
     joint, in the axes of the ground; NaN in frames without an answer. `rounds` of linearisation.
@@ -58,7 +58,7 @@ def share_wires(
     The moments of the wires are a function of the muscle tensions, as the links follow them. Its slopes make a balance
     of moments, which is shared; where the links move with the answer, they make the next one, until it settles. In a
     settled frame the optimality conditions are those of the problem with the poses as unknowns. `reserve` (N m or N) is
-    the generalised force of a reserve at control 1 in each row, `strength` a factor on the greatest tensions, `needed`
+    the generalised force of a reserve at control 1 in each row, `strength` a factor on the maximum tensions, `needed`
     (n, m) replaces the net moments of the motion. Raises `ValueError` for arrays that do not fit.
     """
     n, m = len(time), len(anatomy.joints)
@@ -104,7 +104,7 @@ def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
     tone = np.array([law.tone for law in laws.values()])
     if (tone > most).any():
         name = list(laws)[int((tone - most).argmax())]
-        raise ValueError(f"the tone of '{name}' is above its greatest tension, {most[list(laws).index(name)]:g} N")
+        raise ValueError(f"the tone of '{name}' is above its maximum tension, {most[list(laws).index(name)]:g} N")
     return Muscles(tuple(laws), np.tile(most, (frames, 1)), lower=tone / most, isometric=most)
 
 

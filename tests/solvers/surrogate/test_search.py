@@ -150,7 +150,7 @@ def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
     space = [Parameter("x", "real", 0.0, 1.0)]
     evaluate = run(problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2}, space, minimize=["f"]), 200, min_gain=1e-4)
     assert len(evaluate.X) < 60
-    assert evaluate.sentence == "no design promises a gain of 0.0001 any more"
+    assert evaluate.sentence == "no design has an expected gain of 0.0001 any more"
     assert found(evaluate).objectives.min() < 1e-5
 
 

@@ -14,7 +14,7 @@ Vector = NDArray[np.float64]
 
 
 class Fibre(NamedTuple):
-    """Length in optimal lengths, speed in greatest speeds of shortening, cosine of the pennation."""
+    """Length in optimal lengths, speed in maximum speeds of shortening, cosine of the pennation."""
 
     length: Any
     speed: Any

@@ -27,7 +27,7 @@ class DynamicSharing:
 
     `activations`, `excitations` (n, k); `tendon_forces`, `tendon_rates` (n, c) of the compliant muscles, normalised;
     `reserves` (n, m) the controls of the rows' reserves, `commands` (n, s) of the synergies; `forces` (n, k) N along
-    the tendons, `device` (n,) N m. `fibre_lengths` (n, k) in optimal lengths, `fibre_speeds` (n, k) in greatest speeds
+    the tendons, `device` (n,) N m. `fibre_lengths` (n, k) in optimal lengths, `fibre_speeds` (n, k) in maximum speeds
     of shortening.
 
     `objective` with its parts `effort` (excitations and reserves), `moving`, `tracking` and `fibres` (not weighted):
@@ -86,7 +86,7 @@ class DynamicSharing:
             if low < LENGTHS[0] or high > LENGTHS[1]:
                 found.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
             if fast > SPEEDS[1]:
-                found.append(f"{name}: fibre speed up to {fast:.3g} times the greatest")
+                found.append(f"{name}: fibre speed up to {fast:.3g} times the maximum")
         return found
 
 
