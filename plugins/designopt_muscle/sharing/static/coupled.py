@@ -7,7 +7,6 @@ the single frames.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +23,6 @@ Vector = NDArray[np.float64]
 #: A row whose least-squares shortfall is more than this, relative to its size, is not balanced within the rate.
 _SHORT = 1e-8
 _TOLERANCE = 1e-11
-
-
-@dataclass(frozen=True, eq=False)
-class _Program:
-    """One run of frames: casadi's solver and what its unknowns are."""
-
-    solve: Any
-    frames: int
-    variables: int
-    rows: int
 
 
 def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, diagnosis: Diagnosis) -> Solved:
