@@ -48,5 +48,7 @@ def export(name: str, language: str, folder: Path, plugin_files: tuple[str, ...]
         use = Use(plugin.find("export", "controller"), {"language": language, "design": str(row)})
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
+    if not result.outcomes.feasible[row] and not result.outcomes.failed[row]:
+        click.echo(f"warning: design {row} breaks limits of the study; see: designopt show {name}", err=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_exports(result, folder / "report.html", [use])

@@ -143,7 +143,7 @@ class Surrogate:
         limited = [_tamed(seen.limits[good, j]) for j in range(len(problem.limits))]
         limits = [self._process(f"limit {j}", features[good], y) for j, (y, _) in enumerate(limited)]
         sizes = np.array([size for _, size in limited])
-        equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
+        equality = of_study = np.array([limit.equality for limit in problem.limits], dtype=bool)
         if seen.failed.any():
             limits.append(self._success(features, seen.failed))
             equality, sizes = np.append(equality, False), np.append(sizes, np.inf)
@@ -153,7 +153,7 @@ class Surrogate:
         believed_objectives = tuple(p.believing(on_their_way) for p in objectives)
         believed_limits = tuple(p.believing(on_their_way) for p in limits)
         if not feasible.any():
-            violation = np.maximum(np.where(equality, np.abs(seen.limits[good]), seen.limits[good]), 0.0).sum(axis=1)
+            violation = np.maximum(np.where(of_study, np.abs(seen.limits[good]), seen.limits[good]), 0.0).sum(axis=1)
             nearest = X[np.argsort(violation, kind="stable")[:1]]
             return Processes(scales, believed_objectives, believed_limits, equality, sizes, None, nearest, 0.0)
         on_front = _nondominated(values[feasible])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use, find
 from designopt.study.language import units
@@ -14,6 +14,7 @@ from designopt.study.language.refusals import shown
 from designopt.study.language.units import UnitError
 from designopt.study.language.words import LABEL
 from designopt.study.sections import rows
+from designopt.study.sections.choose import Method
 from designopt.study.sections.context import Context, unit_of
 from designopt.study.sections.rows import Row
 from designopt.study.sections.space import LARGEST_INTEGER
@@ -22,6 +23,9 @@ from designopt.study.study import Parameter
 
 #: The stage that evaluates the designs of the section `baseline`, and the name of a single one without a name.
 BASELINE = "baseline"
+
+#: Labels of designs that are chosen from a front; the others have blanks.
+CHOSEN = ("compromise", *get_args(Method))
 
 #: More designs than this come from a sampler.
 MOST_DESIGNS = 10_000
@@ -72,6 +76,11 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
     seen: set[str] = set()
     for row in found:
         _check_name(ctx, row, seen)
+        name = str(row.values.get("name", ""))
+        if name.isdigit():
+            ctx.add((*row.path, "name"), f"'{name}' would be taken for the number of a design; use letters too")
+        elif name in CHOSEN:
+            ctx.add((*row.path, "name"), f"'{name}' is what a rule of choice picks; use another name")
     return Given(use, path, tuple(found))
 
 

@@ -48,7 +48,9 @@ def _designs(result: Result, design: str | None) -> dict[str, int]:
     if design is None:
         if not result.chosen():
             raise ExportError("controller: no design is chosen, as none is feasible; name one by its number")
-        return {re.sub(r"\W+", "_", label): row for label, row in result.chosen().items()}
+        short = [(re.sub(r"\W+", "_", label), row) for label, row in result.chosen().items()]
+        names = [name for name, _ in short]
+        return {name if names.count(name) == 1 else f"{name}_{row}": row for name, row in short}
     if design in chosen:
         return {"": chosen[design]}
     if re.fullmatch(r"\d{1,9}", design) and int(design) < len(result.outcomes):
@@ -60,7 +62,11 @@ def programs(result: Result, row: int) -> dict[str, Program]:
     """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``."""
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[row].tolist())
-    origin = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
+    if result.outcomes.failed[row]:
+        raise ExportError(f"controller: design {row} has no result: its evaluation failed, or it was refused")
+    origin: tuple[str, ...] = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
+    if not result.outcomes.feasible[row]:
+        origin += ("WARNING: this design breaks limits of the study.",)
     try:
         if isinstance(model, LinearLoop):
             return {"loop": _of_plant(model, design, origin)}

@@ -58,7 +58,8 @@ class ResponseFit:
 def read_response(file: InputFile) -> ResponseData:
     """The rows of a CSV with the columns ``frequency [rad/s],magnitude [unit],phase [deg]``, in any order.
 
-    Lines that begin with # are remarks. Raises `BadData` with the line.
+    A magnitude in dB is 20 times the logarithm to base 10 of the ratio. Lines that begin with # are remarks. Raises
+    `BadData` with the line.
     """
     try:
         reader = csv.reader(io.StringIO(file.text()), strict=True)
@@ -72,6 +73,7 @@ def read_response(file: InputFile) -> ResponseData:
         raise BadData(f"{file.name}: is empty; the first line is: frequency [rad/s],magnitude,phase [deg]")
     (at, head), samples = rows[0], rows[1:]
     places, units = _columns(f"{file.name}:{at}", head)
+    decibels = units["magnitude"].lower() == "db"
     values = np.empty((len(samples), len(_COLUMNS)))
     for k, (line, row) in enumerate(samples):
         if len(row) != len(head):
@@ -82,9 +84,10 @@ def read_response(file: InputFile) -> ResponseData:
                 values[k, j] = float(text)
             except ValueError:
                 values[k, j] = np.nan
-            if not np.isfinite(values[k, j]) or (j < 2 and values[k, j] <= 0.0):
+            positive = j == 0 or (j == 1 and not decibels)
+            if not np.isfinite(values[k, j]) or (positive and values[k, j] <= 0.0):
                 raise BadData(
-                    f"{file.name}:{line}: column '{name}': '{text}' is no number{' above 0' if j < 2 else ''}"
+                    f"{file.name}:{line}: column '{name}': '{text}' is no number{' above 0' if positive else ''}"
                 )
             if unusual(values[k, j]):
                 raise BadData(f"{file.name}:{line}: column '{name}': '{text}' {UNUSUAL}; take another unit")
@@ -96,7 +99,9 @@ def read_response(file: InputFile) -> ResponseData:
     turn = 2.0 * np.pi if units["frequency"].lower().endswith("hz") else 1.0
     scale = convert(1.0, units["frequency"], "Hz") if turn > 1.0 else convert(1.0, units["frequency"], "rad/s")
     phase = values[:, 2] * convert(1.0, units["phase"], "rad")
-    return ResponseData(turn * scale * values[:, 0], values[:, 1] * np.exp(1j * phase), units["magnitude"])
+    magnitude = 10.0 ** (values[:, 1] / 20.0) if decibels else values[:, 1]
+    unit = "" if decibels else units["magnitude"]
+    return ResponseData(turn * scale * values[:, 0], magnitude * np.exp(1j * phase), unit)
 
 
 def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:

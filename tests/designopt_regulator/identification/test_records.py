@@ -70,6 +70,17 @@ def test_a_plant_comes_back_from_its_frequency_response(model, hertz):
     assert found.explained == pytest.approx(1.0)
 
 
+def test_a_magnitude_in_decibels_is_that_of_the_ratio():
+    plain = read_response(response_file("fopdt"))
+    rows = [
+        f"{w!r},{float(20.0 * np.log10(abs(g)))!r},{float(np.degrees(np.angle(g)))!r}"
+        for w, g in zip(plain.frequency.tolist(), plain.response.tolist(), strict=True)
+    ]
+    text = "\n".join(["frequency [rad/s],magnitude [dB],phase [deg]", *rows])
+    decibels = read_response(InputFile("response.csv", text.encode()))
+    assert decibels.response == pytest.approx(plain.response, rel=1e-12)
+
+
 def test_intervals_of_a_noisy_response_hold_its_numbers():
     found = fit_response(read_response(response_file("sopdt", noise=0.03)), "sopdt")
     for name, value in NUMBERS["sopdt"].items():

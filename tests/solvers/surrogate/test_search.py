@@ -108,6 +108,17 @@ def test_an_optimum_beside_designs_that_fail_is_found():
     assert found(run(problem_from(function, SQUARE, minimize=["f"]), 40)).objectives.min() < -0.57
 
 
+def test_limits_that_nothing_keeps_yet_and_failures_go_together():
+    def function(design, scenario):
+        if design["x"] > 0.8:
+            raise Diverged("no answer")
+        return {"f": design["x"], "g": design["y"], "h": 0.7 - design["x"], "k": design["y"] - 0.05}
+
+    limits = {"h": 0.0, "k": 0.0, "f - 0.75": 0.0}
+    evaluate = run(problem_from(function, SQUARE, minimize=["f", "g"], limits=limits), 30, startup=6)
+    assert found(evaluate).feasible.sum() > 3
+
+
 def test_where_every_design_fails_it_goes_on_to_the_end_of_its_budget():
     def function(design, scenario):
         raise Diverged("never")
