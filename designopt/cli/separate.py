@@ -6,6 +6,7 @@ goes with it.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -115,8 +116,12 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     tell.ends(code)
-    if stay:
-        sys.exit(code)
+    if stay:  # not by SystemExit: whoever called the command in Python would go on in this process, too
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
     os._exit(code)
 
 

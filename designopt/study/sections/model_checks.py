@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import InvalidSetting, ModelPlugin, Use
@@ -10,6 +10,9 @@ from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.sections.trials import SOURCES
 from designopt.study.study import Parameter, Scenario
+
+#: Where a scenario is given: the path of its section, and the section.
+Place = tuple[Path, Mapping[str, Any]]
 
 
 def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[Parameter]) -> None:
@@ -33,8 +36,9 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], g
         return
     check = model.build().check_scenario
     told: set[Path] = set()
+    place = _places(given, path)
     for scenario in made:
-        here, section = _place(scenario.name, given, path)
+        here, section = place(scenario.name)
         if here in told or ctx.full or not ctx.sound(here):
             continue
         for error in _said(ctx, model, check, scenario.values):
@@ -57,18 +61,26 @@ def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iter
     return found
 
 
-def _place(name: str, given: Any, path: Path) -> tuple[Path, Mapping[str, Any]]:
-    """Where a scenario is given: the path of its section, and the section."""
+def _places(given: Any, path: Path) -> Callable[[str], Place]:
+    """Tells of a scenario's name where it is given."""
     if isinstance(given, Mapping):
-        return path, given
-    sample: tuple[Path, Mapping[str, Any]] = path, {}
+        return lambda name: (path, given)
+    named: dict[str | None, Place] = {}
+    several: list[Place] = []
     for position, section in enumerate(given):
         if section is None:
             continue
-        if "use" not in section and section.get("name") == name:
-            return (*path, position), section
-        if section.get("use") in SOURCES or (
-            "use" in section and name.startswith(f"{section.get('name', 'sampled')}_")
-        ):
-            sample = (*path, position), section
-    return sample
+        if "use" in section:
+            several.append(((*path, position), section))
+        else:
+            named.setdefault(section.get("name"), ((*path, position), section))
+
+    def place(name: str) -> Place:
+        if name in named:
+            return named[name]
+        for here, section in reversed(several):
+            if section["use"] in SOURCES or name.startswith(f"{section.get('name', 'sampled')}_"):
+                return here, section
+        return path, {}
+
+    return place
