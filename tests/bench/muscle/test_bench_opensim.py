@@ -29,7 +29,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_whole_study_is_fifty_times_as_fast_as_static_optimization(case, record_property):
+def test_a_whole_study_is_tens_of_times_as_fast_as_static_optimization(case, record_property):
     folder = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared")) / "data" / "opensim"
     if not folder.is_dir():
         pytest.skip("the OpenSim reference data (../shared/data/opensim) are not there")
