@@ -2,7 +2,7 @@
 
 A plugin states what its file holds as it states its settings, by dataclasses or TypedDicts whose numbers carry a
 `Quantity`. `read_model_file` gives the checked value or raises `StudyError`; raised in a model's ``check()`` or
-``declares()`` it is told at the setting that names the file, in the form of a study file's own mistakes.
+``declares()`` it is reported at the setting that names the file, in the form of a study file's own mistakes.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ class Dask:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Whatever the client raises once its scheduler is gone is told as that."""
+        """Whatever the client raises once its scheduler is gone is reported as that."""
         try:
             yield
         except (WorkersError, PluginError):

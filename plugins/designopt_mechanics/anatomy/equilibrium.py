@@ -20,6 +20,26 @@ Vector = NDArray[np.float64]
 _STEPS = 100
 
 
+def tensions_and_potential(anatomy: Anatomy, length: Any, pull: Any) -> tuple[Any, Any]:
+    """Tensions of all wires (N) and the potential (J) that they come from, as CasADi expressions of their `length` (m).
+
+    `pull` has the tensions of the muscles, in the order of the wires; those of all other wires follow from their laws.
+    """
+    import casadi as ca
+
+    energy, tension, muscle = ca.SX(0.0), [], 0
+    for i, wire in enumerate(anatomy.wires):
+        law = anatomy.laws[wire.name]
+        if isinstance(law, Elastic):
+            tension.append(law.tension(length[i]))
+            energy += law.energy(length[i])
+        else:
+            tension.append(pull[muscle])
+            energy += pull[muscle] * length[i]
+            muscle += 1
+    return ca.vertcat(ca.SX(0, 1), *tension), energy
+
+
 class NoEquilibrium(ValueError):
     """The links find no pose; the message has the resultant that is left."""
 
@@ -116,17 +136,7 @@ class Equilibrium:
         state = State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape))
         pull = ca.SX.sym("pull", len(self.muscles))
         length = lengths(state, a.wires)
-        energy, tension, k = ca.SX(0.0), [], 0
-        for i, wire in enumerate(a.wires):
-            law = a.laws[wire.name]
-            if isinstance(law, Elastic):
-                tension.append(law.tension(length[i]))
-                energy += law.energy(length[i])
-            else:
-                tension.append(pull[k])
-                energy += pull[k] * length[i]
-                k += 1
-        return state, pull, ca.vertcat(ca.SX(0, 1), *tension), energy
+        return state, pull, *tensions_and_potential(a, length, pull)
 
     @cached_property
     def _potential(self) -> Any:

@@ -1,4 +1,4 @@
-"""What the dynamic sharing of a trial is told by: figures and arrays."""
+"""Outputs and arrays of the dynamic sharing of a trial."""
 
 from __future__ import annotations
 

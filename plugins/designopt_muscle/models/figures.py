@@ -1,4 +1,4 @@
-"""What the static sharing of a trial is told by: figures and arrays."""
+"""Outputs and arrays of the static sharing of a trial."""
 
 from __future__ import annotations
 

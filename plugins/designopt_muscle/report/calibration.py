@@ -16,7 +16,7 @@ from designopt_muscle.sharing.dynamic.information import Identifiability, identi
 
 #: Rise of the objective of all trials together, by which widths are measured, and the share of the range that is wide.
 _RISE, _WIDE = 0.01, 0.5
-#: Smallest part of the weakest combination that is told.
+#: Smallest part of the weakest combination that is reported.
 _PART = 0.1
 
 

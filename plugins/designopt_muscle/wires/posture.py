@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy
-from designopt_mechanics.anatomy.laws import Elastic, Muscle
+from designopt_mechanics.anatomy.equilibrium import tensions_and_potential
+from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.wires import lengths, pulls
@@ -134,17 +135,7 @@ class WireRows:
         pull = ca.SX.sym("pull", len(self.muscles))
         z = ca.vertcat(q, x)
         length = lengths(State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape)), a.wires)
-        energy, tension, muscle = ca.SX(0.0), [], 0
-        for i, wire in enumerate(a.wires):
-            law = a.laws[wire.name]
-            if isinstance(law, Elastic):
-                tension.append(law.tension(length[i]))
-                energy += law.energy(length[i])
-            else:
-                tension.append(pull[muscle])
-                energy += pull[muscle] * length[i]
-                muscle += 1
-        return q, x, pull, ca.vertcat(*tension), energy
+        return q, x, pull, *tensions_and_potential(a, length, pull)
 
     @cached_property
     def _energy(self) -> Rows:

@@ -6,8 +6,6 @@ phase alike, so that every decade counts; the delay is exact.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +16,8 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
-from designopt_regulator.identification.step_fit import PARAMETERS, BadData, Model, plant_of
+from designopt_regulator.identification.step_fit import PARAMETERS, Model, plant_of
+from designopt_regulator.identification.table import BadData, csv_rows
 from designopt_regulator.plants.linear import Plant
 
 Vector = NDArray[np.float64]
@@ -61,17 +60,7 @@ def read_response(file: InputFile) -> ResponseData:
     A magnitude in dB is 20 times the logarithm to base 10 of the ratio. Lines that begin with # are remarks. Raises
     `BadData` with the line.
     """
-    try:
-        reader = csv.reader(io.StringIO(file.text()), strict=True)
-        rows = [(reader.line_num, row) for row in reader]
-    except UnicodeDecodeError:
-        raise BadData(f"{file.name}: is no text in UTF-8") from None
-    except csv.Error as error:
-        raise BadData(f"{file.name}: is no CSV: {error}") from None
-    rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
-    if not rows:
-        raise BadData(f"{file.name}: is empty; the first line is: frequency [rad/s],magnitude,phase [deg]")
-    (at, head), samples = rows[0], rows[1:]
+    (at, head), *samples = csv_rows(file, "frequency [rad/s],magnitude,phase [deg]")
     places, units = _columns(f"{file.name}:{at}", head)
     decibels = units["magnitude"].lower() == "db"
     values = np.empty((len(samples), len(_COLUMNS)))

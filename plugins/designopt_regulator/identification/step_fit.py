@@ -6,8 +6,6 @@ ramps, in closed form, with the delay exact. Nothing is integrated, and the dela
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile
 from designopt.study.language.units import UnitError, convert
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
+from designopt_regulator.identification.table import BadData, csv_rows
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 
@@ -39,10 +38,6 @@ _LEAST_ROWS = 10
 _ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
 _SEARCHED = 300  # samples that the search for a beginning looks at
-
-
-class BadData(ValueError):
-    """A file that holds no usable step; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +83,7 @@ def read_step(file: InputFile) -> StepData:
 
     Lines that begin with # are remarks. Raises `BadData` with line and column.
     """
-    try:
-        reader = csv.reader(io.StringIO(file.text()), strict=True)
-        rows = [(reader.line_num, row) for row in reader]
-    except UnicodeDecodeError:
-        raise BadData(f"{file.name}: is no text in UTF-8") from None
-    except csv.Error as error:
-        raise BadData(f"{file.name}: is no CSV: {error}") from None
-    rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
-    if not rows:
-        raise BadData(f"{file.name}: is empty; the first line is: time [s],input,output")
-    (at, head), samples = rows[0], rows[1:]
+    (at, head), *samples = csv_rows(file, "time [s],input,output")
     places, units = _columns(f"{file.name}:{at}", head)
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
     for line, row in samples:

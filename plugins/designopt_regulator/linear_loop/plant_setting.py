@@ -16,7 +16,8 @@ from designopt_regulator.identification.frequency_fit import (
     fit_response_file,
     read_response,
 )
-from designopt_regulator.identification.step_fit import BadData, Fit, StepData, fit_file, read_step
+from designopt_regulator.identification.step_fit import Fit, StepData, fit_file, read_step
+from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 

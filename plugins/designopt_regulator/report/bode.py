@@ -13,7 +13,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
-from designopt_regulator.report.loops import SeenLoop, frequencies, loops_of, names_of, trace_line, worst_first
+from designopt_regulator.report.loops import SeenLoop, frequencies, loops_by_scenario, names_of, trace_line, worst_first
 from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
 
 Vector = NDArray[np.float64]
@@ -37,11 +37,7 @@ def loop_bode(result: Result) -> Section | None:
     space, scenarios = result.problem.space, result.problem.scenarios
     given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
-    seen = {
-        (label, s): loops_of(model, design, scenario.values)
-        for label, design in given.items()
-        for s, scenario in enumerate(scenarios)
-    }
+    seen = loops_by_scenario(model, given, scenarios)
     figures: list[Figure] = []
     for loop in names_of(model):
         table = {at: loops[loop] for at, loops in seen.items()}

@@ -19,6 +19,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, listed, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
+from designopt.study.study import Scenario
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.cascade import cascade_measures
 from designopt_regulator.carrier.model import TrackedCarrier
@@ -79,6 +80,17 @@ def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str,
         )
     except InvalidDesign as error:
         return dict.fromkeys(names_of(model), SeenLoop(f"refused: {error}"))
+
+
+def loops_by_scenario(
+    model: Regulated, designs: Mapping[str, Mapping[str, Any]], scenarios: Sequence[Scenario]
+) -> dict[tuple[str, int], dict[str, SeenLoop]]:
+    """`loops_of` each of the `designs` by its label and the number of the scenario."""
+    return {
+        (label, s): loops_of(model, design, scenario.values)
+        for label, design in designs.items()
+        for s, scenario in enumerate(scenarios)
+    }
 
 
 def names_of(model: Regulated) -> tuple[str, ...]:
@@ -174,11 +186,7 @@ def loop_sensitivity(
         return None
     space, scenarios = result.problem.space, result.problem.scenarios
     given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
-    seen = {
-        (label, s): loops_of(model, design, scenario.values)
-        for label, design in given.items()
-        for s, scenario in enumerate(scenarios)
-    }
+    seen = loops_by_scenario(model, given, scenarios)
     figures: list[Figure] = []
     for loop in names_of(model):
         limit = circle or _limit(result, "ms" if loop == names_of(model)[0] else f"{loop}_ms")

@@ -298,7 +298,7 @@ def test_a_negative_delay_is_refused_when_the_study_is_read(tmp_path):
 
 
 def test_a_margin_around_the_window_is_solved_and_left_out():
-    """The free beginning no longer weighs: what is told of the window changes, and its integrals are its own."""
+    """The free beginning no longer weighs: the outputs of the window change, and its integrals are its own."""
     with_margin = DynamicSharingModel(**QUICK)
     without = DynamicSharingModel(**QUICK, margin=0)
     one, arrays = with_margin.evaluate({}, {}, frozenset({"time", "excitations", "fibre_lengths"}))

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_regulator.identification.frequency_fit import fit_response, read_response
-from designopt_regulator.identification.step_fit import BadData, StepData, fit_step, read_step
+from designopt_regulator.identification.step_fit import StepData, fit_step, read_step
+from designopt_regulator.identification.table import BadData
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.report.identification import fitted

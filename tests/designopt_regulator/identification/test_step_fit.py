@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.identification.step_fit import BadData, StepData, fit_step, read_step
+from designopt_regulator.identification.step_fit import StepData, fit_step, read_step
+from designopt_regulator.identification.table import BadData
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
 from scipy.signal import lsim
 
