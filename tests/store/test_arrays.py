@@ -226,7 +226,7 @@ def test_a_file_that_lies_is_damage_and_costs_nothing(waves, tmp_path, what):
             kept.read_arrays(path, reference)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 10 * 2**20
+        assert peak < 64 * 2**20  # they hold 128 MB or claim more; other threads may allocate
         with pytest.raises(StoreError, match=r"npz is damaged \(.*compute it again with: designopt resume"):
             Result.open(path).arrays(0)
     answer = CliRunner().invoke(main, ["show", f"{path}/0"])
