@@ -13,9 +13,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import casadi as ca
-
 from designopt.dynamics import System, Variable
+from designopt.lazy import casadi as ca
 from designopt_knee import linkage
 from designopt_knee.gait import DRIVING
 from designopt_knee.parameters import EQUATION_PARAMETERS, quantities

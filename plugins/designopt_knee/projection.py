@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
-
+from designopt.lazy import casadi as ca
 from designopt_knee import linkage
 
 #: A quantity and its first and second derivative by eta.

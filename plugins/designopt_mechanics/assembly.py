@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.recursion import NO_GRAVITY
 from designopt_mechanics.state import State
@@ -143,8 +144,6 @@ class Assembly:
 
     def _moved_by(self) -> dict[str, set[int]]:
         """Of each frame the coordinates that its motions follow."""
-        import casadi as ca
-
         z = ca.SX.sym("z", len(self.tree.names))
         named = {name: z[i] for i, name in enumerate(self.tree.names)}
         found = {}
@@ -255,8 +254,6 @@ class Assembly:
     @cached_property
     def _expressions(self) -> Any:
         """(z, dz) -> of each body six rows: velocity, its rate at constant rates, Jacobian, axes and origin."""
-        import casadi as ca
-
         s = State.symbols(self.tree)
         blocks = []
         for name in self._bodies:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.matrices import mass_matrix
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Tree, TreeError, values_of
@@ -42,8 +43,6 @@ def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
 
     Raises `TreeError` with the name of a wire where two points that lie one after the other are within 1e-9 m.
     """
-    import casadi as ca
-
     state = State(tree, ca.SX.sym("z", len(tree.names)))
     for wire in wires:
         places = ca.horzcat(*(state.position(point) for point in wire.points))
@@ -53,8 +52,6 @@ def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
 
 
 def _check_functions(tree: Tree, z: Vector) -> None:
-    import casadi as ca
-
     q = ca.SX.sym("q", len(tree.names))
     named = {name: q[i] for i, name in enumerate(tree.names)}
     for frame in tree.frames:
@@ -89,8 +86,6 @@ def _check_functions(tree: Tree, z: Vector) -> None:
 
 
 def _check_masses(tree: Tree, z: Vector) -> None:
-    import casadi as ca
-
     if not tree.names:
         return
     state = State(tree, ca.SX.sym("z", len(tree.names)))

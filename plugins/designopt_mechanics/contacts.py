@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number
 from designopt_mechanics.loads import Load, force_on, load_at
 from designopt_mechanics.motions import unit
@@ -76,15 +77,11 @@ class Contact:
 
 def gaps(state: State, contacts: Sequence[Contact]) -> Any:
     """(k, 1) m between points and planes, negative where they press."""
-    import casadi as ca
-
     return ca.vertcat(ca.SX(0, 1), *(_gap(state, contact)[0] for contact in contacts))
 
 
 def contact_forces(state: State, contacts: Sequence[Contact]) -> Any:
     """(3, k) N on the points, in the axes of the ground. Raises `ValueError` for a state without rates."""
-    import casadi as ca
-
     return ca.horzcat(ca.SX(3, 0), *(_force(state, contact) for contact in contacts))
 
 
@@ -100,16 +97,12 @@ def contact_loads(state: State, contacts: Sequence[Contact]) -> list[Load]:
 
 def _gap(state: State, contact: Contact) -> tuple[Any, Any]:
     """Distance of the point along the normal, and the normal (3, 1) in the axes of the ground."""
-    import casadi as ca
-
     plane = contact.plane
     normal = state.axes(plane.frame) @ ca.SX(list(plane.normal))
     return ca.dot(normal, state.position(contact.point) - state.position(Point(plane.frame, plane.place))), normal
 
 
 def _force(state: State, contact: Contact) -> Any:
-    import casadi as ca
-
     gap, normal = _gap(state, contact)
     frame = contact.plane.frame
     here, origin = state.position(contact.point), Point(frame)

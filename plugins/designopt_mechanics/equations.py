@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.dynamics.system import Variable
+from designopt.lazy import casadi as ca
 from designopt_mechanics.loads import Load
 from designopt_mechanics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.state import State
@@ -32,8 +33,6 @@ def equations_of(
     `state` has symbols for coordinates, rates and accelerations. States are called like the coordinates and
     ``<coordinate>_speed``, with their ranges and those of `speeds`; unknowns ``<coordinate>_acceleration``.
     """
-    import casadi as ca
-
     residual = ca.cse(inverse_dynamics(state, gravity, loads) - forces)
     states: list[tuple[Variable, Any, Any]] = []
     unknowns: list[tuple[Variable, Any, Any]] = []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point
 
@@ -24,8 +25,6 @@ class Load:
 
 def load_at(frame: str, place: Any, force: Any, moment: Any = (0.0, 0.0, 0.0)) -> Load:
     """`force` (3) at `place` (3) and a free `moment` (3) on `frame`, in the ground's axes."""
-    import casadi as ca
-
     f, at, free = (ca.SX(_column(v)) for v in (force, place, moment))
     return Load(frame, f, ca.cross(at, f) + free)
 
@@ -37,8 +36,6 @@ def force_on(state: State, point: Point, force: Any) -> Load:
 
 def weight(state: State, gravity: Any) -> list[Load]:
     """The weight of every body in `gravity` (3) m/s^2."""
-    import casadi as ca
-
     g = ca.SX(_column(gravity))
     return [
         force_on(state, Point(frame.name, frame.body.centre), frame.body.mass * g)
@@ -49,8 +46,6 @@ def weight(state: State, gravity: Any) -> list[Load]:
 
 def generalised_force(state: State, loads: Sequence[Load]) -> Any:
     """(m, 1) what `loads` do to the coordinates, by virtual work: the sum of J' w of the frames' Jacobians J."""
-    import casadi as ca
-
     forces: dict[int, Any] = {}
     moments: dict[int, Any] = {}
     for load in loads:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.loads import Load, generalised_force, weight
 from designopt_mechanics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.state import State
@@ -12,24 +13,18 @@ from designopt_mechanics.state import State
 
 def mass_matrix(state: State) -> Any:
     """M (m, m), symmetric."""
-    import casadi as ca
-
     at_rest = State(state.tree, state.z, ca.SX.zeros(state.z.shape), ca.SX.sym("s", state.z.numel()))
     return ca.densify(ca.jacobian(inverse_dynamics(at_rest), at_rest.ddz))
 
 
 def bias(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Any:
     """(m, 1) the forces that a motion without accelerations needs: N dz - G - J' w."""
-    import casadi as ca
-
     steady = State(state.tree, state.z, state.dz, ca.SX.zeros(state.z.shape))
     return inverse_dynamics(steady, gravity, loads)
 
 
 def coriolis_matrix(state: State) -> Any:
     """N (m, m) in the form of Christoffel, for which dM/dt - 2 N is skew-symmetric."""
-    import casadi as ca
-
     rates = ca.SX.sym("dz", state.z.numel())
     half = 0.5 * ca.jacobian(bias(State(state.tree, state.z, rates)), rates)  # the bias is quadratic in the rates
     return ca.densify(ca.substitute(half, rates, state.dz))
@@ -42,8 +37,6 @@ def gravity_force(state: State, gravity: Any) -> Any:
 
 def forward_dynamics(state: State, forces: Any, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Any:
     """(m, 1) accelerations under generalised `forces` (m, 1), `gravity` (3) and `loads`."""
-    import casadi as ca
-
     matrix = mass_matrix(state)
     D, LT, order = ca.ldl(matrix, False)  # positive definite wherever it is regular: no pivots
     return ca.ldl_solve(ca.SX(forces) - bias(state, gravity, loads), D, LT, order)
@@ -51,16 +44,12 @@ def forward_dynamics(state: State, forces: Any, gravity: Any = NO_GRAVITY, loads
 
 def kinetic_energy(state: State) -> Any:
     """Of all bodies and rotors (J)."""
-    import casadi as ca
-
     steady = State(state.tree, state.z, ca.SX.zeros(state.z.shape), state.dz)
     return 0.5 * ca.dot(state.dz, inverse_dynamics(steady))
 
 
 def potential_energy(state: State, gravity: Any) -> Any:
     """Of the weight of all bodies (J), 0 with all centres of mass at the origin of the ground."""
-    import casadi as ca
-
     from designopt_mechanics.tree import Point
 
     g = ca.SX(list(gravity) if isinstance(gravity, tuple) else gravity)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.loads import Load
 from designopt_mechanics.state import State
@@ -54,8 +55,6 @@ def efforts(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ())
 
 def _recursion(state: State, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:
     """The generalised forces, and of each step the force and moment on what it carries, in the axes after it."""
-    import casadi as ca
-
     if state.dz is None or state.ddz is None:
         raise ValueError("inverse dynamics needs a state with rates dz and accelerations ddz")
     variables = ca.vertcat(*(ca.vertcat(s.p, *([] if s.axis is None else [s.angle])) for s in state.steps))
@@ -107,8 +106,6 @@ def _recursion(state: State, gravity: Any, loads: Sequence[Load]) -> tuple[Any, 
 
 def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
     """Force and moment about the frame's origin that a body needs to move so."""
-    import casadi as ca
-
     centre = ca.SX(list(body.centre) if isinstance(body.centre, tuple) else body.centre)
     inertia = ca.SX(tensor(body.inertia)) if is_number(body.inertia) else _tensor(body.inertia)
     at_centre = a + ca.cross(alpha, centre) + ca.cross(w, ca.cross(w, centre))
@@ -118,16 +115,12 @@ def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
 
 
 def _tensor(inertia: Any) -> Any:
-    import casadi as ca
-
     given = ca.vertcat(*inertia) if isinstance(inertia, (tuple, list)) else ca.SX(inertia)
     return ca.diag(given) if given.shape == (3, 1) else given
 
 
 def _on_frames(state: State, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:
     """Force and moment about the frame's origin, in its axes, of the loads on each step."""
-    import casadi as ca
-
     total: dict[int, tuple[Any, Any]] = {}
     for load in loads:
         i = state.end(load.frame)

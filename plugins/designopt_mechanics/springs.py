@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number
 from designopt_mechanics.loads import Load
 from designopt_mechanics.state import State
@@ -68,8 +69,6 @@ def pulling(stiffness: Any, stretch: Any) -> Any:
 
 def pulling_energy(stiffness: Any, stretch: Any) -> Any:
     """Energy (J) whose derivative by the stretch is `pulling`."""
-    import casadi as ca
-
     s, e = stretch, SOFTNESS
     r = ca.sqrt(s**2 + e**2)
     # ln(s + r) is asinh(s/e) + ln e, which keeps its digits when slack
@@ -78,15 +77,11 @@ def pulling_energy(stiffness: Any, stretch: Any) -> Any:
 
 def positive(value: Any, softness: float) -> Any:
     """Smooth max(value, 0): (v + sqrt(v^2 + e^2)) / 2, e/2 at zero."""
-    import casadi as ca
-
     return 0.5 * (value + ca.sqrt(value**2 + softness**2))
 
 
 def tensions(state: State, springs: Sequence[Spring]) -> Any:
     """(k, 1) N. Springs with damping need a state with rates."""
-    import casadi as ca
-
     made = []
     for spring in springs:
         length = lengths(state, [spring.wire])
@@ -102,6 +97,4 @@ def spring_loads(state: State, springs: Sequence[Spring]) -> list[Load]:
 
 def spring_energy(state: State, springs: Sequence[Spring]) -> Any:
     """Stored in all springs (J)."""
-    import casadi as ca
-
     return sum((spring.energy(lengths(state, [spring.wire])) for spring in springs), ca.SX(0.0))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.motions import Polar, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError
 
@@ -44,8 +45,6 @@ class State:
     """
 
     def __init__(self, tree: Tree, z: Any, dz: Any = None, ddz: Any = None) -> None:
-        import casadi as ca
-
         self.tree = tree
         self.z = _column(tree, "z", ca.SX(z))
         if not self.z.is_valid_input():
@@ -57,8 +56,6 @@ class State:
     @classmethod
     def symbols(cls, tree: Tree) -> State:
         """A state of new symbols."""
-        import casadi as ca
-
         return cls(tree, *(ca.SX.sym(name, len(tree.coordinates)) for name in ("z", "dz", "ddz")))
 
     def end(self, frame: str) -> int:
@@ -71,8 +68,6 @@ class State:
 
     @cached_property
     def _poses(self) -> list[tuple[Any, Any]]:
-        import casadi as ca
-
         poses: list[tuple[Any, Any]] = []
         for step in self.steps:
             turn, place = (ca.SX.eye(3), ca.SX.zeros(3)) if step.parent < 0 else poses[step.parent]
@@ -81,8 +76,6 @@ class State:
 
     def pose(self, step: int) -> tuple[Any, Any]:
         """Axes (3, 3) and origin (3, 1) after a step; -1 is the ground."""
-        import casadi as ca
-
         return (ca.SX.eye(3), ca.SX.zeros(3)) if step < 0 else self._poses[step]
 
     def axes(self, frame: str) -> Any:
@@ -91,8 +84,6 @@ class State:
 
     def position(self, point: Point) -> Any:
         """(3, 1) m where a point is."""
-        import casadi as ca
-
         turn, place = self.pose(self.end(point.frame))
         return place + turn @ ca.SX(_listed(point.place))
 
@@ -100,16 +91,12 @@ class State:
 
     def rate(self, expression: Any) -> Any:
         """The rate of an expression of `z`. Raises `ValueError` for a state without rates."""
-        import casadi as ca
-
         if self.dz is None:
             raise ValueError("the state has no rates dz")
         return ca.jtimes(expression, self.z, self.dz)
 
     def acceleration(self, expression: Any) -> Any:
         """The second rate of an expression of `z`. Raises `ValueError` for a state without accelerations."""
-        import casadi as ca
-
         if self.ddz is None:
             raise ValueError("the state has no accelerations ddz")
         if self.dz is None:
@@ -124,8 +111,6 @@ class State:
 
     def angular_velocity(self, frame: str) -> Any:
         """(3, 1) rad/s of a frame."""
-        import casadi as ca
-
         total = ca.SX.zeros(3)
         for i in self.way(self.end(frame)):
             step = self.steps[i]
@@ -163,8 +148,6 @@ def _listed(place: Any) -> Any:
 
 def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dict[str, int]]:
     """Steps of all frames, rotors of their motions, and the step where each frame ends."""
-    import casadi as ca
-
     named = dict(zip(tree.names, z, strict=True))
     steps: list[Step] = []
     rotors: list[Rotor] = []
@@ -198,8 +181,6 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dic
 
 def _shift(motion: Slide | Polar, named: Mapping[str, Any], frame: Frame) -> tuple[Any, Any]:
     """The shift (3, 1) of a motion in the axes before it, and its variable."""
-    import casadi as ca
-
     if isinstance(motion, Slide):
         distance = _value(motion.distance, named, frame)
         return ca.SX(motion.axis) * distance, distance
@@ -209,8 +190,6 @@ def _shift(motion: Slide | Polar, named: Mapping[str, Any], frame: Frame) -> tup
 
 
 def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:
-    import casadi as ca
-
     if isinstance(value, str):
         return named[value]
     result = ca.SX(value(named) if callable(value) else value)
@@ -221,8 +200,6 @@ def _value(value: Any, named: Mapping[str, Any], frame: Frame) -> Any:
 
 def rotation(axis: Sequence[float], angle: Any) -> Any:
     """(3, 3) turn by `angle` about a unit vector (Rodrigues); exact zeros and ones stay numbers."""
-    import casadi as ca
-
     x, y, z = axis
     c, s = ca.cos(angle), ca.sin(angle)
     v = 1.0 - c

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
 from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
@@ -52,15 +53,11 @@ class TreeRows:
 
     def positions(self, points: Sequence[Point], z: ArrayLike) -> Vector:
         """(n, k, 3) m of `points`."""
-        import casadi as ca
-
         places = ca.horzcat(*(self._state.position(point) for point in points))
         return self._shaped(self._rows("positions", [self._state.z], places)(z)[0], len(points))
 
     def velocities(self, points: Sequence[Point], z: ArrayLike, dz: ArrayLike) -> Vector:
         """(n, k, 3) m/s of `points`."""
-        import casadi as ca
-
         speeds = ca.horzcat(*(self._state.velocity(point) for point in points))
         return self._shaped(self._rows("velocities", [self._state.z, self._state.dz], speeds)(z, dz)[0], len(points))
 
@@ -145,21 +142,15 @@ class TreeRows:
 
     @cached_property
     def _joints(self) -> Rows:
-        import casadi as ca
-
         symbol, loads = self._load_symbols()
         joints = efforts(self._state, self.gravity, loads).joints
         both = ca.vertcat(*(ca.vertcat(*joints[frame.name]) for frame in self.tree.frames))
         return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], both)
 
     def _rows(self, name: str, inputs: Sequence[Any], result: Any) -> Rows:
-        import casadi as ca
-
         return Rows(ca.Function(name, list(inputs), [ca.cse(ca.densify(result))]), self._compiled)
 
     def _load_symbols(self) -> tuple[Any, list[Load]]:
-        import casadi as ca
-
         symbol = ca.SX.sym("loads", 6 * len(self.loaded))
         given = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.loads import Load, force_on
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point
@@ -33,15 +34,11 @@ class Wire:
 
 def lengths(state: State, wires: Sequence[Wire]) -> Any:
     """(k, 1) m."""
-    import casadi as ca
-
     return ca.vertcat(ca.SX(0, 1), *(_length(state, wire) for wire in wires))
 
 
 def moment_arms(state: State, wires: Sequence[Wire]) -> Any:
     """R (m, k) = -(dl/dz)': the generalised force of unit tensions, m or 1."""
-    import casadi as ca
-
     variables, rows = _variables(state)
     if not wires:
         return ca.SX(state.z.numel(), 0)
@@ -54,8 +51,6 @@ def moment_arms(state: State, wires: Sequence[Wire]) -> Any:
 
 def pulls(state: State, wires: Sequence[Wire], tensions: Any) -> list[Load]:
     """The forces of wires under `tensions` (k, 1) N on the frames of all their points."""
-    import casadi as ca
-
     loads = []
     for wire, tension in zip(wires, ca.vertsplit(ca.SX(tensions)), strict=True):
         for point, direction in zip(wire.points, _directions(state, wire), strict=True):
@@ -68,16 +63,12 @@ def _places(state: State, wire: Wire) -> list[Any]:
 
 
 def _length(state: State, wire: Wire) -> Any:
-    import casadi as ca
-
     places = _places(state, wire)
     return sum((ca.norm_2(b - a) for a, b in pairwise(places)), ca.SX(0.0))
 
 
 def _directions(state: State, wire: Wire) -> list[Any]:
     """At each point the force (3, 1) of a unit tension: minus the gradient of the length."""
-    import casadi as ca
-
     places = _places(state, wire)
     forces = [ca.SX.zeros(3) for _ in places]
     for j, (a, b) in enumerate(pairwise(places)):
@@ -90,8 +81,6 @@ def _directions(state: State, wire: Wire) -> list[Any]:
 
 def _variables(state: State) -> tuple[Any, list[int]]:
     """All shifts and angles of the steps in one column, and the row where each step begins."""
-    import casadi as ca
-
     parts, rows, at = [], [], 0
     for step in state.steps:
         rows.append(at)
@@ -103,8 +92,6 @@ def _variables(state: State) -> tuple[Any, list[int]]:
 
 def _arms(state: State, wire: Wire, rows: Sequence[int]) -> list[tuple[int, Any]]:
     """Entries of the generalised forces on shifts and angles; steps that move all points alike have none."""
-    import casadi as ca
-
     ways = [set(state.way(state.end(point.frame))) for point in wire.points]
     shared = set.intersection(*ways)
     places, forces = _places(state, wire), _directions(state, wire)

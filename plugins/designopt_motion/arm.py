@@ -22,6 +22,7 @@ from designopt.collocation import (
 from designopt.collocation.statement.problem import Symbols
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InvalidDesign, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import arm_equations as equations
@@ -179,8 +180,6 @@ def _spread(solution: Solution) -> float:
 
 
 def _power(v: Symbols) -> Any:
-    import casadi as ca
-
     powers = (v["shoulder_torque"] * v["shoulder_speed"], v["elbow_torque"] * v["elbow_speed"])
     return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
 
@@ -197,8 +196,6 @@ def _detour(hand: Vector) -> float:
 
 def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Vector], Vector, Vector]:
     """All of `ARRAYS` at equal distances of time, lengths and speeds of the fibres."""
-    import casadi as ca
-
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)

@@ -19,6 +19,7 @@ from designopt_mechanics.tree import Coordinate, Frame, Tree
 from designopt_muscle.curves import FASTEST, OPENSIM, activation_rate
 
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,6 @@ FIBRE_SPEEDS = tuple(f"{m.name}_speed" for m in MUSCLES)
 
 def joints(shoulder: Any, elbow: Any) -> tuple[Any, Any]:
     """Places (2, 1) of the elbow and of the hand."""
-    import casadi as ca
 
     def along(angle: Any) -> Any:
         return ca.vertcat(ca.cos(angle), ca.sin(angle))
@@ -133,8 +133,6 @@ def system(sharpness: float = 10.0) -> System:
 
     Outputs: torques of the muscles and of the spring, lengths and speeds of the fibres.
     """
-    import casadi as ca
-
     q, w, s = (ca.SX.sym(n, 2) for n in ("q", "w", "s"))
     a, e = ca.SX.sym("a", len(MUSCLES)), ca.SX.sym("e", len(MUSCLES))
     stiffness, rest, duration = (ca.SX.sym(n) for n in ("elbow_stiffness", "elbow_rest", "duration"))

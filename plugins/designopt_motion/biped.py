@@ -13,6 +13,7 @@ from designopt.collocation import Constraint, Integral, Options, Phase, Solution
 from designopt.collocation.statement.problem import Ends, Symbols, periodic
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import biped_equations as equations
@@ -169,8 +170,6 @@ def _above(v: Symbols, clearance: float) -> Any:
 
 
 def _power(v: Symbols) -> Any:
-    import casadi as ca
-
     rates = equations.joint_speeds([v[n] for n in SPEEDS])
     powers = [v[torque] * rate for torque, rate in zip(TORQUES, rates, strict=True)]
     return sum(ca.sqrt(power**2 + _ROUNDED**2) - _ROUNDED for power in powers)
@@ -182,8 +181,6 @@ def _impact(e: Ends) -> Any:
 
 
 def _landing(e: Ends) -> Any:
-    import casadi as ca
-
     q, _ = equations.end_vectors(e.final)
     return equations.places(q).joints[-1] - ca.vertcat(e["step_length"], 0.0)
 
@@ -200,8 +197,6 @@ def _kinetic_energy(symbols: Symbols) -> Any:
 
 def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vector]:
     """All of `ARRAYS`, at equal distances of time."""
-    import casadi as ca
-
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)

@@ -22,6 +22,7 @@ from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Tree
 
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 
 GRAVITY = 9.81
 #: Of the robot RABBIT: Westervelt, Grizzle, Koditschek, IEEE Trans. Automatic Control 48 (2003) 42, as used by Kelly,
@@ -51,8 +52,6 @@ class Places:
 
 def places(q: Any) -> Places:
     """Places of a biped with angles `q` (5)."""
-    import casadi as ca
-
     up = [ca.vertcat(-ca.sin(q[i]), ca.cos(q[i])) for i in range(5)]
     foot = ca.SX.zeros(2)
     knee = foot + SHIN["length"] * up[0]
@@ -72,8 +71,6 @@ def places(q: Any) -> Places:
 
 def speed_of(point: Any, q: Any, w: Any) -> Any:
     """Velocity (2, 1) of a point that is a function of the angles `q`, which change at the rates `w`."""
-    import casadi as ca
-
     return ca.jtimes(point, q, w)
 
 
@@ -97,8 +94,6 @@ def tree() -> Tree:
 
 def gravity(slope: Any) -> Any:
     """(3, 1) m/s^2 on ground that falls by `slope` (rad)."""
-    import casadi as ca
-
     return GRAVITY * ca.vertcat(ca.sin(slope), -ca.cos(slope), 0.0)
 
 
@@ -110,8 +105,6 @@ def kinetic_energy(q: Any, w: Any) -> Any:
 
 @cache
 def _kinetic_energy() -> Any:
-    import casadi as ca
-
     state = State.symbols(tree())
     return ca.Function("kinetic_energy", [state.z, state.dz], [matrices.kinetic_energy(state)])
 
@@ -155,8 +148,6 @@ def impact(q: Any, w: Any, w_after: Any) -> Any:
     within joints, leave these angular momenta as they are: of the whole about the new foot, and of what hangs on a
     joint about that joint (Kelly 2017, appendix F).
     """
-    import casadi as ca
-
     q_after = ca.vertcat(*(q[4 - i] for i in range(5)))
     # Of the exchanged biped: about foot, knee and hip of the new stance leg, and about the knee of the other one.
     balances = ((range(5), 0), (range(1, 5), 1), ((2,), 2), ((3, 4), 2), ((4,), 4))
@@ -175,8 +166,6 @@ def system() -> System:
 
     Outputs: height and place of the swing foot (m), and the force of the ground on the stance foot (N).
     """
-    import casadi as ca
-
     q, w, a, u = (ca.SX.sym(n, 5) for n in ("q", "w", "a", "u"))
     slope = ca.SX.sym("slope")
     hip, knee, length, time = (ca.SX.sym(n) for n in ("hip_stiffness", "knee_stiffness", "step_length", "step_time"))
@@ -209,6 +198,4 @@ def system() -> System:
 
 def end_vectors(symbols: Mapping[str, Any]) -> tuple[Any, Any]:
     """Angles and rates (5, 1) of named symbols."""
-    import casadi as ca
-
     return ca.vertcat(*(symbols[n] for n in ANGLES)), ca.vertcat(*(symbols[n] for n in SPEEDS))

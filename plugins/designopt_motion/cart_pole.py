@@ -20,6 +20,7 @@ from designopt.collocation import (
     solve_design,
 )
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
 
@@ -137,8 +138,6 @@ def _arrays(solution: Solution, wanted: Set[str]) -> dict[str, Vector]:
 
 def _system() -> System:
     """(m1 + m2) q1'' + m2 l q2'' cos q2 = u + m2 l q2'^2 sin q2;  q1'' cos q2 + l q2'' + g sin q2 = 0."""
-    import casadi as ca
-
     cart, angle, cart_speed, angle_speed, force = (
         ca.SX.sym(n) for n in ("cart", "angle", "cart_speed", "angle_speed", "force")
     )

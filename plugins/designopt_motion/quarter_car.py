@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt.models import Condition, Final, Integral, Parameter, Peak, Series, Setting, State, motion
 
 #: So many widths on either side of its middle a bump is flat to 1e-11 of its height.
@@ -53,8 +54,6 @@ class QuarterCar:
 
     def equations(self, v: Any) -> dict[str, Any]:
         """x_s'' = F/m_s, x_u'' = (-F - k_t (x_u - z))/m_u, F = k (x_u - x_s) + c (v_u - v_s)."""
-        import casadi as ca
-
         road = v.bump_height * ca.exp(-(((v.time - v.bump_time) / v.bump_width) ** 2))
         force = v.stiffness * (v.wheel - v.body) + v.damping * (v.wheel_speed - v.body_speed)
         acceleration = force / v.body_mass

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi
+
 #: Greatest speed of shortening in optimal lengths per second.
 FASTEST = 10.0
 #: Where the curves hold: fibre lengths, fibre speeds, tendon forces.
@@ -116,7 +118,5 @@ def activation_rate(
 def _library(*values: Any) -> Any:
     """CasADi for its expressions, NumPy for anything else."""
     if any(type(value).__module__.partition(".")[0] == "casadi" for value in values):
-        import casadi
-
         return casadi
     return np

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.recursion import efforts
@@ -25,8 +26,6 @@ def tensions_and_potential(anatomy: Anatomy, length: Any, pull: Any) -> tuple[An
 
     `pull` has the tensions of the muscles, in the order of the wires; those of all other wires follow from their laws.
     """
-    import casadi as ca
-
     energy, tension, muscle = ca.SX(0.0), [], 0
     for i, wire in enumerate(anatomy.wires):
         law = anatomy.laws[wire.name]
@@ -129,8 +128,6 @@ class Equilibrium:
 
     @cached_property
     def _symbols(self) -> tuple[State, Any, Any, Any]:
-        import casadi as ca
-
         a = self.anatomy
         z = ca.SX.sym("z", len(a.tree.names))
         state = State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape))
@@ -140,8 +137,6 @@ class Equilibrium:
 
     @cached_property
     def _potential(self) -> Any:
-        import casadi as ca
-
         state, pull, _, energy = self._symbols
         m = len(self.anatomy.joints)
         q, x = state.z[:m], ca.SX.sym("x", state.z.numel() - m)
@@ -152,8 +147,6 @@ class Equilibrium:
 
     @cached_property
     def _results(self) -> Any:
-        import casadi as ca
-
         state, pull, tension, energy = self._symbols
         a, m = self.anatomy, len(self.anatomy.joints)
         force = moment_arms(state, a.wires) @ tension

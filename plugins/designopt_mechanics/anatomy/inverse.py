@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
@@ -97,8 +98,6 @@ class Inverse:
     @cached_property
     def _statement(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
         """Unknowns, data, cost, what is zero, tensions, needed moments and forces in the joints."""
-        import casadi as ca
-
         a, m = self.anatomy, len(self.anatomy.joints)
         z = ca.SX.sym("z", len(a.tree.names))
         dq, ddq, share = ca.SX.sym("dq", m), ca.SX.sym("ddq", m), ca.SX.sym("share", len(self._muscles))
@@ -124,8 +123,6 @@ class Inverse:
 
     @cached_property
     def _program(self) -> Any:
-        import casadi as ca
-
         x, p, cost, balance, _, _, _ = self._statement
         quiet: dict[str, Any] = {
             "print_time": False,
@@ -135,7 +132,5 @@ class Inverse:
 
     @cached_property
     def _results(self) -> Any:
-        import casadi as ca
-
         x, p, _, _, tensions, tau, contact = self._statement
         return ca.Function("results", [x, p], [tensions, tau, contact])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
@@ -204,8 +205,6 @@ def _bundled(name: str) -> tuple[Anatomy, Equilibrium]:
 
 def _system(anatomy: Anatomy) -> System:
     """Joints as states, poses of the links as algebraic variables, muscle tensions as controls."""
-    import casadi as ca
-
     m, k = len(anatomy.joints), len(anatomy.links)
     z, dq, s = ca.SX.sym("z", m + k), ca.SX.sym("dq", m), ca.SX.sym("s", m)
     still = ca.SX.zeros(k)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.motions import Rotate, Value
@@ -80,8 +81,6 @@ SPRING = Wire("spring", (Point("ground", (XC, YC, 0.0)), Point("k3", (SD, -SC, 0
 
 def joint_functions(beta: Any) -> dict[str, Any]:
     """All joint variables as closed expressions of `beta`: three dyads that meet in E, on the branches of the start."""
-    import casadi as ca
-
     f = RR * ca.vertcat(ca.cos(beta), ca.sin(beta))
     a, b = ca.SX([XA, YA]), ca.SX([XB, YB])
     e = dyad(f, b, D, SS, 1)
@@ -116,8 +115,6 @@ def open_tree() -> Tree:
 
 def gaps(state: State) -> Any:
     """(6, 1) m between E of body 2 and E of bodies 3, 4 and 6: zero in the closed mechanism."""
-    import casadi as ca
-
     first, *others = (state.position(point)[:2] for point in ENDS)
     return ca.vertcat(*(first - other for other in others))
 

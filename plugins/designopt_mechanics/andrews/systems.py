@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt_mechanics.andrews.mechanism import (
     ANGLES,
     REST,
@@ -29,8 +30,6 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
     Outputs: all angles (rad) and their speeds (rad/s), in the order of `ANGLES`, the largest gap of the loops (m), and
     the energy (J): kinetic and of the spring, less the work of a constant torque.
     """
-    import casadi as ca
-
     joints = formulation == "joint_functions"
     state = State.symbols(closed_tree() if joints else open_tree())
     torque, stiffness, rate = (ca.SX.sym(n) for n in ("torque", "stiffness", "stabilisation"))
@@ -67,8 +66,6 @@ def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
 
 
 def _outputs(state: State, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
-    import casadi as ca
-
     from designopt_mechanics.matrices import kinetic_energy
 
     speeds = state.rate(angles)

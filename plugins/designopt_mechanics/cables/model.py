@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, robot
@@ -152,8 +153,6 @@ class CableRobot:
 
     @cached_property
     def _arms(self) -> Rows:
-        import casadi as ca
-
         anchors = ca.SX.sym("anchors", 3)
         made = robot(self.kind, anchors[0], anchors[1], anchors[2])
         state = State(made.tree, ca.SX.sym("z", len(made.tree.names)))
@@ -161,8 +160,6 @@ class CableRobot:
 
     @cached_property
     def _driven(self) -> System:
-        import casadi as ca
-
         anchors = [ca.SX.sym(n) for n in Anchors.__annotations__]
         made = robot(self.kind, *anchors)
         state = State.symbols(made.tree)
@@ -184,8 +181,6 @@ class CableRobot:
 
     def _drawing(self, anchors: list[float], feasible: Vector) -> Vector:
         """(vertices, axes) of cables, platform in the middle, and feasible poses as dots."""
-        import casadi as ca
-
         made = robot(self.kind, *anchors)
         moves = feasible.shape[1]
         middle = np.zeros(moves)

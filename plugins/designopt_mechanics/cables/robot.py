@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.motions import Motion, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
@@ -35,8 +36,6 @@ def robot(kind: Kind, upper_inset: Any, lower_inset: Any, lower_height: Any) -> 
     Upper cables go to the lower corners of the platform and lower cables to the upper ones, in space to those across,
     which steadies its turns. The insets may be CasADi expressions.
     """
-    import casadi as ca
-
     up = 1 if kind == "planar" else 2
     cables = []
     sides = [(1.0,), (-1.0,)] if kind == "planar" else [(a, b) for a in (1.0, -1.0) for b in (1.0, -1.0)]

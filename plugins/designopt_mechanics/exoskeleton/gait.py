@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from designopt.lazy import casadi as ca
+
 #: c0, c1, s1, c2, s2, ... (rad): thigh from the vertical, forward positive; knee flexion; ankle dorsiflexion.
 SERIES: Mapping[str, tuple[float, ...]] = {
     "thigh": (
@@ -37,8 +39,6 @@ _LIFT = 0.02
 
 def angle(name: str, phase: Any) -> Any:
     """One of `SERIES` (rad) at `phase` (cycles)."""
-    import casadi as ca
-
     constant, *waves = SERIES[name]
     total = ca.SX(constant)
     for k in range(len(waves) // 2):
@@ -56,6 +56,4 @@ def leg(phase: Any) -> tuple[Any, Any, Any]:
 
 def lifted(foot: Any) -> Any:
     """The angle (rad, at most 0) of a sole that stays flat until the heel lifts; smooth."""
-    import casadi as ca
-
     return 0.5 * (foot - ca.sqrt(foot**2 + _LIFT**2))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt_mechanics.exoskeleton.anthropometry import Build, Size, build
 from designopt_mechanics.exoskeleton.gait import BEGIN, END, leg, lifted
 from designopt_mechanics.rods.basis import objects
@@ -50,8 +51,6 @@ def single_support(size: Size, conditions: Mapping[str, Any]) -> Any:
 
 def reference(made: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
     """The recorded motion at `time` (s) from the beginning of single support, as expressions of it."""
-    import casadi as ca
-
     pace = conditions["speed"] / conditions["cycle_time"]
     phase = BEGIN + pace * time
     stance, swing = leg(phase), leg(phase + 0.5)
@@ -91,8 +90,6 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     Outputs: moments of the drives, squared distances of hip, stance knee and swing ankle from the recorded motion
     (m^2), compression of the links by their length, energy and dissipated power.
     """
-    import casadi as ca
-
     design = {name: ca.SX.sym(name) for name in DESIGN}
     data = {name: ca.SX.sym(name) for name in CONDITIONS}
     made = build(size, data["mass"], data["height"], design["stiffness"], design["link_damping"])
@@ -145,8 +142,6 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
 
 def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
-    import casadi as ca
-
     tree, n = made.tree, made.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
     rest = tree.column("rest_length")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from designopt.lazy import casadi as ca
+
 
 @dataclass(frozen=True)
 class Affine:
@@ -20,6 +22,4 @@ class Affine:
         return tuple(self.slopes)
 
     def __call__(self, z: Mapping[str, Any]) -> Any:
-        import casadi as ca
-
         return sum((slope * z[name] for name, slope in self.slopes.items() if slope), ca.SX(self.offset))

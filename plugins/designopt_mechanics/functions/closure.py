@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import casadi as ca
+
 Vector = NDArray[np.float64]
 
 #: Condition of the equations' derivative by the unknowns above which a pose is singular.
@@ -73,8 +75,6 @@ class Closure:
 
     def solution(self, z: Mapping[str, Any]) -> Any:
         """(k, 1) all unknowns at the coordinates in `z`."""
-        import casadi as ca
-
         q = ca.vertcat(*(z[name] for name in self.coordinates))
         y = _polynomial(self, q)
         residual, _ = _functions(self)
@@ -90,8 +90,6 @@ class Closure:
 
 def _functions(closure: Closure) -> tuple[Any, Any]:
     """(q, y) -> equations, their derivative by y; and the symbols' function with the derivative by q."""
-    import casadi as ca
-
     q, y = ca.SX.sym("q", len(closure.coordinates)), ca.SX.sym("y", len(closure.unknowns))
     named = {n: q[i] for i, n in enumerate(closure.coordinates)} | {n: y[i] for i, n in enumerate(closure.unknowns)}
     phi = ca.vertcat(*(ca.SX(e) for e in closure.equations(named)))
@@ -154,7 +152,6 @@ def _coefficients(values: Vector, axis: Vector) -> Vector:
 
 def _polynomial(closure: Closure, q: Any) -> Any:
     """The fit (k, 1) at `q`, by Clenshaw's recurrence along one coordinate after the other."""
-    import casadi as ca
 
     def evaluate(coefficients: Any, along: int) -> Any:
         if along == len(closure.coordinates):
@@ -225,8 +222,6 @@ def _follow(
 
 def _check_fit(closure: Closure, residual: Any, axis: Vector, lows: Vector, highs: Vector) -> None:
     """Between the nodes the fit must be near enough for the Newton steps."""
-    import casadi as ca
-
     q = ca.SX.sym("q", len(lows))
     fit = ca.Function("fit", [q], [_polynomial(closure, q)])
     between = np.concatenate([[-1.0], 0.5 * (axis[1:] + axis[:-1]), [1.0]])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from designopt.lazy import casadi as ca
+
 
 def dyad(a: Any, b: Any, length_a: float, length_b: float, branch: Literal[1, -1]) -> Any:
     """(2, 1) where a circle of radius `length_a` about `a` (2, 1) meets one of radius `length_b` about `b` (2, 1).
@@ -11,8 +13,6 @@ def dyad(a: Any, b: Any, length_a: float, length_b: float, branch: Literal[1, -1
     `branch` 1 is the meeting point on the left of the way from a to b, -1 the one on its right. NaN where the bars do
     not reach each other. All derivatives are exact.
     """
-    import casadi as ca
-
     way = b - a
     square = ca.sumsqr(way)
     s = 0.5 * (length_a**2 - length_b**2 + square)

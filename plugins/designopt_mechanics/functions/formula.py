@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from designopt.lazy import casadi as ca
 from designopt.plugin import closest
 
 #: Functions that a formula may call, each of one value but the last.
@@ -105,8 +106,6 @@ def _check(node: ast.expr, depth: int) -> None:
 
 
 def _value(node: ast.expr, z: Mapping[str, Any]) -> Any:
-    import casadi as ca
-
     if isinstance(node, ast.Constant):
         return ca.SX(float(node.value))  # type: ignore[arg-type]
     if isinstance(node, ast.Name):

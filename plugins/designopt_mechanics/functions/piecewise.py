@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.lazy import casadi as ca
+
 Vector = NDArray[np.float64]
 
 #: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
@@ -55,8 +57,6 @@ class Piecewise:
         return float(x[0]), float(x[-1])
 
     def __call__(self, z: Mapping[str, Any]) -> Any:
-        import casadi as ca
-
         x, c = np.asarray(self.breaks), np.asarray(self.coefficients)
         at = z[self.coordinate]
         low, high = self.range
@@ -124,8 +124,6 @@ class _Polynomial(Piecewise):
         return -np.inf, np.inf
 
     def __call__(self, z: Mapping[str, Any]) -> Any:
-        import casadi as ca
-
         value = ca.SX(0.0)
         for (power,) in np.asarray(self.coefficients):
             value = value * z[self.coordinate] + power
@@ -134,8 +132,6 @@ class _Polynomial(Piecewise):
 
 def _choose(at: Any, breaks: Vector, columns: list[Vector]) -> list[Any]:
     """Of each of `columns` (n) the entry of the interval of `at` between the n - 1 inner `breaks`, by bisection."""
-    import casadi as ca
-
     if not len(breaks):
         return [ca.SX(float(column[0])) for column in columns]
     middle = len(breaks) // 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body, BodyError
 from designopt_mechanics.model_file.functions import value
 from designopt_mechanics.model_file.nodes import At, Vector3
@@ -40,7 +41,6 @@ def axis(at: At) -> Vector3:
 
 def _turn(at: At) -> Any:
     """A matrix from one or several turns {axis, angle} in order."""
-    import casadi as ca
     import numpy as np
 
     turns = at.items() if at.node.items is not None else [at]

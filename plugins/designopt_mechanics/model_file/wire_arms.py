@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
@@ -167,8 +168,6 @@ class WireArms:
     @cached_property
     def _system(self) -> System:
         """With the tension as control and the shifts as parameters; several coordinates are refused."""
-        import casadi as ca
-
         made = self._mechanism
         if len(made.tree.names) != 1:
             raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
@@ -188,8 +187,6 @@ class WireArms:
     @cached_property
     def _rows(self) -> Rows:
         """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
-        import casadi as ca
-
         made = self._mechanism
         k, still = made.tree.names.index(self.coordinate), ca.SX.zeros(len(made.tree.names))
         state = State(made.tree, ca.SX.sym("z", still.numel()), still, still)
@@ -201,8 +198,6 @@ class WireArms:
 
     def _moved(self, shift: Any) -> Wire:
         """The wire with its last point moved by `shift` (3), numbers or symbols."""
-        import casadi as ca
-
         wire = self._mechanism.wire(self.wire)
         end = wire.points[-1]
         place: Any = tuple(np.add(end.place, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.place))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.rods.tree import RodTree
 
 
@@ -30,16 +31,12 @@ class Basis:
 
 def symbols(tree: RodTree, name: str) -> tuple[Any, Any]:
     """A CasADi column (3 n, 1) of symbols, and the same as the array (3 n,) of objects that the formulas take."""
-    import casadi as ca
-
     column = ca.SX.sym(name, 3 * tree.n)
     return column, objects(column)
 
 
 def objects(column: Any) -> Any:
     """(k,) array of objects of a CasADi column (k, 1)."""
-    import casadi as ca
-
     made = np.empty(column.numel(), dtype=object)
     made[:] = ca.vertsplit(column)
     return made

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.lazy import casadi as ca
 from designopt_mechanics.rods.basis import Basis, basis, curved, split
 from designopt_mechanics.rods.matrices import bias, mass_matrix
 from designopt_mechanics.rods.tree import RodTree, SingularConfiguration
@@ -156,8 +157,6 @@ def _dense(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any) -> Any:
     found = np.zeros((*np.shape(right)[:-1], 3 * tree.n), dtype=np.asarray(right).dtype)
     rows = M[..., free, :][..., free]
     if np.asarray(rows).dtype == object:
-        import casadi as ca
-
         matrix = ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))
         answer = ca.ldl_solve(ca.vertcat(*right), *ca.ldl(matrix, False))
         found[free] = ca.vertsplit(answer)

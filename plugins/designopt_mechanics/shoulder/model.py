@@ -14,6 +14,7 @@ from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulator import Simulator
 from designopt.dynamics.system import System, Variable
 from designopt.dynamics.trajectory import SimulationStatus
+from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics import scene
@@ -194,8 +195,6 @@ def _simulator(rhythm: Rhythm, rtol: float) -> Simulator:
 
 def controlled(rhythm: Rhythm) -> System:
     """The arm of original rhythm under torques that are computed with `rhythm`; gains of 100 1/s^2 and 20 1/s."""
-    import casadi as ca
-
     state = State.symbols(shoulder("original"))
     time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))
     s = time / duration
@@ -221,8 +220,6 @@ def controlled(rhythm: Rhythm) -> System:
 
 @lru_cache(maxsize=1)
 def _driven() -> System:
-    import casadi as ca
-
     state = State.symbols(shoulder("original"))
     torques = ca.SX.sym("torques", 3)
     parts = equations_of(state, torques, GRAVITY)

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import casadi as ca
+
 Vector = NDArray[np.float64]
 
 
@@ -66,8 +68,6 @@ class Sine:
         return np.asarray(self.amplitude * self.omega * np.cos(self.omega * x + self.phase))
 
     def expression(self, x: Any) -> Any:
-        import casadi as ca
-
         return self.amplitude * ca.sin(self.omega * x + self.phase) + self.offset
 
 
@@ -114,8 +114,6 @@ class Pieces:
         return inner, inner - self.knots[i], self.coefficients[:, i]
 
     def expression(self, x: Any) -> Any:
-        import casadi as ca
-
         inner = ca.fmin(ca.fmax(x, self.knots[0]), self.knots[-1])
         left, *c = _chosen(inner, self.knots[1:-1], [self.knots[:-1], *self.coefficients])
         h = inner - left
@@ -124,8 +122,6 @@ class Pieces:
 
 def _chosen(x: Any, inner: Vector, columns: list[Vector]) -> list[Any]:
     """The entry of each of `columns` for the interval of `x` between the `inner` knots, by bisection."""
-    import casadi as ca
-
     if not len(inner):
         return [ca.SX(float(column[0])) for column in columns]
     m = len(inner) // 2

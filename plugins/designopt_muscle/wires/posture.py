@@ -21,6 +21,7 @@ from designopt_mechanics.wires import lengths, pulls
 from numpy.typing import NDArray
 
 from designopt.dynamics.rows import Rows
+from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 
@@ -127,8 +128,6 @@ class WireRows:
     @cached_property
     def _symbols(self) -> tuple[Any, Any, Any, Any, Any]:
         """Joints, poses, muscle tensions; tensions and potential of all wires."""
-        import casadi as ca
-
         a = self.anatomy
         m = len(a.joints)
         q, x = ca.SX.sym("q", m), ca.SX.sym("x", len(a.tree.names) - m)
@@ -139,16 +138,12 @@ class WireRows:
 
     @cached_property
     def _energy(self) -> Rows:
-        import casadi as ca
-
         q, x, pull, _, energy = self._symbols
         gradient = ca.gradient(energy, x)
         return _rows("potential", [q, x, pull], [energy, gradient, ca.jacobian(gradient, x)])
 
     @cached_property
     def _slopes(self) -> Rows:
-        import casadi as ca
-
         q, x, pull, tension, energy = self._symbols
         by_q, by_x = ca.gradient(energy, q), ca.gradient(energy, x)
         return _rows(
@@ -167,8 +162,6 @@ class WireRows:
     @cached_property
     def _moving(self) -> tuple[Any, Any, Any, Any]:
         """The state with still links, and its symbols."""
-        import casadi as ca
-
         a = self.anatomy
         q, x, _, _, _ = self._symbols
         dq, ddq = ca.SX.sym("dq", len(a.joints)), ca.SX.sym("ddq", len(a.joints))
@@ -183,8 +176,6 @@ class WireRows:
 
     @cached_property
     def _contact(self) -> Rows:
-        import casadi as ca
-
         a = self.anatomy
         state, dq, ddq, x = self._moving
         _, _, pull, tension, _ = self._symbols
@@ -194,6 +185,4 @@ class WireRows:
 
 
 def _rows(name: str, inputs: list[Any], results: list[Any]) -> Rows:
-    import casadi as ca
-
     return Rows(ca.Function(name, inputs, [ca.densify(ca.cse(r)) for r in results]))

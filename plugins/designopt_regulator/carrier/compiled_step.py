@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics.compile import CompilerError, load_library
+from designopt.lazy import casadi as ca
 from designopt_regulator.carrier.step import Loops, Measured, References, leaves, like, runge_kutta, sample
 from designopt_regulator.controllers.pid import Memory
 
@@ -82,8 +83,6 @@ def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
 
 def c_source(pattern: Loops, states: int) -> str:
     """One self-contained C text with `designopt_carrier` for loops of the structure of `pattern`."""
-    import casadi as ca
-
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
     loops = like(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))

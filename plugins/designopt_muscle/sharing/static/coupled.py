@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.solvers.solve import Solved
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import LinearLimits, NormLimit
@@ -81,8 +82,6 @@ def _solved(
 
     With `shortfall` (m,) the rows are left open, and the sum of the squares of what is missing, so weighted, is least.
     """
-    import casadi as ca
-
     n, m, v = part.matrix.shape
     x = ca.SX.sym("x", v, n)
     rows = ca.horzcat(*(_sparse(part.matrix[k]) @ x[:, k] for k in range(n)))
@@ -119,15 +118,11 @@ def _solved(
 
 
 def _sparse(matrix: Vector) -> Any:
-    import casadi as ca
-
     return ca.sparsify(ca.DM(matrix))
 
 
 def _cost(part: Formulation, x: Any, n: int) -> Any:
     """The cost of all frames, relative to their scale."""
-    import casadi as ca
-
     of = x if part.inner is None else _sparse(part.inner) @ x
     shape = of.shape
 
@@ -154,15 +149,11 @@ def _cost(part: Formulation, x: Any, n: int) -> Any:
 
 def _power(value: Any, p: float) -> Any:
     """|value|^p, twice differentiable: whole even powers as they are, others of the size."""
-    import casadi as ca
-
     return value**p if p % 2.0 == 0.0 else ca.sqrt(value**2 + 1e-24) ** p
 
 
 def _limited(limit: LinearLimits | NormLimit, x: Any, n: int) -> Any:
     """What may not be positive of all frames."""
-    import casadi as ca
-
     parts = []
     for k in range(n):
         if isinstance(limit, LinearLimits):
