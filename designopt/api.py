@@ -1,10 +1,11 @@
 """The Python side of the suite: load or build a study, run it, open what it left.
 
->>> import designopt
->>> result = designopt.load("studies/knee_damper.yaml").run()      # doctest: +SKIP
->>> result.to_pandas(result.front())                               # doctest: +SKIP
->>> average = result.with_changes(["objectives.mismatch.over=mean"])   # doctest: +SKIP
->>> designopt.export(average, "tables", ["parquet"])               # doctest: +SKIP
+Examples:
+    >>> import designopt
+    >>> result = designopt.load("studies/knee_damper.yaml").run()      # doctest: +SKIP
+    >>> result.to_pandas(result.front())                               # doctest: +SKIP
+    >>> average = result.with_changes(["objectives.mismatch.over=mean"])   # doctest: +SKIP
+    >>> designopt.export(average, "tables", ["parquet"])               # doctest: +SKIP
 """
 
 from __future__ import annotations

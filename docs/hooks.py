@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,11 @@ def on_files(files: Files, config: Any) -> Files:
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> str:
+    """A fence has words after its language (```sh export) that tell its test what it is; Markdown knows none."""
+    return re.sub(r"^(```[a-z]+)(?: [a-z]+)+$", r"\1", markdown, flags=re.MULTILINE)
 
 
 def on_post_page(output: str, page: Page, config: Any) -> str:

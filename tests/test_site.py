@@ -56,6 +56,11 @@ def pages(site: Path) -> dict[Path, Page]:
     return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html") if path.name != "404.html"}
 
 
+def test_every_fence_is_a_block_of_code(site: Path, pages: dict[Path, Page]) -> None:
+    assert pages
+    assert [path.name for path in pages if "```" in path.read_text(encoding="utf-8")] == []
+
+
 def test_every_page_of_the_folder_is_built_and_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
     docs = ROOT / "docs"
     sources = {str(path.relative_to(docs).with_suffix("")) for path in docs.rglob("*.md")}

@@ -1,7 +1,8 @@
 """Tests for authors of plugins: `check_model` and `check_solver` in one line each, and evaluation without a runner.
 
->>> from designopt.testing import check_model
->>> check_model(my_model, {"mass": 3.0}, designs=[{"stiffness": 2e4}, {"stiffness": 3e4}])  # doctest: +SKIP
+Examples:
+    >>> from designopt.testing import check_model
+    >>> check_model(my_model, {"mass": 3.0}, designs=[{"stiffness": 2e4}, {"stiffness": 3e4}])  # doctest: +SKIP
 
 Both raise `AssertionError` with a sentence that says what the plugin did and what it has to do.
 """
