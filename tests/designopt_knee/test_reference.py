@@ -1,6 +1,7 @@
 """The front that is kept in results/reference is one, and its designs still give their numbers."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,12 @@ import pytest
 from designopt_knee.model import FourBarKnee, initial_states
 from designopt_knee.parameters import EQUATION_PARAMETERS, complete
 
-TABLE = Path(__file__).parents[2] / "results" / "reference" / "knee_damper_front.csv"
+from designopt.problem import Problem
+from designopt.study.load import load_study
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "results" / "reference" / "knee_damper_front.csv"
+RUN = TABLE.with_name("knee_damper_run.json")
 OBJECTIVES = ("mismatch", "flexion_error")
 
 
@@ -23,6 +29,15 @@ def test_no_design_of_the_front_is_better_than_another_in_every_objective(front)
     assert len(F) >= 20
     for row in F:
         assert not ((row >= F).all(axis=1) & (row > F).any(axis=1)).any()
+
+
+def test_the_front_was_made_with_the_present_study_and_version_of_the_model(front):
+    """A changed study or model has another digest: run it and `results/reference/knee_damper.py` again."""
+    run = json.loads(RUN.read_text(encoding="utf-8"))
+    assert run["problem"] == Problem.of(load_study(ROOT / run["study"])).digest
+    assert run["front"] == len(front)
+    for chosen in run["chosen"].values():
+        assert any(all(row[name] == value for name, value in chosen.items()) for row in front)
 
 
 @pytest.fixture(scope="module")
