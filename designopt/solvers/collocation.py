@@ -23,7 +23,7 @@ from designopt.space import Matrix
 #: Objectives of programs that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6
 #: Settings that the options of a program may refuse.
-SETTINGS = ("form", "degree", "midpoint_control", "refine")
+SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
 #: A larger relative difference between the objective of a program and the model's own value is reported.
 APART = 1e-4
 
@@ -78,6 +78,9 @@ class Collocation:
     ] = "auto"
     scales: Annotated[
         Mapping[str, float], Quantity("", "sizes of variables by name, instead of the automatic ones", gt=0)
+    ] = field(default_factory=dict)
+    ipopt: Annotated[
+        Mapping[str, float | int | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
     ] = field(default_factory=dict)
     rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
     starts: Annotated[
@@ -144,6 +147,7 @@ class Collocation:
             hessian=self.hessian,
             compile=self.compile,
             scales=dict(self.scales),
+            ipopt=dict(self.ipopt),
             rollout=self.rollout,
         )
 

@@ -80,11 +80,12 @@ def multipliers(
     bounds = bound_multipliers.copy()
     fixed = np.flatnonzero(given.low == given.high)
     if len(fixed):
-        bounds[fixed] = -_lagrangian_gradient(made, given, x, constraint_multipliers)[fixed]
+        bounds[fixed] = -lagrangian_gradient(made, given, x, constraint_multipliers)[fixed]
     return Multipliers(rows, bounds / made.scale / made.cost_scale)
 
 
-def _lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector) -> Vector:
+def lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector) -> Vector:
+    """The gradient (n,) of cost and constraints, scaled, at scaled variables `x`; the boxes have no part in it."""
     gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
         return gradient

@@ -35,6 +35,15 @@ class Round(NamedTuple):
     iterations: int
 
 
+class Arc(NamedTuple):
+    """A singular arc: from `begin` to `end` in s the cost does not bend with these `controls` of a `phase`."""
+
+    phase: str
+    controls: tuple[str, ...]
+    begin: float
+    end: float
+
+
 class StartRecord(NamedTuple):
     """One solve of a multi-start: its number (0 is the guess itself), how it ended, objective, iterations."""
 
@@ -173,6 +182,9 @@ class Solution:
 
     `constraints` are all rows of the program at the end; `explain` says in words which are violated.
 
+    `optimisation_error` estimates how far the objective is from the optimum of the discretised problem, relative to it;
+    `singular_arcs` are where the cost does not determine a control at a time by the states and costates of that time.
+
     `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
     `warm_path` says which starts were tried in turn: full, primal, cold.
     """
@@ -202,6 +214,8 @@ class Solution:
     solver: str = ""
     seed: int = 0
     warm_path: tuple[str, ...] = ()
+    optimisation_error: float = math.nan
+    singular_arcs: tuple[Arc, ...] = ()
     error_estimate: float = math.nan
     rounds: tuple[Round, ...] = ()
     starts: tuple[StartRecord, ...] = ()

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from designopt.collocation.solve.interrupt import watcher
 from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
-
-#: A warm start with multipliers begins so close to bounds and so deep in the barrier.
-WARM = {
-    "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-8,
-    "warm_start_bound_frac": 1e-8,
-    "warm_start_slack_bound_push": 1e-8,
-    "warm_start_slack_bound_frac": 1e-8,
-    "warm_start_mult_bound_push": 1e-8,
-    "mu_init": 1e-5,
-}
 
 #: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
 #: more progress at 1e11 to 1e18 and ends at the limit of iterations.
 RUNAWAY = 1e10
 
 
+class Start(NamedTuple):
+    """How a run starts: cold; warm, with multipliers; or as a continuation that `finishes` a run.
+
+    A warm one begins with the barrier `barrier`. One that finishes multiplies the cost by `cost_factor` and ends at
+    `tolerance`, where the bounds themselves hold; a cold and a warm one leave both as they are.
+    """
+
+    warm: bool = False
+    finishes: bool = False
+    barrier: float = 1e-5
+    cost_factor: float = 1.0
+    tolerance: float = 0.0
+
+
+COLD, WARM = Start(), Start(warm=True)
+
+#: How close to its bounds a run with multipliers begins, relative: a new one, and one that finishes.
+PUSH = {False: 1e-8, True: 1e-12}
+#: A run that finishes another gets so many iterations at most, and this share of the time.
+MOST_TO_FINISH, SHARE_TO_FINISH = 200, 0.5
+
+
 def ipopt(
-    made: Transcription, nlp: Mapping[str, Any], options: Options, *, warm: bool, watched: bool
+    made: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, watched: bool
 ) -> tuple[Any, Any]:
     """The solver (CasADi function) of a program with the expressions `nlp`, and what watches its iterations.
 
-    With `warm` it starts from multipliers too; without `watched` there is nothing to watch it (None).
+    Without `watched` there is nothing to watch it (None).
     """
     # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for the differential form
     settings: dict[str, Any] = {
@@ -42,10 +54,11 @@ def ipopt(
         "max_iter": options.max_iterations,
         "mumps_permuting_scaling": 0,
         "diverging_iterates_tol": RUNAWAY,
-        **(WARM if warm else {}),
     }
     if options.time_limit is not None:
         settings["max_wall_time"] = options.time_limit
+    own = _of_start(start, options)
+    settings |= own | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in own)}
     given: dict[str, Any] = {"grad_f": made.gradient, "jac_g": made.jacobian}
     if options.hessian == "exact":
         given["hess_lag"] = made.hessian
@@ -62,3 +75,43 @@ def ipopt(
         "show_eval_warnings": False,
     }
     return ca.nlpsol("program", "ipopt", dict(nlp), {**around, **given}), watch
+
+
+def check_settings(given: Mapping[str, float | int | str]) -> None:
+    """Raises `ProblemError` (bad_statement) for settings that IPOPT does not know, or values that they cannot have."""
+    x = ca.MX.sym("x")
+    for name, value in given.items():
+        quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", name: value}}
+        try:
+            ca.nlpsol("settings", "ipopt", {"x": x, "f": x**2}, quiet)
+        except RuntimeError as error:
+            text = f"IPOPT refuses {value!r}: see its list of options"
+            raise ProblemError("bad_statement", f"ipopt.{name}", text) from error
+
+
+def _of_start(start: Start, options: Options) -> dict[str, Any]:
+    """The settings of a run that begins with multipliers."""
+    if not start.warm:
+        return {}
+    push = PUSH[start.finishes]
+    found = {
+        "warm_start_init_point": "yes",
+        "warm_start_bound_push": push,
+        "warm_start_bound_frac": push,
+        "warm_start_slack_bound_push": push,
+        "warm_start_slack_bound_frac": push,
+        "warm_start_mult_bound_push": push,
+        "mu_init": start.barrier,
+    }
+    if not start.finishes:
+        return found
+    found |= {
+        "tol": start.tolerance,
+        "compl_inf_tol": start.tolerance,
+        "obj_scaling_factor": start.cost_factor,
+        "bound_relax_factor": 0.0,
+        "max_iter": min(options.max_iterations, MOST_TO_FINISH),
+    }
+    if options.time_limit is not None:
+        found["max_wall_time"] = SHARE_TO_FINISH * options.time_limit
+    return found

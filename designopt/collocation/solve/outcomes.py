@@ -17,6 +17,8 @@ from designopt.collocation.statement.options import Options
 RUNAWAY = 1e3
 #: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
 OFTEN = 0.2
+#: A cost that is known to less than so many times the tolerance, relative, is said to be.
+LOOSE = 100.0
 #: A state that stays below so many times what the tolerance leaves of its scale is known to less than three digits.
 SEEN = 1e3
 
@@ -33,6 +35,17 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     for name, value in {**solution.terms, **solution.figures}.items():
         if not math.isfinite(value):
             yield f"invalid_figure: '{name}' is {value} at the solution"
+    if solution.optimisation_error > LOOSE * options.tolerance:
+        yield (
+            f"optimisation_error: the objective is known to {solution.optimisation_error:.1e} of its size only: give a"
+            " scale to the variables that are badly scaled, or a smaller tolerance"
+        )
+    for arc in solution.singular_arcs:
+        yield (
+            f"singular_arc: from {arc.begin:.6g} to {arc.end:.6g} s the cost does not bend with"
+            f" {', '.join(arc.controls)} of {arc.phase}: a control that is known less well there and may ring;"
+            " limit or penalise its rate"
+        )
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
             scale = solution.scales[f"{phase.name}.{name}"]

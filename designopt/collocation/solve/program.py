@@ -5,25 +5,28 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.solution.multipliers import multipliers
 from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.solution import Iterate, PhaseSolution, Solution
-from designopt.collocation.solution.status import OF_SOLVER, Status
+from designopt.collocation.solution.singular import singular_arcs
+from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
+from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
+from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.initial_point import initial_point
-from designopt.collocation.solve.interrupt import Stopping
 from designopt.collocation.solve.invalid import invalid_number
-from designopt.collocation.solve.ipopt import ipopt
+from designopt.collocation.solve.ipopt import COLD, WARM, check_settings
 from designopt.collocation.solve.outcomes import told
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
+from designopt.collocation.solve.search import End, Search
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
@@ -36,7 +39,6 @@ from designopt.collocation.transcription.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.collocation.transcription.variant import check_expressions
-from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
@@ -69,6 +71,7 @@ class Program:
     ) -> None:
         begin = time.perf_counter()
         options = options or Options()
+        check_settings(options.ipopt)
         self.problem, self.options = problem, options
         stated = statement or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
@@ -89,31 +92,15 @@ class Program:
         self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
         built = time.perf_counter() - compiled
         self.timing = {"model": ready - begin, "compile": compiled - ready, "build": built}
-        self._solvers: dict[tuple[bool, bool], tuple[Any, Any]] = {}
+        self._search = Search(self.transcription, options)
         self._conditioning: Conditioning | None = None
         # functions and the solver keep their work in memory that threads must not share
         self._lock = threading.Lock()
 
     @cached_property
-    def _nlp(self) -> dict[str, Any]:
-        made = self.transcription
-        x, p = ca.MX.sym("x", made.layout.size), ca.MX.sym("p", made.parameter_size)
-        return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}
-
-    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What is doubtful about the problem's expressions."""
         return nonsmooth_warnings(self.statement)
-
-    def _solver(self, *, warm: bool, watched: bool) -> tuple[Any, Any]:
-        """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
-        if (warm, watched) not in self._solvers:
-            begin = time.perf_counter()
-            self._solvers[warm, watched] = ipopt(
-                self.transcription, self._nlp, self.options, warm=warm, watched=watched
-            )
-            self.timing["build"] += time.perf_counter() - begin
-        return self._solvers[warm, watched]
 
     def solve(
         self,
@@ -184,19 +171,21 @@ class Program:
             self._conditioning = conditioning(made, x, given.parameters)
         asked = given
         if equations(given) > free_variables(given):
-            x = np.clip(x, (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale)
-            asked = without_idle_rows(made, given, x, self._rows(x, given))
+            x = np.clip(x, *self._search.box(given))
+            asked = without_idle_rows(made, given, x, self._search.rows(x, given))
+        arcs: tuple[Arc, ...] = ()
         more = over_constrained(problem, asked)
         if more:
-            rows = self._rows(x, given)
+            rows = self._search.rows(x, given)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
-            end = _End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
+            end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._solved(asked, x, warm)
+            end = self._search.run(asked, x, warm, COLD if warm is None else WARM)
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_beside(asked, end)
                 if beside is not end:
                     end, more = beside, "The guess is a stationary point that is no minimum: restarted beside it."
+            end, arcs = self._finished(asked, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
@@ -211,83 +200,46 @@ class Program:
             more = f"IPOPT says {end.stats['return_status']}."
         found = replace(
             found,
+            optimisation_error=end.error,
+            singular_arcs=arcs,
             warnings=(*self.warnings, *self._conditioning.warnings),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
-            solver=f"ipopt, {self.options.hessian} hessian, mumps",
+            solver=f"ipopt, {self.options.hessian} hessian, {self.options.ipopt.get('linear_solver', 'mumps')}",
             versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
         return told(found, self.options, more)
 
-    def _solved(self, given: Boxes, x: Vector, warm: Iterate | None) -> _End:
-        made = self.transcription
-        solver, watch = self._solver(warm=warm is not None, watched=Stopping.possible())
-        arguments = {
-            "x0": x,
-            "p": given.parameters,
-            "lbx": (given.low - made.shift) / made.scale,
-            "ubx": (given.high - made.shift) / made.scale,
-            "lbg": given.row_low / made.row_scale,
-            "ubg": given.row_high / made.row_scale,
-        }
-        if warm is not None:
-            arguments |= {"lam_x0": warm.bound_multipliers, "lam_g0": warm.constraint_multipliers}
-        begin = time.perf_counter()
-        with Stopping() as stopping:
-            if watch is not None:
-                watch.stopping = stopping
-            result = solver(**arguments)
-        seconds = time.perf_counter() - begin
-        if stopping.raised is not None:
-            raise stopping.raised
-        stats = solver.stats()
-        status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
-        if stopping.requested:
-            status = Status.CANCELLED
-        x, constraint_multipliers, bound_multipliers, rows = (
-            np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
-        )
-        if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
-            rows = self._rows(x, given)
-        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
-            status = Status.STALLED
-        return _End(Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds)
+    def _finished(self, given: Boxes, end: End) -> tuple[End, tuple[Arc, ...]]:
+        """`end` with its optimisation error, continued where that is too large, and its singular arcs."""
+        if not end.status.success:
+            return end, ()
+        arcs = self._arcs(given, end)
+        return finished(self._search, given, end, flat=bool(arcs)), arcs
 
-    def _solved_from_beside(self, given: Boxes, found: _End) -> _End:
+    def _arcs(self, given: Boxes, end: End) -> tuple[Arc, ...]:
+        made, parameters = self.transcription, given.parameters
+        x = made.shift + made.scale * end.iterate.x
+        values = [self._reader.phase(i, x, parameters) for i in range(len(self.problem.phases))]
+        iterate = end.iterate
+        found = multipliers(made, given, iterate.x, iterate.constraint_multipliers, iterate.bound_multipliers)
+        return tuple(singular_arcs(made, given, x, found, values, self._reader.figures(values, x)[0]))
+
+    def _solved_from_beside(self, given: Boxes, found: End) -> End:
         """What is found from beside a guess that the solver did not move from, if that is better; else the same.
 
         The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.
         """
         made = self.transcription
-        low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+        low, high = self._search.box(given)
         if free_variables(given) <= equations(given):
             return found
         x = found.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
-        again = self._solved(given, x, None)
+        again = self._search.run(given, x)
         costs = [float(made.objective(end.iterate.x, given.parameters)) for end in (found, again)]
         better = again.status is Status.SOLVED and costs[1] < costs[0] - LOWER * max(1.0, abs(costs[0]))
         if better or again.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(again, seconds=found.seconds + again.seconds)
         return found
-
-    def _feasible(self, rows: Vector, given: Boxes) -> bool:
-        scale = self.transcription.row_scale
-        missed = np.maximum(given.row_low / scale - rows, rows - given.row_high / scale)
-        return float(missed.max(initial=0.0)) <= max(self.options.tolerance, 1e-10)
-
-    def _rows(self, x: Vector, given: Boxes) -> Vector:
-        """The scaled constraints (m,) at scaled variables."""
-        return np.asarray(self.transcription.constraints(x, given.parameters), float).ravel()
-
-
-@dataclass(frozen=True, eq=False)
-class _End:
-    """What the solver left: its numbers, scaled, the scaled rows of the constraints, what it says of itself."""
-
-    iterate: Iterate
-    rows: Vector
-    status: Status
-    stats: Mapping[str, Any]
-    seconds: float

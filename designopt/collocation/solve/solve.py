@@ -63,7 +63,7 @@ def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
     text = (
         f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
-        f" by {segments:.1e} when it restarts at every node."
+        f" by {segments:.1e} when it restarts at every node. Optimisation error {found.optimisation_error:.1e}."
     )
     if found.error_estimate > COARSE:
         text += " The mesh is coarse: take more intervals, or refine."

@@ -66,7 +66,9 @@ class Options:
     `scheme` auto: hermite_simpson, but radau with algebraic variables or refinement, and what the settings of one of
     them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5 where refinement asks for less
     than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase. `form` auto takes the residual form
-    of systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables. `time_limit` in s, of each
+    of systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables; where the cost is then
+    not known to as much of its own size, the solve goes on until it is. `ipopt` are settings of IPOPT and its linear
+    solver by their own names, which win. `time_limit` in s, of each
     solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point.
 
     `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
@@ -90,6 +92,7 @@ class Options:
     hessian: Literal["exact", "lbfgs"] = "exact"
     compile: Literal["auto", "never", "always"] = "auto"
     scales: Mapping[str, float] = field(default_factory=dict)
+    ipopt: Mapping[str, float | int | str] = field(default_factory=dict)
     rollout: bool = False
     starts: int = 1
     seed: int = 0

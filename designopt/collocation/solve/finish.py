@@ -1,0 +1,131 @@
+"""The error of the optimisation, and what brings it down to the tolerance whatever the size of the cost.
+
+IPOPT's tolerance is absolute, and the size of the cost at the optimum is known at the optimum only. With multipliers
+z of bounds and lambda of equations the cost of an iterate is above the optimum by sum z_i s_i + sum |lambda_i c_i|, to
+first order: s_i is the distance to the bound, c_i what an equation misses (Fiacco, McCormick, Nonlinear Programming,
+1968, section 6; Nocedal, Wright, Numerical Optimization, 2006, chapter 19). An inactive bound, which the barrier only
+touches, moves the optimum by z_i over the curvature of the cost, taken as its size over the number of variables, and
+the cost by z_i times that. What the gradient of the Lagrangian leaves is at
+most its size times the last step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.multipliers import lagrangian_gradient
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
+from designopt.collocation.solve.search import End, Search
+from designopt.collocation.transcription.boxes import Boxes
+
+Vector = NDArray[np.float64]
+
+#: A cost that is smaller than this share of the usual one of the iterations is zero.
+ZERO = 1e-6
+#: So many runs finish a solve at most, each with this share of the error that is asked for.
+RUNS, AIM = 3, 0.3
+#: The tightest tolerance that makes sense with numbers of 16 digits.
+TIGHTEST = 1e-13
+#: A run that leaves more than this share of the error has not helped.
+HELPFUL = 0.5
+#: Factors of the cost lie between the inverse of this and this.
+LARGEST_FACTOR = 1e10
+
+
+def optimisation_error(search: Search, given: Boxes, end: End, *, flat: bool) -> float:
+    """How far the cost of `end` is from the optimum of the discretised problem, relative to the cost: an estimate.
+
+    Where the problem is `flat` (a singular arc), bounds that are not active move the cost too.
+    """
+    iterate = end.iterate
+    size = _size(search, given, end)
+    bend = 0.0 if flat else size / len(iterate.x)
+    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.box(given), bend)
+    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.row_box(given), bend)
+    gradient = lagrangian_gradient(search.made, given, iterate.x, iterate.constraint_multipliers)
+    left = np.abs(gradient + iterate.bound_multipliers)[given.low < given.high].sum()
+    step = _last(end.stats.get("iterations", {}), "d_norm")
+    return float((columns + rows + left * step) / size)
+
+
+def _gaps(values: Vector, multipliers: Vector, low: Vector, high: Vector, bend: float) -> float:
+    """What the multipliers (k,) of limits promise to gain where `values` (k,) do not touch them.
+
+    A cost that bends by `bend` with each value ends before the limit where that is far; with zero it does not.
+    """
+    limit = np.where(multipliers > 0.0, high, low)
+    distance = np.abs(values - limit)
+    counted = np.isfinite(distance) & (multipliers != 0.0)
+    size, distance = np.abs(multipliers[counted]), distance[counted]
+    equal = (low == high)[counted]
+    if bend > 0.0:
+        distance = np.where(equal, distance, np.minimum(distance, size / bend))
+    return float((size * distance).sum())
+
+
+def _last(history: Mapping[str, Any], name: str) -> float:
+    values = history.get(name, ())
+    return float(values[-1]) if len(values) else 0.0
+
+
+def _size(search: Search, given: Boxes, end: End) -> float:
+    """The size of the scaled cost: that at the end, unless it is next to zero beside those on the way."""
+    found = abs(float(search.made.objective(end.iterate.x, given.parameters)))
+    usual = np.abs(np.asarray(end.stats.get("iterations", {}).get("obj", []), float))
+    return max(found, ZERO * float(np.median(usual)) if len(usual) else 0.0, 1e-300)
+
+
+def finished(search: Search, given: Boxes, end: End, *, flat: bool) -> End:
+    """`end`, continued until its optimisation error is below the tolerance, with that error.
+
+    Each run goes on where the one before ended, with the cost scaled to 1 and a tolerance for what is missing; one that
+    fails or does not help leaves what was before it.
+    """
+    options = search.options
+    error = optimisation_error(search, given, end, flat=flat)
+    best = replace(end, error=error)
+    tolerance, factor, barrier = options.tolerance, 1.0, _last(end.stats.get("iterations", {}), "mu")
+    limit = options.time_limit
+    for _ in range(RUNS):
+        out_of_time = limit is not None and best.seconds > SHARE_TO_FINISH * limit
+        if not error > options.tolerance or end.status is not Status.SOLVED or barrier <= 0.0 or out_of_time:
+            break
+        more = 10.0 ** round(-math.log10(_size(search, given, best) * factor))
+        more = float(np.clip(more, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
+        tolerance = max(_ten(tolerance * more * AIM * options.tolerance / error), TIGHTEST)
+        factor *= more
+        start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
+        again = search.run(given, best.iterate.x, best.iterate, start)
+        seconds = best.seconds + again.seconds
+        if again.status is Status.CANCELLED:
+            return replace(again, seconds=seconds)
+        error_before, error = error, optimisation_error(search, given, again, flat=flat)
+        if not again.status.success or not error < HELPFUL * error_before:
+            return replace(best, seconds=seconds)
+        barrier = _last(again.stats["iterations"], "mu") / factor
+        best = End(again.iterate, again.rows, Status.SOLVED, _joined(best.stats, again.stats, factor), seconds, error)
+    return best
+
+
+def _ten(value: float) -> float:
+    """The power of ten below a number: few different settings make few solvers."""
+    return float(10.0 ** math.floor(math.log10(value)))
+
+
+def _joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    """What the solver says of two runs, one after the other, the second with a cost that is `factor` times that."""
+    before, after = first["iterations"], then["iterations"]
+    of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is told without the factor
+    iterations = {
+        name: [*before[name], *(v * of_cost.get(name, 1.0) for v in after[name][1:])]
+        for name in before
+        if name in after
+    }
+    return {**then, "iter_count": first["iter_count"] + then["iter_count"], "iterations": iterations}

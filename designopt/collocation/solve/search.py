@@ -1,0 +1,111 @@
+"""Runs of IPOPT on a program: from a point, from multipliers too, or to finish what a run before has left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.solution.status import OF_SOLVER, Status
+from designopt.collocation.solve.interrupt import Stopping
+from designopt.collocation.solve.ipopt import COLD, Start, ipopt
+from designopt.collocation.statement.options import Options
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import casadi as ca
+
+Vector = NDArray[np.float64]
+
+#: What is violated by less, relative to its scale, is not violated.
+ROUNDED = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """What a run left: its numbers, scaled, the scaled rows of the constraints, what the solver says of itself.
+
+    `error` is that of the optimisation, relative to the cost, not a number where it is not known.
+    """
+
+    iterate: Iterate
+    rows: Vector
+    status: Status
+    stats: Mapping[str, Any]
+    seconds: float
+    error: float = float("nan")
+
+
+class Search:
+    """Runs the solver on the program `made`; one instance of it for each way to start is kept."""
+
+    def __init__(self, made: Transcription, options: Options) -> None:
+        self.made, self.options = made, options
+        self.building = 0.0
+        self._solvers: dict[tuple[Start, bool], tuple[Any, Any]] = {}
+
+    @cached_property
+    def _nlp(self) -> dict[str, Any]:
+        made = self.made
+        x, p = ca.MX.sym("x", made.layout.size), ca.MX.sym("p", made.parameter_size)
+        return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}
+
+    def _solver(self, start: Start, *, watched: bool) -> tuple[Any, Any]:
+        """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
+        if (start, watched) not in self._solvers:
+            begin = time.perf_counter()
+            self._solvers[start, watched] = ipopt(self.made, self._nlp, self.options, start, watched=watched)
+            self.building += time.perf_counter() - begin
+        return self._solvers[start, watched]
+
+    def box(self, given: Boxes) -> tuple[Vector, Vector]:
+        """Lower and upper limits (n,) of the scaled variables."""
+        made = self.made
+        return (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+
+    def row_box(self, given: Boxes) -> tuple[Vector, Vector]:
+        """Lower and upper limits (m,) of the scaled rows."""
+        return given.row_low / self.made.row_scale, given.row_high / self.made.row_scale
+
+    def rows(self, x: Vector, given: Boxes) -> Vector:
+        """The scaled constraints (m,) at scaled variables."""
+        return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
+
+    def run(self, given: Boxes, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
+        """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
+        solver, watch = self._solver(start, watched=Stopping.possible())
+        low, high = self.box(given)
+        row_low, row_high = self.row_box(given)
+        arguments = {"x0": x, "p": given.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
+        if multipliers is not None:
+            arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
+        begin = time.perf_counter()
+        with Stopping() as stopping:
+            if watch is not None:
+                watch.stopping = stopping
+            result = solver(**arguments)
+        seconds = time.perf_counter() - begin
+        if stopping.raised is not None:
+            raise stopping.raised
+        stats = solver.stats()
+        status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
+        if stopping.requested:
+            status = Status.CANCELLED
+        x, constraint_multipliers, bound_multipliers, rows = (
+            np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
+        )
+        if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
+            rows = self.rows(x, given)
+        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
+            status = Status.STALLED
+        return End(Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds)
+
+    def _feasible(self, rows: Vector, given: Boxes) -> bool:
+        low, high = self.row_box(given)
+        missed = np.maximum(low - rows, rows - high)
+        return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)

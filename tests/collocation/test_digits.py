@@ -1,0 +1,187 @@
+"""The optimum of the discretised problem to the tolerance, whatever the size of its cost; singular arcs.
+
+COPS: Dolan, Moré, Munson, ANL/MCS-TM-273 (2004).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import benchmark_problems
+import numpy as np
+import pytest
+from benchmark_problems import point_mass, system
+
+from designopt.collocation import (
+    Integral,
+    Options,
+    Phase,
+    ProblemError,
+    Program,
+    Status,
+    TrajectoryProblem,
+    load_solution,
+    save_solution,
+    solve,
+)
+
+
+def limited_block(size: float) -> TrajectoryProblem:
+    """0.5 m from rest to rest in 1 s with at most 3 N, which u = 3 - 6 t touches at both ends: 3 times `size`."""
+    move = Phase(
+        point_mass(1.0, 3.0),
+        tf=1.0,
+        initial={"x": 0.0, "v": 0.0},
+        final={"x": 0.5, "v": 0.0},
+        integrals={"effort": Integral(lambda v: size * v["u"] ** 2)},
+    )
+    return TrajectoryProblem([move], cost=lambda e: e.integral["effort"])
+
+
+def damped_to_rest() -> TrajectoryProblem:
+    """A block with |u| <= 1 keeps its squares small, without a price of the force: after one switch a singular arc
+    on v = -x (Aly, Int. J. Control 28 (1978) 259)."""
+    slowed = Phase(
+        point_mass(1.0, 1.0),
+        tf=5.0,
+        initial={"x": 0.0, "v": 1.0},
+        integrals={"squares": Integral(lambda v: 0.5 * (v["x"] ** 2 + v["v"] ** 2))},
+    )
+    return TrajectoryProblem([slowed], cost=lambda e: e.integral["squares"])
+
+
+def catalyst() -> TrajectoryProblem:
+    """The best mixture of two catalysts: -0.0480556 (COPS, problem 14), with a singular arc between two bounds."""
+    reaction = system(
+        "reaction",
+        {
+            "a": lambda s: s["mix"] * (10.0 * s["b"] - s["a"]),
+            "b": lambda s: s["mix"] * (s["a"] - 10.0 * s["b"]) - (1.0 - s["mix"]) * s["b"],
+        },
+        ["mix"],
+        bounds={"mix": (0.0, 1.0)},
+    )
+    bed = Phase(reaction, tf=1.0, initial={"a": 1.0, "b": 0.0})
+    return TrajectoryProblem([bed], cost=lambda e: -1.0 + e.final["a"] + e.final["b"])
+
+
+@pytest.mark.parametrize("size", [1e-8, 1e-4, 1.0, 1e6])
+def test_the_optimum_has_its_digits_whatever_the_size_of_the_cost(size: float) -> None:
+    found = Program(limited_block(size)).solve()
+
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(3.0 * size, rel=1e-8)
+
+
+def test_the_optimisation_error_is_that_of_the_cost_to_an_order_of_magnitude() -> None:
+    loose = Program(limited_block(1.0), Options(tolerance=1e-4, acceptable_tolerance=1e-3)).solve()
+
+    true = abs(loose.objective / 3.0 - 1.0)
+    assert 0.1 * true < loose.optimisation_error <= 1e-4
+    assert true > 1e-7  # a loose tolerance is left loose
+
+
+@pytest.mark.parametrize("problem", [damped_to_rest, catalyst])
+def test_the_optimum_of_a_singular_problem_is_that_of_a_tight_tolerance(problem: object) -> None:
+    by_default = Program(problem(), Options(intervals=60)).solve()  # type: ignore[operator]
+    tight = Program(problem(), Options(intervals=60, tolerance=1e-11)).solve()  # type: ignore[operator]
+
+    assert by_default.optimisation_error <= 1e-8
+    assert by_default.objective == pytest.approx(tight.objective, rel=2e-8)
+
+
+def test_a_singular_arc_is_named_with_its_control_and_times() -> None:
+    found = Program(damped_to_rest(), Options(intervals=60)).solve()
+
+    [arc] = found.singular_arcs
+    assert (arc.phase, arc.controls, arc.end) == ("motion", ("u",), 5.0)
+    assert arc.begin == pytest.approx(1.415, abs=0.15)  # where |u| = 1 ends
+    [warning] = [w for w in found.warnings if w.startswith("singular_arc")]
+    assert "does not bend with u of motion" in warning
+
+
+def test_a_rocket_has_a_singular_arc_between_full_thrust_and_none() -> None:
+    [arc] = Program(benchmark_problems.goddard(), Options(intervals=60)).solve().singular_arcs
+
+    assert 0.015 < arc.begin < 0.03  # s of 0.199
+    assert 0.07 < arc.end < 0.08
+
+
+@pytest.mark.parametrize("name", ["double_integrator", "cart_pole", "van_der_pol", "quarter_car", "linear_tangent"])
+def test_switches_and_regular_controls_are_not_singular(name: str) -> None:
+    assert Program(getattr(benchmark_problems, name)()).solve().singular_arcs == ()
+
+
+def test_the_control_that_is_singular_is_told_from_the_one_that_is_not() -> None:
+    """Two blocks side by side, one of which pays for its force."""
+    blocks = system(
+        "blocks",
+        {"x": lambda s: s["v"], "v": lambda s: s["u"], "y": lambda s: s["w"], "w": lambda s: s["f"]},
+        ["f", "u"],
+        bounds={"u": (-1.0, 1.0)},
+    )
+    squares = Integral(lambda v: v["x"] ** 2 + v["v"] ** 2 + v["y"] ** 2 + v["f"] ** 2)
+    start = {"x": 0.0, "v": 1.0, "y": 1.0, "w": 0.0}
+    phase = Phase(blocks, tf=5.0, initial=start, integrals={"squares": squares})
+    [arc] = Program(TrajectoryProblem([phase], cost=lambda e: e.integral["squares"])).solve().singular_arcs
+
+    assert arc.controls == ("u",)
+
+
+def test_the_error_of_the_optimisation_is_told_beside_that_of_the_mesh_and_kept(tmp_path: object) -> None:
+    found = solve(damped_to_rest())
+    save_solution(found, f"{tmp_path}/found.npz")
+    again = load_solution(f"{tmp_path}/found.npz")
+
+    assert f"Optimisation error {found.optimisation_error:.1e}." in found.message
+    assert again.optimisation_error == found.optimisation_error
+    assert again.singular_arcs == found.singular_arcs
+
+
+def test_iterations_and_history_cover_the_finish() -> None:
+    found = Program(limited_block(1e-4)).solve()
+
+    assert found.iterations + 1 == len(found.history["objective"])
+    assert found.history["objective"][-1] == pytest.approx(3e-4, rel=1e-8)
+    assert found.history["barrier"][-1] < 1e-11
+
+
+def test_settings_of_ipopt_are_passed_on_and_win() -> None:
+    found = Program(limited_block(1.0), Options(ipopt={"max_iter": 2})).solve()
+
+    assert found.status is Status.ITERATION_LIMIT
+    assert found.iterations == 2
+
+
+@pytest.mark.parametrize("setting", [{"no_such_setting": 1}, {"mu_strategy": "wild"}, {"max_iter": "many"}])
+def test_settings_that_ipopt_does_not_know_are_refused_by_name(setting: dict[str, str | int]) -> None:
+    with pytest.raises(ProblemError, match=rf"ipopt\.{next(iter(setting))}: IPOPT refuses") as caught:
+        Program(limited_block(1.0), Options(ipopt=setting)).solve()
+
+    assert caught.value.status == "bad_statement"
+
+
+def test_what_has_no_optimum_has_no_error_of_it() -> None:
+    failed = Program(limited_block(1.0), Options(max_iterations=1)).solve()
+
+    assert np.isnan(failed.optimisation_error)
+    assert failed.singular_arcs == ()
+
+
+def test_a_problem_without_a_cost_is_not_called_wrong() -> None:
+    """The mass is found to the digits; its cost is zero, relative to which nothing is small."""
+    found = solve(benchmark_problems.oscillator_mass(), Options(intervals=40))
+
+    assert not [w for w in found.warnings if w.startswith("optimisation_error")]
+    assert found.parameters["m"] == pytest.approx(5.0, rel=1e-5)
+
+
+def test_a_warm_start_is_finished_too() -> None:
+    program = Program(limited_block(1e-4))
+    first = program.solve()
+    longer = replace(program.problem, phases=[replace(program.problem.phases[0], tf=1.1)])
+    near = program.solve(longer, warm="full", previous=first)
+
+    assert near.status is Status.SOLVED
+    assert near.optimisation_error <= 1e-8
+    assert near.objective == pytest.approx(Program(longer, Options(tolerance=1e-12)).solve().objective, rel=1e-8)
