@@ -53,6 +53,7 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
+    later_settings: ClassVar[tuple[str, ...]] = ("ipopt",)
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -80,7 +81,7 @@ class Collocation:
         Mapping[str, float], Quantity("", "sizes of variables by name, instead of the automatic ones", gt=0)
     ] = field(default_factory=dict)
     ipopt: Annotated[
-        Mapping[str, float | int | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
+        Mapping[str, float | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
     ] = field(default_factory=dict)
     rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
     starts: Annotated[
@@ -147,7 +148,8 @@ class Collocation:
             hessian=self.hessian,
             compile=self.compile,
             scales=dict(self.scales),
-            ipopt=dict(self.ipopt),
+            # IPOPT wants whole numbers where it counts, and takes them elsewhere
+            ipopt={n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in self.ipopt.items()},
             rollout=self.rollout,
         )
 

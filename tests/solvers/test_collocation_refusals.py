@@ -41,6 +41,11 @@ def refused(text):
     ("old", "new", "message"),
     [
         (
+            "use: collocation",
+            "use: collocation, ipopt: {no_such_setting: 3}",
+            "7:53: IPOPT refuses 3: see its list of options",
+        ),
+        (
             "damped_start",
             "no_equations",
             "7:15: model_not_symbolic: model 'no_equations' states no equations that a program could take in (it has no"
