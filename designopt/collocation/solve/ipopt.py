@@ -79,11 +79,12 @@ def ipopt(
 
 def check_settings(given: Mapping[str, float | int | str]) -> None:
     """Raises `ProblemError` (bad_statement) for settings that IPOPT does not know, or values that they cannot have."""
-    x = ca.MX.sym("x")
+    x: Any = ca.MX.sym("x")
+    problem: dict[str, Any] = {"x": x, "f": x**2}
     for name, value in given.items():
-        quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", name: value}}
+        quiet: dict[str, Any] = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", name: value}}
         try:
-            ca.nlpsol("settings", "ipopt", {"x": x, "f": x**2}, quiet)
+            ca.nlpsol("settings", "ipopt", problem, quiet)
         except RuntimeError as error:
             text = f"IPOPT refuses {value!r}: see its list of options"
             raise ProblemError("bad_statement", f"ipopt.{name}", text) from error
