@@ -168,4 +168,4 @@ def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
 
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:
-    return tuple((Path(file).name, Path(file).read_bytes()) for file in files)
+    return tuple((str(file), Path(file).read_bytes()) for file in files)

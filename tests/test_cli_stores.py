@@ -362,7 +362,7 @@ def test_a_run_is_looked_on_at_until_it_ends(running: tuple[subprocess.Popen[byt
     told = [line for line in lines if re.match(r"\d\d:\d\d:\d\d look \(1/1\): \d+", line)]
     assert len(told) >= 2
     assert " 20 designs" in told[-1]
-    assert re.search(r"best mass [\d.]+, tone [\d.]+", told[-1])
+    assert re.search(r"best of each: mass [\d.]+, tone [\d.]+", told[-1])
     assert re.search(r"^last session +done$", followed.stdout, re.MULTILINE)
     assert (Path(store) / "report.html").exists()
 

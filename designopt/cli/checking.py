@@ -55,7 +55,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
         if form == "json":
             click.echo(render_json(tuple(issues)))
         elif issues:
-            click.echo(render_text(tuple(issues)) + plugin_hint(issues), err=True)
+            click.echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
         if failed:
             click.echo(f"{failed} of the evaluations tried failed", err=True)
         sys.exit(WRONG_INPUT if issues or failed else DONE)

@@ -10,8 +10,15 @@ from designopt import plugin
 from designopt.cli.ending import WRONG_INPUT, fail
 
 
+class _Kinds(click.Choice[str]):
+    """The kinds, also in the singular."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(f"{value}s" if f"{value}s" in self.choices else value, param, ctx)
+
+
 @click.command(name="list")
-@click.argument("kind", required=False, type=click.Choice([*(f"{k}s" for k in plugin.GROUPS), "stores"]))
+@click.argument("kind", required=False, type=_Kinds([*(f"{k}s" for k in plugin.GROUPS), "stores"]))
 @click.argument("folder", required=False, type=click.Path())
 def list_(kind: str | None, folder: str | None) -> None:
     """List installed plugins (imports none of them), or the stores in FOLDER (default: results)."""

@@ -62,14 +62,15 @@ def load_study(
     try:
         return load(path, overrides=overrides, plugin_files=plugin_files, data=data)
     except StudyError as error:
-        fail(render_text(error.issues) + plugin_hint(error.issues), WRONG_INPUT)
+        fail(render_text(error.issues) + plugin_hint(error.issues, plugin_files), WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
 
 
-def plugin_hint(issues: Sequence[Issue]) -> str:
-    """What to do about a plugin that is not installed, as a line of its own; "" when none is missing."""
-    missing = any("no plugin named" in issue.message for issue in issues)
+def plugin_hint(issues: Sequence[Issue], given: Sequence[str] = ()) -> str:
+    """What to do about a plugin that is not installed, as a line of its own; "" when none is missing or files of
+    plugins were `given`."""
+    missing = not given and any("no plugin named" in issue.message for issue in issues)
     return "\nA plugin in a file of yours is given with --plugin FILE." if missing else ""
 
 

@@ -36,7 +36,7 @@ LISTED = 4
     multiple=True,
     metavar="FORMAT",
     help="Also write all designs as a table (parquet, csv), the kept arrays (netcdf) or another format of `designopt "
-    "list exports`, beside the page (repeatable).",
+    "list exports`, beside the page (repeatable, or set apart by commas).",
 )
 @click.option(
     "--set",
@@ -73,7 +73,9 @@ def report(
         page = write_page(result, Path(output) if output else _default_page(result, changes))
         click.echo(page)
         if formats:
-            write_exports(result, page, list(dict.fromkeys(formats)))
+            write_exports(
+                result, page, list(dict.fromkeys(form for text in formats for form in text.split(",") if form))
+            )
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:

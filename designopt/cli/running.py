@@ -76,10 +76,19 @@ def _told(error: RunError, here: Path) -> str:
     return str(error)
 
 
+budget_option = click.option(
+    "--budget",
+    multiple=True,
+    metavar="STAGE=N",
+    help="Another number of evaluations for a stage, or a time: STAGE=30min (repeatable).",
+)
+
+
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("-o", "--output", metavar="STORE", help="Folder of the results [default: results/NAME.study].")
 @click.option("--dry-run", is_flag=True, help="Check, say what would run, and stop.")
+@budget_option
 @set_option
 @plugin_option
 @data_option
@@ -89,6 +98,7 @@ def run(
     file: str,
     output: str | None,
     dry_run: bool,
+    budget: tuple[str, ...],
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
     data: dict[str, str],
@@ -98,28 +108,26 @@ def run(
     """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
     from designopt.run.progress import progress
 
+    budgets = _budgets(budget)
     tell(file)
     study = load_study(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
     if dry_run:
         from designopt.run.plan import plan
+        from designopt.run.runner import with_budgets
 
         chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
         execution = dataclasses.replace(study.definition.execution, **chosen)
-        click.echo(plan(dataclasses.replace(study.definition, execution=execution), store))
+        stages = with_budgets(study.definition.stages, budgets, store)
+        click.echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
         return DONE
     tell.runs(store)
-    return _finish(study.run(store, progress=progress(progress_mode), **options))
+    return _finish(study.run(store, progress=progress(progress_mode), budget=budgets, **options))
 
 
 @click.command()
 @click.argument("store", type=click.Path())
-@click.option(
-    "--budget",
-    multiple=True,
-    metavar="STAGE=N",
-    help="A larger number of evaluations for a stage, or a time: STAGE=30min (repeatable).",
-)
+@budget_option
 @plugin_option
 @data_option
 @_running
@@ -136,13 +144,19 @@ def resume(
     from designopt.api import resume as resume_store
     from designopt.run.progress import progress
 
-    budgets = dict(_budget(item) for item in budget)
-    if len(budgets) < len(budget):
-        raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
+    budgets = _budgets(budget)
     tell.runs(Path(store))
     given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
     result = resume_store(store, progress=progress(progress_mode), **given, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))
+
+
+def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
+    """What ``--budget`` gives, by the name of the stage."""
+    budgets = dict(_budget(text) for text in given)
+    if len(budgets) < len(given):
+        raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
+    return budgets
 
 
 def _budget(text: str) -> tuple[str, int | timedelta]:

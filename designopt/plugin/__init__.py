@@ -7,7 +7,17 @@ annotations come the checks of the study file, the settings table and the JSON S
 
 from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver
 from designopt.plugin.declared import Declared, with_declared
-from designopt.plugin.discovery import GROUPS, Listed, closest, find, installed, load_file, names
+from designopt.plugin.discovery import (
+    GROUPS,
+    Listed,
+    closest,
+    find,
+    installed,
+    is_installed,
+    load_file,
+    names,
+    refuse_while_loading,
+)
 from designopt.plugin.kinds import (
     AggregationPlugin,
     ExportPlugin,
@@ -56,10 +66,12 @@ __all__ = [
     "exporter",
     "find",
     "installed",
+    "is_installed",
     "load_file",
     "model",
     "names",
     "objective",
+    "refuse_while_loading",
     "report",
     "solver",
     "with_declared",

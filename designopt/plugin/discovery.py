@@ -40,6 +40,7 @@ GROUPS: dict[Kind, str] = {
 REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evolution"}
 
 _declared: dict[tuple[Kind, str], Plugin] = {}
+_loading: list[str] = []
 
 
 def register(target: Any, plugin: Plugin) -> None:
@@ -74,6 +75,15 @@ def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
         for kind, group in GROUPS.items()
         for entry in found
         if entry.group == group
+    )
+
+
+def is_installed(plugin: Plugin) -> bool:
+    """Whether another process finds `plugin` by its entry point."""
+    package = str(getattr(plugin.target, "__module__", "")).partition(".")[0]
+    return any(
+        listed.name == plugin.name and listed.entry.module.partition(".")[0] == package
+        for listed in installed(plugin.kind)
     )
 
 
@@ -135,8 +145,21 @@ def closest(word: str, known: Iterable[str]) -> str | None:
     return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
 
 
+class RunBegins(BaseException):
+    """A file that is run for its plugins has come to where it runs a study: it has declared what the study needs."""
+
+
+def refuse_while_loading() -> None:
+    """End the file that is run for its plugins, if one is: it must not run a study of its own."""
+    if _loading:
+        raise RunBegins
+
+
 def load_file(name: str, content: bytes) -> None:
-    """Run the Python file `content`, typed by the user as ``--plugin FILE``, so that its plugins are declared."""
+    """Run the Python file `content`, typed by the user as ``--plugin FILE``, so that its plugins are declared.
+
+    A script that runs a study without the guard ``if __name__ == "__main__":`` is run up to there.
+    """
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     module_name = f"designopt_plugin_{digest}"
     if module_name in sys.modules:
@@ -144,11 +167,16 @@ def load_file(name: str, content: bytes) -> None:
     module = types.ModuleType(module_name)
     module.__file__ = name
     sys.modules[module_name] = module
+    _loading.append(name)
     try:
         exec(compile(content, name, "exec"), module.__dict__)
+    except RunBegins:
+        pass
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         raise PluginError(f"{name}: {_one_line(error)}") from error
+    finally:
+        _loading.pop()
 
 
 def _one_line(error: BaseException) -> str:

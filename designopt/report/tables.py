@@ -20,6 +20,7 @@ from designopt.report.labels import (
 from designopt.report.parts.best import without_feasible
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.limits import warnings
+from designopt.solvers.given import given_names
 from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def summary_table(result: Result) -> str:
     lines = [head]
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
-        lines.append([label, *cells])
-    notes = [*_lacking(result, chosen), *(f"note: {clause}" for clause in warnings(result))]
+        broken = "" if result.outcomes.feasible[row] else " (breaks limits)"
+        lines.append([label + broken, *cells])
+    notes = [*_lacking(result, chosen), *_failed(result), *(f"note: {clause}" for clause in warnings(result))]
     return "\n".join([*_aligned(lines, 1), *notes])
 
 
@@ -58,6 +60,26 @@ def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
     of = len(result.problem.scenarios)
     lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
     return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]
+
+
+def _failed(result: Result) -> list[str]:
+    """The share of evaluations without a result, and the designs to compare with that have none."""
+    failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
+    notes = []
+    if failures:
+        classes = Counter[str]()
+        for (status, _), n in failures.items():
+            classes[status] += n
+        lost, of = classes.total(), result.counts["evaluations"]
+        how = ", ".join(f"{status} {count(n)}" for status, n in classes.most_common())
+        notes.append(f"note: {number(100 * lost / of, 3)} % of {count(of)} evaluations failed: {how}")
+    stage = result.study.baseline
+    for name in given_names(stage.solver) if stage is not None else ():
+        row = result.named.get(name)
+        if row is not None and result.outcomes.failed[row]:
+            status = next(str(s) for s in result.status[row] if s != "ok")
+            notes.append(f"note: {name}, of the baseline, gave no result: {status}")
+    return notes
 
 
 def analysis_table(result: Result) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
-from designopt.run.failures import Attempts, FailurePolicy
+from designopt.run.failures import FIX, Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
-from designopt.run.progress import Progress
+from designopt.run.progress import STOPPED, Progress
 from designopt.run.stopping import Signals, seconds_allotted
 from designopt.run.work import ChunkSize, Queue, Work
 from designopt.space import Matrix
@@ -180,6 +181,10 @@ class Dispatcher:
         assert self._executor is not None
         description = (self._executor.name, self._executor.workers)
         if description != self._described:
+            if description[0] != self._described[0]:
+                self.progress.event(
+                    "run", _place_of_work(self.store.path, *description, again=bool(self._described[0]))
+                )
             self._described = description
             self.journal.describe_session(*description)
 
@@ -234,7 +239,8 @@ class Dispatcher:
         path = self.store.path
         if self._policy is not None and not self.signals.count:
             error = FailurePolicyStop("", path)
-            error.args = (f"{self._policy}\ncontinue with: {error.resume}",)
+            way = "continue all the same with" if FIX in self._policy else "continue with"
+            error.args = (f"{self._policy}\n{way}: {error.resume}",)
             raise error
         stop = Interrupted("", path)
         why = "the batch job ends" if self._job_ends else "interrupted"
@@ -348,7 +354,7 @@ class Dispatcher:
     def _stop_because(self, text: str) -> None:
         if self._policy is None:
             self._policy = text
-            self.event("stopped", text)
+            self.event(STOPPED, text)
 
     # ------------------------------------------------------------------------------------------------- losses
 
@@ -385,6 +391,12 @@ class Dispatcher:
             queue.put_back(alone)
         else:
             self._record(alone, _failed(loss), worker)
+
+
+def _place_of_work(store: Path, executor: str, workers: int, *, again: bool) -> str:
+    """Where results go and where they are computed; `again` when the executor changes in the middle."""
+    where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
+    return f"{'goes on with' if again else f'store {store},'} executor {executor}, {where}"
 
 
 def _failed(loss: Loss) -> ChunkResult:

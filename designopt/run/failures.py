@@ -19,8 +19,8 @@ from designopt.study.study import Execution
 SAME_ERROR_LIMIT = 3
 #: What to do about it: a journal holds what was, also of a model that is fixed since.
 FIX = (
-    "\nevaluations on record are not computed again: once the model is fixed, run the study into another folder"
-    " (start_from: {store: ...} takes over what had a result)"
+    "\nonce the model is fixed, run the study into another folder (start_from: {store: ...} takes over what had a"
+    " result): a resumed run counts these designs as failed"
 )
 #: What holds where the study does not say: it may have been stored before there was anything to be said.
 PLAIN = Execution()

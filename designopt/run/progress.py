@@ -16,6 +16,9 @@ from typing import Any, Literal, Protocol, TextIO
 #: Milliseconds that a line waits for a full pipe to be read.
 PATIENCE = 100
 
+#: The kind of the event that says why a run stops.
+STOPPED = "stopped"
+
 Mode = Literal["auto", "line", "json", "none"]
 
 
@@ -120,7 +123,7 @@ class PlainLines:
         """A line when it is time for one."""
         now = time.monotonic()
         if self._last is not None and snapshot.stage != self._last.stage:
-            self._write(self._last)
+            self._write(self._last, last=True)
             self._next = 0.0
         self._last = snapshot
         if now >= self._next:
@@ -128,19 +131,21 @@ class PlainLines:
             self._write(snapshot)
 
     def event(self, kind: str, text: str) -> None:
-        """A line of its own."""
-        _say(told(kind, text), self._stream)
+        """A line of its own; why the run stops is what it ends with."""
+        if kind != STOPPED:
+            _say(told(kind, text), self._stream)
 
     def close(self) -> None:
         """The last state."""
         if self._last is not None:
-            self._write(self._last)
+            self._write(self._last, last=True)
 
-    def _write(self, snapshot: Snapshot) -> None:
-        text = line(snapshot)
-        if text != self._written:
-            _say(text, self._stream)
-        self._written = text
+    def _write(self, snapshot: Snapshot, *, last: bool = False) -> None:
+        """A line; the last one of a stage if more is done than the line before says."""
+        state = line(replace(snapshot, rate=0.0, elapsed=0.0, left=None))
+        if not (last and state == self._written):
+            _say(line(snapshot), self._stream)
+        self._written = state
 
 
 class JsonLines:
@@ -186,8 +191,9 @@ class LiveLine:
         self._live.update(self._shown(snapshot))
 
     def event(self, kind: str, text: str) -> None:
-        """A line above the live one."""
-        self._console.print(self._text(told(kind, text), style="yellow"))
+        """A line above the live one; why the run stops is what it ends with."""
+        if kind != STOPPED:
+            self._console.print(self._text(told(kind, text), style="yellow"))
 
     def close(self) -> None:
         """Leave the last state standing."""
@@ -215,17 +221,18 @@ def line(s: Snapshot) -> str:
     parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "") + " designs"]
     if s.invalid:
         parts[0] += f" ({s.invalid} invalid)"
-    if s.failures:
-        parts.append(f"{s.failures} failed")
     if s.rate > 0.0:
         parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
     parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
+    if s.failures:
+        parts.append(f"{s.failures} of {s.evaluations} evaluations failed")
     if s.running:
         number, share, words = max(s.running, key=lambda one: one[1])
         more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""
         parts.append(f"design {number} at {100.0 * share:.0f} %{f' ({words})' if words else ''}{more}")
     if s.best:
-        parts.append("best " + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
+        each = "best of each: " if len(s.best) > 1 else "best "
+        parts.append(each + ", ".join(f"{name} {value:.5g}" for name, value in s.best.items()))
     return ", ".join(parts)
 
 

@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Plugin, load_file
+from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
+from designopt.run.again import baselines_with_errors
 from designopt.run.dispatch import Dispatcher
 from designopt.run.finish import finish
 from designopt.run.ledger import CODE, Ledger
@@ -47,7 +48,6 @@ from designopt.study.study import Budget, Execution, Stage, Study
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor
-from designopt.workers.remote.delivery import loading
 
 
 def run_study(
@@ -74,13 +74,9 @@ def run_study(
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else Silent()
-    if loading():
-        raise RuntimeError(
-            "a worker runs this file to find a plugin in it; put the call that runs the study under "
-            "'if __name__ == \"__main__\":'"
-        )
+    refuse_while_loading()
     with _called(given_path):
-        study = dataclasses.replace(study, stages=_with_budgets(study.stages, budget or {}, store_path))
+        study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
         problem = Problem.of(study)
         if resume:
             _refuse_budgets(study, problem, store_path)
@@ -104,10 +100,13 @@ def run_study(
         try:
             with opened as store, Signals() as signals:
                 with reading(store_path):
+                    repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _known(store, problem)
                 taken = start_from.settle(study, problem, store_path, taken)
                 dispatcher = _dispatcher(taken, store, ledger, execution, start, signals, show)
                 _begin_session(store, study)
+                if repeated:
+                    dispatcher.event("baseline", repeated)
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, taken)
                     finish(study, dispatcher)
@@ -182,20 +181,21 @@ def resume_study(
     (name, content). One that has changed since is taken as it is now, with a warning. Nor does it bring the files of
     data roots, or say where these are: `data` gives their folders again. Raises as `run_study`.
     """
+    refuse_while_loading()
     store_path = Path(store_path)
-    began_with = dict(read_study(store_path).plugin_files)
-    given = dict(plugin_files)
+    began_with = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
+    given = {Path(name).name for name, _ in plugin_files}
     if missing := [name for name in began_with if name not in given]:
         raise StoreError(
             f"{store_path}: the run was given the plugin file {missing[0]}; code kept in a store is not run, so give it"
             f" again: {resume_command(store_path)}",
             store_path,
         )
-    for name, content in given.items():
-        if progress is not None and began_with.get(name, content) != content:
+    for name, content in plugin_files:
+        if progress is not None and began_with.get(Path(name).name, content) != content:
             progress.event("plugin_file", f"{name} differs from the file that the run began with")
         load_file(name, content)
-    study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(given.items()))
+    study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(plugin_files))
     for root in dict.fromkeys(file.root for file in archive.files(study) if not file.at_hand):
         raise StoreError(
             f"{store_path}: the run was given the data root '{root}'; give its folder again:"
@@ -211,10 +211,13 @@ def resume_study(
 def _refuse_absent(plugin: Plugin, path: Path) -> None:
     if plugin.description.startswith("not available: "):
         reason = plugin.description.removeprefix("not available: ")
-        raise StoreError(f"{path}: cannot be continued here: {reason}; install it first", path)
+        again = resume_command(path)
+        way = f"code is not run from a store, so give the file that declares it: {again}" if "--plugin" in again else ""
+        raise StoreError(f"{path}: cannot be continued here: {reason}; {way or 'install it first'}", path)
 
 
-def _with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
+def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
+    """The stages with the budgets given by their names; `StoreError` of the store `path` for an unknown name."""
     present = [stage.name for stage in stages]
     for name in budget:
         if name not in present:

@@ -15,11 +15,12 @@ from designopt.store import own
 
 
 def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`, with the plugin files that it was given."""
+    """The command that continues the run in the store `path`, with the files that declare its plugins."""
     try:
-        files = json.loads(own.read_bytes(path / "problem.json"))["study"]["plugin_files"]
-        plugins = [f" --plugin {shlex.quote(str(file['name']))}" for file in files]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        data = json.loads(own.read_bytes(path / "problem.json"))
+        files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
+        plugins = [f" --plugin {shlex.quote(str(file))}" for file in files]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         plugins = []
     return f"designopt resume {shlex.quote(str(path))}{''.join(plugins)}"
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from designopt.files import InputFile, root_of
+from designopt.plugin import is_installed
 from designopt.problem import Problem
 from designopt.store import archive, own
 from designopt.store.disk.arrays import remove_orphans
@@ -223,9 +224,24 @@ def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
             pass
 
 
+def _declared_in(study: Study, path: Path) -> list[str]:
+    """The files in which this process declared plugins of `study` that are not installed, for the command that resumes:
+    a run from Python was not given them."""
+    over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
+    uses = [study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)]
+    given = {Path(name).name for name, _ in study.plugin_files}
+    files = [use.plugin.source for use in uses if use.plugin.source is not None and not is_installed(use.plugin)]
+    return list(dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in given))
+
+
 def _write_study(path: Path, study: Study, problem: Problem) -> None:
     """Everything a resume or a reader needs: written whole or not at all, file by file."""
-    data = {"digest": problem.digest, "problem": problem.canonical(), "study": archive.encode(study)}
+    data = {
+        "digest": problem.digest,
+        "problem": problem.canonical(),
+        "study": archive.encode(study),
+        "declared_in": _declared_in(study, path),
+    }
     try:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")

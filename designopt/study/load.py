@@ -129,11 +129,12 @@ def _study(
     folder: Path | None,
 ) -> Study:
     wrong: list[Issue] = []
+    unloaded = []
     for name, content in plugin_files:
         try:
             load_file(name, content)
         except PluginError as error:
-            wrong.append(Issue("", None, None, None, "", str(error)))
+            unloaded.append(Issue("", None, None, None, "", str(error)))
     file = root
     for override in overrides:
         try:
@@ -155,7 +156,7 @@ def _study(
         caused = issues([finding for finding in findings if finding not in in_file], root)
         wrong += [i if i.line is None else Issue(label, None, None, None, i.path, i.message) for i in caused]
         findings = [finding for finding in findings if finding in in_file]
-    wrong = [*issues(findings, root), *wrong]
+    wrong = [*unloaded, *issues(findings, root), *wrong]
     if wrong or study is None:
         raise StudyError(wrong)
     return replace(study, text=as_text(root.data()), plugin_files=tuple(plugin_files))
@@ -180,6 +181,8 @@ def _overridden(root: Node, override: str) -> Node:
     except StudyError as error:
         raise fail(error.issues[0].message) from None
     steps = key.split(".")
+    if steps[0] == "stages" and steps[1:] and "solver" in (root.entries or {}) and "stages" not in (root.entries or {}):
+        raise fail("the study has one stage without a name: set solver.... or budget...., as in budget.evaluations=200")
     if len(steps) > MAX_DEPTH:
         raise fail(f"nested deeper than {MAX_DEPTH} levels")
     return _with_value(root, steps, node_of(parsed.data(), Source(label)), fail)
@@ -211,7 +214,8 @@ def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) 
         raise fail(f"there is no element {step}: the list has {len(items)}, counted from 0")
     names = []
     for item in items:
-        named = (item.entries or {}).get("name") or (item.entries or {}).get("use")
+        entries = item.entries or {}
+        named = next((entries[key] for key in ("name", "use", "minimize", "maximize", "of") if key in entries), None)
         names.append(str(named[1].scalar) if named else str(item.scalar))
     if step in names:
         return names.index(step)

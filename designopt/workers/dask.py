@@ -100,6 +100,7 @@ class Dask:
         self._counted = (-float("inf"), 0)
         self._most_in_flight = 0
         self._answered = False
+        self._unfit: dict[str, str] = {}
         self._worker_seen = time.monotonic()
         self._failed_starts = self._killed = 0
         self._advancing: queue.SimpleQueue[tuple[str, Advance]] = queue.SimpleQueue()
@@ -142,6 +143,7 @@ class Dask:
             worker, *advance = told["advance"]
             self._advancing.put((worker, Advance(*advance)))
         elif "unfit" in told:
+            self._unfit[told["unfit"]] = told["why"]
             text = f"worker {told['unfit']} gets no work: {told['why']}"
             self._notices.put(("worker_excluded", text))
         elif "cut" in told:
@@ -176,6 +178,9 @@ class Dask:
             self._counted = (now, sum(status != LEAVING for status in fit.values()))
             if fit:
                 self._worker_seen = now
+            elif self._connection.local and known and self._unfit.keys() >= {str(w["name"]) for w in known}:
+                why = f"no worker can take the problem: {next(iter(self._unfit.values()))}"
+                raise WorkersError(why, self._path)
             for notice in self._connection.tend(fit, self._most_in_flight):
                 self._notices.put(notice)
             self._most_in_flight = len(self._futures)

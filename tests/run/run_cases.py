@@ -71,13 +71,14 @@ class Recorder:
     def __init__(self):
         self.snapshots = []
         self.events = []
+        self.begun = []
         self.closed = False
 
     def update(self, snapshot):
         self.snapshots.append(snapshot)
 
     def event(self, kind, text):
-        self.events.append((kind, text))
+        (self.begun if kind == "run" else self.events).append((kind, text))
 
     def close(self):
         self.closed = True

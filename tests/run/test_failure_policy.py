@@ -55,7 +55,7 @@ def test_a_class_that_stops_ends_the_run_at_its_first_failure_with_design_messag
         FailurePolicyStop, match=rf"ended as '{status}', as on_failure says: a = 50\.0: .*{said}"
     ) as stop:
         run_study(study, tmp_path / "s")
-    assert str(stop.value).endswith(f"continue with: designopt resume {tmp_path / 's'}")
+    assert f"\ncontinue with: designopt resume {tmp_path / 's'} --plugin " in str(stop.value)
     result = Result.open(stop.value.path)
     assert result.counts[status] == 1
     assert [e["kind"] for e in result.events] == ["stopped"]

@@ -32,7 +32,9 @@ STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.1
 
 
 def test_the_line_tells_what_is_done_the_rate_the_time_left_the_best_and_the_failures():
-    assert line(STATE) == "sweep (1/2): 30/120 designs, 2 failed, 12/s, 0:08 left, best mismatch 0.125"
+    assert (
+        line(STATE) == "sweep (1/2): 30/120 designs, 12/s, 0:08 left, 2 of 30 evaluations failed, best mismatch 0.125"
+    )
 
 
 def test_designs_that_cost_no_budget_are_told_apart():
@@ -46,7 +48,7 @@ def test_all_but_the_best_values_is_within_eighty_columns(monkeypatch):
     best = {"a_long_name_of_an_objective": 1.0, "another_long_name": 2.0}
     live.update(Snapshot("front", 2, 2, 1234, 20000, 1234, 56, 12.2345, 100.0, 5512.0, best, invalid=78))
     live.close()
-    assert "1234/20000 designs (78 invalid), 56 failed, 12.2/s, 1:31:52 left" in stream.getvalue()
+    assert "1234/20000 designs (78 invalid), 12.2/s, 1:31:52 left, 56 of" in stream.getvalue()
 
 
 def test_durations_are_for_readers():

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
-from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
@@ -95,7 +95,13 @@ class GaussianProcessSearch:
             with blas.limit(limits=1, user_api="blas"):
                 return search.ask()
 
-        evaluate.ahead(ask, search.tell, self.look_ahead)
+        try:
+            evaluate.ahead(ask, search.tell, self.look_ahead)
+        except StageEnded:
+            if search.starting:
+                text = "ended within its start-up, a Sobol' sequence: no process has learnt; give it a larger budget"
+                evaluate.note("start_up", text)
+            raise
         return search.ended
 
 
@@ -116,7 +122,12 @@ class _Search:
         wanted = settings.startup or min(max(2 * d + 2, 8), 40)
         self._region = TrustRegion(d) if d >= MANY else None
         self._first = _spread(self._coordinates, max(wanted - int((~start.invalid).sum()), 0), rng)
-        self._small = 0
+        self._small = self._told = 0
+
+    @property
+    def starting(self) -> bool:
+        """Whether nothing is known yet of a design that the processes chose."""
+        return self._told <= len(self._first)
 
     def ask(self) -> Matrix:
         """The next design (1, d); (0, d) when the search is over."""
@@ -129,6 +140,7 @@ class _Search:
 
     def tell(self, outcomes: Outcomes) -> None:
         """What became of the design that was asked for first (1 row)."""
+        self._told += 1
         self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
         if self._region is not None:
             self._region.learn(self._better(outcomes))

@@ -157,6 +157,12 @@ class Journal(JournalReader):
         session, worker, finished, array reference)."""
         self._add(_EVALUATION, [_sealed(row) for row in rows])
 
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """Evaluations `keys` are no more on record: they are computed again."""
+        with explained(self.path), self._transaction():
+            self._db.executemany("DELETE FROM evaluation WHERE key = ?", [(key,) for key in keys])
+            self._count({"evaluation": -len(keys)})
+
     def add_attempt(self, key: bytes, number: int, worker: str, outcome: str, detail: str) -> None:
         """An attempt that gave nothing, or a result that had been recorded already."""
         row = (key, number, self.session, worker, float(time.time()), outcome, detail)

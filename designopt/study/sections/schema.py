@@ -12,11 +12,11 @@ from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.language.part import NamedPart, PartSection
-from designopt.study.language.refusals import wrong_kind
+from designopt.study.language.refusals import refused, wrong_kind
 from designopt.study.language.settings import json_schema, settings_type
 from designopt.study.language.units import Amount
 from designopt.study.language.values import Checked, checker
-from designopt.study.language.words import Formula, Label, Scalar, Word, spelt_out
+from designopt.study.language.words import LABEL, Formula, Label, Scalar, Word, spelt_out
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.cluster import Memory
 from designopt.study.sections.scenarios import ScenarioEntry
@@ -66,7 +66,7 @@ ParameterEntry = Annotated[ParameterSection, WrapValidator(_parameter), _ShortFo
 class ObjectiveSection(TypedDict, total=False):
     """A figure to be made small or large."""
 
-    name: Required[Annotated[Label, Quantity("", "name in results")]]
+    name: Annotated[Label, Quantity("", "name in results; default: what is minimised, if that is one word")]
     minimize: Annotated[Formula, Quantity("", "expression that is to be small")]
     maximize: Annotated[Formula, Quantity("", "expression that is to be large, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
@@ -76,13 +76,31 @@ class ObjectiveSection(TypedDict, total=False):
 class ConstraintSection(TypedDict, total=False):
     """A limit on a figure."""
 
-    name: Required[Annotated[Label, Quantity("", "name in results")]]
+    name: Annotated[Label, Quantity("", "name in results; default: what is limited, if that is one word")]
     of: Required[Annotated[Formula, Quantity("", "expression that is limited")]]
     min: Annotated[Amount, Quantity("", "smallest value that is allowed")]
     max: Annotated[Amount, Quantity("", "largest value that is allowed")]
     equals: Annotated[Amount, Quantity("", "the only value that is allowed")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+
+
+def _named(value: Any, handler: Any) -> Any:
+    """A figure without a name goes by its expression, if that can be a name."""
+    if isinstance(value, Mapping) and "name" not in value:
+        texts = [value[key] for key in ("minimize", "maximize", "of") if isinstance(value.get(key), str)]
+        if len(texts) == 1 and LABEL.fullmatch(texts[0]):
+            value = {"name": texts[0], **value}
+        elif len(texts) == 1:
+            raise refused(f"'name' is missing: '{texts[0][:40]}' is no name itself, give it one")
+    checked = handler(value)
+    if "name" not in checked:
+        raise refused("'name' is missing (name in results)")
+    return checked
+
+
+ObjectiveEntry = Annotated[ObjectiveSection, WrapValidator(_named)]
+ConstraintEntry = Annotated[ConstraintSection, WrapValidator(_named)]
 
 
 class HypervolumeSection(TypedDict, total=False):
@@ -253,8 +271,8 @@ SECTIONS: dict[str, Section] = {
         PartSection, "mapping", "objective plugins under the names that expressions use", kind="objective"
     ),
     "baseline": Section(dict[str, Any], "list", "designs of one's own to compare with, by name", alone=True),
-    "objectives": Section(ObjectiveSection, "list", "what is to be made small or large"),
-    "constraints": Section(ConstraintSection, "list", "limits"),
+    "objectives": Section(ObjectiveEntry, "list", "what is to be made small or large"),
+    "constraints": Section(ConstraintEntry, "list", "limits"),
     "stages": Section(StageSection, "list", "solvers, one after the other"),
     "solver": Section(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
     "budget": Section(BudgetSection, meaning="the budget of that single stage"),

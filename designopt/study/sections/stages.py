@@ -13,6 +13,9 @@ from designopt.study.sections.goals import Goals
 from designopt.study.sections.start import start_from
 from designopt.study.study import Budget, HypervolumeGain, Stage
 
+#: A population that the study does not give has so many generations, and so many designs at least.
+GENERATIONS, SMALLEST = 5, 8
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -92,9 +95,20 @@ def _search(
     plugin = None if part is None else ctx.plugin(SolverPlugin, part, (*path, "solver"))
     use = None if plugin is None else ctx.settings(plugin, part, (*path, "solver"))
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
+    if use is not None and part is not None and "population" not in part.settings:
+        use = _for_budget(use, budget)
     if plugin is not None:
         _budget_needed(ctx, plugin, section, path)
     return plugin, use, budget
+
+
+def _for_budget(use: Use[SolverPlugin], budget: Budget) -> Use[SolverPlugin]:
+    """The solver with a population, which the study does not give, that the budget renews four times at least."""
+    default = use.plugin.settings["population"].default if "population" in use.plugin.settings else None
+    if not isinstance(default, int) or budget.evaluations is None or budget.evaluations >= GENERATIONS * default:
+        return use
+    population = max(min(SMALLEST, budget.evaluations), budget.evaluations // GENERATIONS)
+    return Use(use.plugin, {**use.settings, "population": population})
 
 
 def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> Budget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -329,10 +330,22 @@ def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArr
 
 
 def _frames(error: BaseException) -> traceback.StackSummary:
-    """Where the error comes from, below this file's own frames."""
+    """Where the error comes from: below this file's own frames, down to the last line that is no library's."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if f.filename not in (__file__, _plugin_file())]
+    own = _package(theirs[0].filename) if theirs else ""
+    while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", own):
+        theirs.pop()
     return traceback.StackSummary.from_list(theirs or frames)
+
+
+def _package(file: str) -> str:
+    """The library that a file belongs to: a package that is installed, or Python's own; "" for the user's files."""
+    parts = Path(file).parts
+    if "site-packages" in parts:
+        package = parts[parts.index("site-packages") + 1]
+        return "" if package.startswith("designopt") else package
+    return "python" if file.startswith((sysconfig.get_path("stdlib"), "<frozen")) else ""
 
 
 def _plugin_file() -> str:
@@ -406,7 +419,8 @@ def evaluate_one(
 
 
 def trial(study: Study, count: int) -> tuple[list[str], int]:
-    """Evaluate `count` random designs here, for ``validate --try``: a line of text each, and how many failed.
+    """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
+    evaluation, and how many failed.
 
     That a model refuses a design or tells that it diverged is an answer, unless it has no other.
     """
@@ -424,11 +438,13 @@ def trial(study: Study, count: int) -> tuple[list[str], int]:
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
-        done = evaluator.evaluate(space.design(x), seed=evaluation_seed(keys[0], study.seed))
-        statuses.append(done.status)
-        outputs = {
-            k: v for k, v in done.outputs.items() if not k.startswith("d(")
-        }  # derivatives are not asked for here
-        shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
-        lines.append(f"{at}: {done.status} in {done.wall:.3g} s: {shown}")
-    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else count
+        for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
+            done = evaluator.evaluate(space.design(x), s, seed=evaluation_seed(key, study.seed))
+            statuses.append(done.status)
+            outputs = {
+                k: v for k, v in done.outputs.items() if not k.startswith("d(")
+            }  # derivatives are not asked for here
+            shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
+            where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
+            lines.append(f"{at}{where}: {done.status} in {done.wall:.3g} s: {shown}")
+    return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))

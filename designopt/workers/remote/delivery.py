@@ -18,7 +18,7 @@ from designopt.plugin import (
     PluginError,
     Use,
     find,
-    installed,
+    is_installed,
     load_file,
 )
 from designopt.plugin.kinds import P
@@ -32,13 +32,6 @@ from designopt.workers.evaluation.programs import ProgramWorker
 
 #: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
 PREPARATIONS, PREPARATION = 10.0, 60.0
-
-_loading = False
-
-
-def loading() -> bool:
-    """True while a worker runs a file to find a plugin in it: nothing may be run from there."""
-    return _loading
 
 
 @dataclass(frozen=True)
@@ -121,13 +114,8 @@ class Delivery:
 
         Quick: the model's set-up is not done here.
         """
-        global _loading
-        _loading = True
-        try:
-            for name, content in self.files:
-                load_file(name, content)
-        finally:
-            _loading = False
+        for name, content in self.files:
+            load_file(name, content)
         model = _same(find("model", self.model[0]), *self.model[1:])
         if self.declared is not None:
             outputs, arrays = self.declared
@@ -198,9 +186,8 @@ def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:
     module = getattr(plugin.target, "__module__", "")
     if study.plugin_files and module.startswith("designopt_plugin_"):
         return []
-    for listed in installed(plugin.kind):
-        if listed.name == plugin.name and listed.entry.module == module:
-            return []
+    if is_installed(plugin):
+        return []
     if plugin.source is None or not plugin.source.is_file():
         raise PluginError(
             f"{plugin.kind} '{plugin.name}' was typed in interactively and cannot be sent to workers; "

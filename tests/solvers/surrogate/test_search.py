@@ -196,3 +196,8 @@ def test_nothing_to_search_for_and_too_many_objectives_are_refused():
         GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=[]))
     with pytest.raises(InvalidSetting, match="at most 4 objectives, not 5; nsga3"):
         GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"] * 5))
+
+
+@pytest.mark.parametrize(("budget", "told"), [(5, 1), (12, 0)])
+def test_a_budget_that_ends_within_the_start_up_is_told(budget, told):
+    assert [kind for kind, _ in run(BRANIN, budget).notes] == ["start_up"] * told
