@@ -15,6 +15,7 @@ from designopt import decision
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.compare_best import best_values
+from designopt.report.compare_seeds import Scores, repeated
 from designopt.report.differences import differences
 from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
 from designopt.report.page import page, write_page
@@ -74,6 +75,9 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
         parts.append(
             best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
         )
+        if len(objectives) <= OBJECTIVES:
+            again = repeated(entries, objectives, _scores(entries, objectives, fronts))
+            parts += [again] if again else []
     parts.append(_chosen(entries, objectives))
     return write_page(page("comparison", title, f"{len(entries)} stores", parts, banners), path)
 
@@ -201,6 +205,18 @@ def _reference(entries: list[_Entry], objectives: tuple[Objective, ...], fronts:
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     worst, span = F.max(axis=0), np.ptp(F, axis=0)
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
+
+
+def _scores(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
+    """One number for each store: the hypervolume of its front, or its best value."""
+    if len(objectives) == 1:
+        best = [float(e.objectives[f, 0].min(initial=np.inf)) for e, f in zip(entries, fronts, strict=True)]
+        objective = objectives[0]
+        name = with_unit(f"best {objective.name}", objective.unit)
+        return Scores(name, objective.sign * np.array(best), objective.direction == "maximize")
+    reference = _reference(entries, objectives, fronts)
+    volumes = [decision.hypervolume(e.objectives[f], reference) for e, f in zip(entries, fronts, strict=True)]
+    return Scores("hypervolume", np.array(volumes), True)
 
 
 def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Section:

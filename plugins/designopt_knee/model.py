@@ -41,6 +41,9 @@ _WALK_CYCLES = 2
 _FLEXIONS = np.arange(0.0, 111.0, 2.0)  # deg, of the path of the instant centre
 _CONTACT_FORCE = 1.0  # N, heel and toe together, from which the foot counts as on the ground
 
+#: So many walks of scenarios are kept.
+_WALKS = 64
+
 #: What stands for the multiplier of a motion that was not found.
 NO_MOTION = 999.0
 
@@ -182,6 +185,9 @@ class FourBarKnee:
 
     _gait: Gait = field(init=False, repr=False, compare=False)
     _integrators: Any = field(init=False, repr=False, compare=False)
+    #: Of scenarios with a walk of their own: the model on it; integrators by the harmonics of the gait.
+    _walks: dict[tuple[Any, ...], Self] = field(init=False, repr=False, compare=False)
+    _known: dict[int, Any] = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for what cannot be used; warn about what is suspicious. Nothing is integrated."""
@@ -205,17 +211,23 @@ class FourBarKnee:
 
     def prepare(self) -> None:
         """Read the gait, state the equations, compile them when a compiler exists."""
+        self._gait, self._walks, self._known = self._gait_of({}), {}, {}
+        self._integrators = self._integrators_for(self._gait.harmonics)
+
+    def _integrators_for(self, harmonics: int) -> Any:
+        """Integrators of the equations with a gait of so many harmonics, made once."""
         from designopt_knee.equations import knee_system
         from designopt_knee.periodic.strides import Integrators
 
-        self._gait = self._gait_of({})
-        self._integrators = Integrators(
-            knee_system(self._gait.harmonics, self.smoothing, self.shank_mass_terms),
-            self.method,
-            (self.relative_tolerance, self.absolute_tolerance),
-            self.max_steps,
-            "auto" if self.compiled == "auto" else self.compiled == "always",
-        )
+        if harmonics not in self._known:
+            self._known[harmonics] = Integrators(
+                knee_system(harmonics, self.smoothing, self.shank_mass_terms),
+                self.method,
+                (self.relative_tolerance, self.absolute_tolerance),
+                self.max_steps,
+                "auto" if self.compiled == "auto" else self.compiled == "always",
+            )
+        return self._known[harmonics]
 
     def evaluate(
         self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
@@ -248,14 +260,17 @@ class FourBarKnee:
                 raise InvalidSetting(name or "gait_file", str(error)) from None
 
     def _walking(self, scenario: KneeConditions) -> Self:
-        """This model on the walk that `scenario` is about: a copy; equations are those of as many harmonics."""
-        own = copy.copy(self)
-        gait = self._gait_of(scenario)
-        if gait.harmonics != self._gait.harmonics:
-            own.harmonics = gait.harmonics
-            own.prepare()
-        own._gait = gait
-        return own
+        """This model on the walk that `scenario` is about, kept for the next designs; the oldest of many is dropped."""
+        file = scenario.get("gait_file")
+        key = (file and file.digest, scenario.get("gait_period"), scenario.get("gait_speed"))
+        if key not in self._walks:
+            own = copy.copy(self)
+            own._gait = self._gait_of(scenario)
+            own._integrators = self._integrators_for(own._gait.harmonics)
+            while len(self._walks) >= _WALKS:
+                del self._walks[next(iter(self._walks))]
+            self._walks[key] = own
+        return self._walks[key]
 
     def _gait_of(self, scenario: KneeConditions) -> Gait:
         return self._read_gait(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from designopt_knee.gait import bundled_text
+from designopt_knee import model
+from designopt_knee.gait import bundled_text, read_gait
 from designopt_knee.model import FourBarKnee
+from designopt_knee.periodic import strides
+from designopt_knee.periodic.strides import Integrators
 
 from designopt.plugin import InputFile, InvalidSetting
 
@@ -52,6 +55,32 @@ def test_a_recording_with_other_harmonics_has_its_own_equations(knee):
     settings = FourBarKnee(parameter_set="substitute_v2", harmonics=5)
     settings.prepare()
     assert rough == settings.evaluate(DESIGN, {}, set())[0]
+
+
+def test_a_walk_is_read_and_its_equations_are_made_once_for_all_designs(knee, monkeypatch):
+    read, made = [], []
+    monkeypatch.setattr(model, "read_gait", lambda *a, **k: read.append(k) or read_gait(*a, **k))
+    monkeypatch.setattr(strides, "Integrators", lambda *a: made.append(a) or Integrators(*a))
+    lines = [line.split(",") for line in bundled_text().splitlines() if line and not line.startswith("#")]
+    text = "# period_s=1.232 belt_speed_m_s=1.015\n" + "\n".join(",".join(cells[:15]) for cells in lines)
+    for stiffness in (17000.0, 18000.0, 19000.0):
+        for scenario in (
+            {"gait_file": InputFile("six.csv", text.encode())},
+            {"gait_file": InputFile("six.csv", text.encode()), "gait_period": 1.3},
+            {"gait_period": 1.3},
+            {"gait_period": 1.3, "hip_hike": 1.003},
+        ):
+            knee.evaluate({**DESIGN, "stiffness": stiffness}, scenario, set())
+    assert len(read) == 3
+    assert len(made) == 1  # six harmonics; those of eight were there
+
+
+def test_of_very_many_walks_the_oldest_are_dropped(knee, monkeypatch):
+    monkeypatch.setattr(model, "_WALKS", 2)
+    kept = [knee._walking({"gait_period": period}) for period in (1.20, 1.21, 1.22)]
+    assert knee._walking({"gait_period": 1.22}) is kept[2]
+    assert knee._walking({"gait_period": 1.20}) is not kept[0]
+    assert len(knee._walks) == 2
 
 
 @pytest.mark.parametrize(

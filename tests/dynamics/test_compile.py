@@ -74,7 +74,7 @@ def test_a_damaged_library_is_compiled_again(compiler, smooth, folder, compilati
     (path,) = folder.glob(LIBRARY)
     content = path.read_bytes()
     path.unlink()  # a library in use must not change under its user
-    changed = content[:5000] + bytes(100) + content[5100:]
+    changed = content[:5000] + bytes(255 - byte for byte in content[5000:5100]) + content[5100:]
     path.write_bytes({"truncated": content[:1000], "empty": b"", "changed": changed}[damage])
     assert end_state(smooth).tolist() == sound.tolist()
     assert len(compilations) == 2
