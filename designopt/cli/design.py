@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from designopt import plugin
 from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result
-from designopt.problem import unequal
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
-    from designopt.study.study import Constraint
     from designopt.workers.evaluation.evaluate import Evaluation
 
 #: Failures of the process, not of the model: computing such a design again may end or hold up this process too.
@@ -40,9 +38,11 @@ def show_design(
 
     Arrays that cannot be read are reported after the rest; without `evaluate` the command then ends with 4.
     """
+    from designopt.report.one_design import array_rows
+
     result = open_result(store, plugin_files, data)
     row = row_of(result, point)
-    arrays, damaged = _array_rows(result, row)
+    arrays, damaged = array_rows(result, row)
     click.echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
     for line in damaged:
         click.echo(line, err=True)
@@ -97,133 +97,19 @@ def _with_key(result: Result, start: str) -> list[int]:
 
 def _described(result: Result, row: int) -> str:
     """All that the store knows of one design, as aligned text."""
-    labels = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
-    if row in result.front():
-        labels.append("on the front")
-    outcomes = result.outcomes
-    if not outcomes.feasible[row]:
-        labels.append("invalid" if outcomes.invalid[row] else "failed" if outcomes.failed[row] else "not feasible")
-    keys = [key.hex() for key in result.recorded_problem.keys(outcomes.X[row : row + 1])[0]]
+    from designopt.report import one_design
+
+    labels = one_design.labels(result, row)
     parts = [
         f"design {row} of {result.path}" + (f": {', '.join(labels)}" if labels else ""),
-        _aligned(_space_rows(result, row)),
-        _aligned([*_objective_rows(result, row), *(_limit_row(result, row, c) for c in result.problem.constraints)]),
-        _aligned(_figure_rows(result, row)),
-        _aligned(_evaluation_rows(result, row, keys)),
-        *_messages(result, row),
-        _asked(result, row),
+        _aligned(one_design.parameter_rows(result, row)),
+        _aligned(one_design.rating_rows(result, row)),
+        _aligned(one_design.output_rows(result, row)),
+        _aligned(one_design.evaluation_rows(result, row)),
+        *one_design.messages(result, row),
+        one_design.asked(result, row),
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _space_rows(result: Result, row: int) -> list[list[str]]:
-    values = result.problem.space.values(result.outcomes.X[row].tolist())
-    rows = [["parameter", "value", "unit", ""]]
-    for p in result.problem.space.parameters:
-        note = "fixed" if p.kind == "fixed" else ""
-        if p.name in values:
-            rows.append([p.name, _exact(values[p.name]), p.unit, note])
-        else:
-            rows.append([p.name, "", p.unit, "not active here"])
-    return rows
-
-
-def _objective_rows(result: Result, row: int) -> list[list[str]]:
-    rows = [["objective or limit", "value", "unit", "", ""]]
-    for j, o in enumerate(result.problem.objectives):
-        value = o.sign * float(result.outcomes.objectives[row, j])
-        rows.append([o.name, _exact(value) if np.isfinite(value) else "no value", o.unit, o.direction, ""])
-    return rows
-
-
-def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
-    """A limit with the value that it is held to and the room that is left, or by how much it is passed."""
-    one = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
-    low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return [c.name, "no value", c.unit, _limit(c), ""]
-    sides = (
-        [low] if c.maximum is None and c.equals is None else [high] if c.minimum is None and c.equals is None else []
-    )
-    value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
-    if c.equals is not None:
-        off = float(unequal(np.array(low), np.array(high), c.equals))
-        return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"passed by {off:.4g}"]
-    room = min(
-        np.inf if c.maximum is None else c.maximum - high,
-        np.inf if c.minimum is None else low - c.minimum,
-    )
-    return [c.name, value, c.unit, _limit(c), f"margin {room:.4g}" if room >= 0.0 else f"passed by {-room:.4g}"]
-
-
-def _limit(c: Constraint) -> str:
-    if c.equals is not None:
-        return f"= {c.equals:g}"
-    limits = [f">= {c.minimum:g}"] if c.minimum is not None else []
-    return ", ".join([*limits, *([f"<= {c.maximum:g}"] if c.maximum is not None else [])])
-
-
-def _figure_rows(result: Result, row: int) -> list[list[str]]:
-    from designopt.report.labels import figure_unit
-
-    scenarios = result.problem.scenarios
-    rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
-    for name, values in result.outcomes.figures.items():
-        shown = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
-        rows.append([name, *shown, figure_unit(result.problem, name)])
-    return rows
-
-
-def _evaluation_rows(result: Result, row: int, keys: Sequence[str]) -> list[list[str]]:
-    rows = [["evaluation", "status", "took", "key"]]
-    for k, scenario in enumerate(result.problem.scenarios):
-        status, reason = str(result.status[row, k]), str(result.reason[row, k])
-        wall = float(result.wall[row, k])
-        rows.append(
-            [scenario.name, f"{status} ({reason})" if reason else status, f"{wall:.3g} s" if wall else "", keys[k]]
-        )
-    return rows
-
-
-def _asked(result: Result, row: int) -> str:
-    stage = str(result.stage[row])
-    return f"asked by stage {stage}, ask {int(np.argmax(result.asked(stage) == row))}" if stage else ""
-
-
-def _messages(result: Result, row: int) -> list[str]:
-    told = []
-    for k, scenario in enumerate(result.problem.scenarios):
-        message = result.message(row, k).strip()
-        if message:
-            told.append(f"{scenario.name}: {message}")
-        if printed := result.printed(row, k).strip():
-            told.append(f"{scenario.name} printed:\n{printed}")
-    return told
-
-
-def _array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
-    """The kept arrays of a design, and what is said of those that cannot be read."""
-    from designopt.store.errors import StoreError
-
-    declared = result.problem.model.plugin.arrays
-    rows, damaged = [["kept array", "scenario", "size", "axes", "unit"]], []
-    for k, scenario in enumerate(result.problem.scenarios):
-        try:
-            arrays = result.arrays(row, k)
-        except StoreError as error:
-            damaged.append(f"{scenario.name}: {error}")
-            continue
-        for name, array in arrays.items():
-            about = declared.get(name)
-            axes = ", ".join(about.axes) if about else ""
-            size = " x ".join(str(n) for n in array.shape) or "1"
-            rows.append([name, scenario.name, size, axes, about.unit if about else ""])
-    return rows, damaged
-
-
-def _exact(value: Any) -> str:
-    """A value as it is: the shortest text that gives the same number again."""
-    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

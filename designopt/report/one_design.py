@@ -1,0 +1,142 @@
+"""One design of a result as rows of texts: its values, what it gave, how its evaluations went, its arrays.
+
+The first row of each table is its head. Numbers are the shortest texts that give the same numbers again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.problem import unequal
+from designopt.report.labels import figure_unit
+from designopt.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+    from designopt.study.study import Constraint
+
+
+def labels(result: Result, row: int) -> list[str]:
+    """What the design is: chosen by a rule, given by name, on the front, infeasible or failed."""
+    found = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
+    if row in result.front():
+        found.append("on the front")
+    outcomes = result.outcomes
+    if not outcomes.feasible[row]:
+        found.append("invalid" if outcomes.invalid[row] else "failed" if outcomes.failed[row] else "not feasible")
+    return found
+
+
+def parameter_rows(result: Result, row: int) -> list[list[str]]:
+    """Every parameter with its value and unit."""
+    values = result.problem.space.values(result.outcomes.X[row].tolist())
+    rows = [["parameter", "value", "unit", ""]]
+    for p in result.problem.space.parameters:
+        note = "fixed" if p.kind == "fixed" else ""
+        if p.name in values:
+            rows.append([p.name, _exact(values[p.name]), p.unit, note])
+        else:
+            rows.append([p.name, "", p.unit, "not active here"])
+    return rows
+
+
+def rating_rows(result: Result, row: int) -> list[list[str]]:
+    """Objectives with their directions, then limits with the room that is left."""
+    rows = [["objective or limit", "value", "unit", "", ""]]
+    for j, o in enumerate(result.problem.objectives):
+        value = o.sign * float(result.outcomes.objectives[row, j])
+        rows.append([o.name, _exact(value) if np.isfinite(value) else "no value", o.unit, o.direction, ""])
+    return rows + [_limit_row(result, row, c) for c in result.problem.constraints]
+
+
+def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
+    """A limit with the value that it is held to and the room that is left, or by how much it is passed."""
+    one = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
+    low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return [c.name, "no value", c.unit, _limit(c), ""]
+    sides = (
+        [low] if c.maximum is None and c.equals is None else [high] if c.minimum is None and c.equals is None else []
+    )
+    value = " ... ".join(dict.fromkeys(_exact(side) for side in sides or [low, high]))
+    if c.equals is not None:
+        off = float(unequal(np.array(low), np.array(high), c.equals))
+        return [c.name, value, c.unit, _limit(c), "kept" if off == 0.0 else f"passed by {off:.4g}"]
+    room = min(
+        np.inf if c.maximum is None else c.maximum - high,
+        np.inf if c.minimum is None else low - c.minimum,
+    )
+    return [c.name, value, c.unit, _limit(c), f"margin {room:.4g}" if room >= 0.0 else f"passed by {-room:.4g}"]
+
+
+def _limit(c: Constraint) -> str:
+    if c.equals is not None:
+        return f"= {c.equals:g}"
+    limits = [f">= {c.minimum:g}"] if c.minimum is not None else []
+    return ", ".join([*limits, *([f"<= {c.maximum:g}"] if c.maximum is not None else [])])
+
+
+def output_rows(result: Result, row: int) -> list[list[str]]:
+    """Every figure on record, scenario by scenario, with its unit."""
+    scenarios = result.problem.scenarios
+    rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
+    for name, values in result.outcomes.figures.items():
+        shown = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
+        rows.append([name, *shown, figure_unit(result.problem, name)])
+    return rows
+
+
+def evaluation_rows(result: Result, row: int) -> list[list[str]]:
+    """How the evaluation in each scenario ended, with its key."""
+    keys = [key.hex() for key in result.recorded_problem.keys(result.outcomes.X[row : row + 1])[0]]
+    rows = [["evaluation", "status", "took", "key"]]
+    for k, scenario in enumerate(result.problem.scenarios):
+        status, reason = str(result.status[row, k]), str(result.reason[row, k])
+        wall = float(result.wall[row, k])
+        rows.append(
+            [scenario.name, f"{status} ({reason})" if reason else status, f"{wall:.3g} s" if wall else "", keys[k]]
+        )
+    return rows
+
+
+def asked(result: Result, row: int) -> str:
+    """The stage that asked for the design, and as which of its designs; "" when no stage did."""
+    stage = str(result.stage[row])
+    return f"asked by stage {stage}, ask {int(np.argmax(result.asked(stage) == row))}" if stage else ""
+
+
+def messages(result: Result, row: int) -> list[str]:
+    """What evaluations said when they failed, and what they printed."""
+    told = []
+    for k, scenario in enumerate(result.problem.scenarios):
+        message = result.message(row, k).strip()
+        if message:
+            told.append(f"{scenario.name}: {message}")
+        if printed := result.printed(row, k).strip():
+            told.append(f"{scenario.name} printed:\n{printed}")
+    return told
+
+
+def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
+    """The kept arrays of a design, and what is said of those that cannot be read."""
+    declared = result.problem.model.plugin.arrays
+    rows, damaged = [["kept array", "scenario", "size", "axes", "unit"]], []
+    for k, scenario in enumerate(result.problem.scenarios):
+        try:
+            arrays = result.arrays(row, k)
+        except StoreError as error:
+            damaged.append(f"{scenario.name}: {error}")
+            continue
+        for name, array in arrays.items():
+            about = declared.get(name)
+            axes = ", ".join(about.axes) if about else ""
+            size = " x ".join(str(n) for n in array.shape) or "1"
+            rows.append([name, scenario.name, size, axes, about.unit if about else ""])
+    return rows, damaged
+
+
+def _exact(value: Any) -> str:
+    """A value as it is: the shortest text that gives the same number again."""
+    return repr(float(value)) if isinstance(value, float) else str(value)
