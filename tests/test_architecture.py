@@ -25,11 +25,25 @@ LAYERS = (
     ("run",),
     ("report", "exports"),
     ("api", "testing", "templates"),
+    ("desk",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-HEAVY = ("scipy", "pymoo", "casadi", "dask", "distributed", "plotly", "pint", "rich", "pandas", "matplotlib", "ezc3d")
+HEAVY = (
+    "scipy",
+    "pymoo",
+    "casadi",
+    "dask",
+    "distributed",
+    "plotly",
+    "pint",
+    "rich",
+    "pandas",
+    "matplotlib",
+    "ezc3d",
+    "tornado",
+)
 
 
 @functools.cache

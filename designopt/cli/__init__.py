@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from designopt.cli.checking import validate
+from designopt.cli.desk import desk
 from designopt.cli.ending import INTERRUPTED, fail, told_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
@@ -58,5 +59,5 @@ def main() -> None:
     """
 
 
-for _command in (new, validate, run, resume, report, export, show, list_):
+for _command in (new, validate, run, resume, report, desk, export, show, list_):
     main.add_command(_command)

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
-import numpy as np
 
 from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
+from designopt.run.observed import snapshot
 from designopt.run.progress import Snapshot, line, told
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
-from designopt.store.running import running
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -81,30 +80,6 @@ def _look(result: Result) -> Result:
     except StoreError as error:
         fail(str(error), STORE)
     return fresh
-
-
-def snapshot(result: Result, looks: deque[tuple[float, int]]) -> Snapshot:
-    """The state of the run as its own progress line would tell it."""
-    counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
-    begun = set(result.stage.tolist())
-    number = max((k for k, stage in enumerate(stages) if stage.name in begun), default=0)
-    stage = stages[number]
-    here = result.stage == stage.name
-    total = stage.budget.evaluations
-    done = int((here & ~outcomes.invalid).sum())
-    (first, before), (last, now) = looks[0], looks[-1]
-    rate = (now - before) / (last - first) if last > first else 0.0
-    left = max(0, total - done) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
-    F = outcomes.objectives[outcomes.feasible]
-    best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
-    sessions = result.sessions
-    elapsed = max(0.0, time.time() - float(sessions[-1].get("started") or time.time())) if sessions else 0.0
-    failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
-    invalid = int(np.sum(here & outcomes.invalid))
-    return Snapshot(
-        stage.name, number + 1, len(stages), done, total, counts["evaluations"], failures, rate, elapsed, left, best,
-        invalid, running(result.path) if at_work(result.path) else (),
-    )  # fmt: skip
 
 
 class _Display(Protocol):

@@ -59,7 +59,12 @@ class _Entry:
 
 
 def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
-    """Write a page that puts the stores of `results` side by side to `path` (HTML, self-contained); return the path.
+    """Write the page of `comparison` to `path` (HTML, self-contained); return the path."""
+    return write_page(comparison(results), path)
+
+
+def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
+    """A page that puts the stores of `results` side by side; `plotly` as in `designopt.report.page.page`.
 
     Compared are the objectives that all have by name and direction, in the unit of the first. Raises `ValueError` for
     fewer than two stores, for stores without a common objective, and for objectives of different kind, with a sentence.
@@ -79,7 +84,7 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
             again = repeated(entries, objectives, _scores(entries, objectives, fronts))
             parts += [again] if again else []
     parts.append(_chosen(entries, objectives))
-    return write_page(page("comparison", title, f"{len(entries)} stores", parts, banners), path)
+    return page("comparison", title, f"{len(entries)} stores", parts, banners, plotly=plotly)
 
 
 # ------------------------------------------------------------------------------------------------ what is common

@@ -85,6 +85,7 @@
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
     if (shown.frames.length) ready.then(() => animate(figure, spec.loop));
     if (first && shown.layout.meta?.jump) figure.plot.on("plotly_click", event => jump(figure, event.points[0].x));
+    if (first && parent !== window) figure.plot.on("plotly_click", event => tellDesign(figure, event.points[0]));
     return ready.then(() => {
       if (first && spec.brushed) watchBrushes(figure);
       setOff(figure);
@@ -141,6 +142,12 @@
       for (const row of document.querySelectorAll("tr[data-design]"))
         row.classList.toggle("out", picked !== null && !picked.has(Number(row.dataset.design)));
     });
+  }
+
+  // A page that shows this one within itself learns which design was clicked.
+  function tellDesign(figure, point) {
+    const rows = figure.spec.designs[point.curveNumber];
+    if (rows) parent.postMessage({design: Number(numbers(rows)[point.pointIndex ?? point.pointNumber])}, location.origin);
   }
 
   // Points of designs that are not picked fade.

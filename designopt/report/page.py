@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -68,9 +68,10 @@ GENERIC: Mapping[str, Part] = {
     "surrogate": surrogate.surrogate,
 }
 
-# Nothing may be loaded from anywhere; the browser holds to it even if a plot asked for more.
+# Nothing may be loaded from anywhere, but the plotting library where a server has it; the browser holds to it even if a
+# plot asked for more.
 _POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src {scripts}'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; worker-src blob:"
 )
 
@@ -95,24 +96,39 @@ def write_page(text: str, path: Path | str) -> Path:
     return target
 
 
-def sections(result: Result) -> Iterable[Section]:
-    """The sections of the report of `result`, in order; parts that have nothing to say are left out."""
+def part_names(result: Result) -> list[str]:
+    """The parts of the report of `result`, in order."""
+    return [name for name, _ in _parts(result)]
+
+
+def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
+    """The sections of the report of `result`, in order, of the parts named `only` when given; parts that have nothing
+    to say are left out."""
+    for name, part in _parts(result):
+        section = _made(name, part, result) if only is None or name in only else None
+        if section is not None:
+            yield section
+
+
+def _parts(result: Result) -> list[tuple[str, Part]]:
     plots = [(use.plugin.name, use.build()) for use in result.study.plots] or list(GENERIC.items())
     plots += [item for item in _implied(result).items() if item[0] not in {name for name, _ in plots}]
     named = {name for name, _ in plots}
     first = [(name, part) for name, part in FIRST.items() if name not in named]
     last = [(name, part) for name, part in LAST.items() if name not in named]
-    for name, part in (*first, *plots, *last):
-        try:
-            section = part(result)
-        except Exception as error:
-            section = Section(
-                title=name,
-                introduction=f"This part of the report could not be made: {type(error).__name__}: {error}",
-                notes=("The other parts and the store are not affected.",),
-            )
-        if section is not None:
-            yield section
+    return [*first, *plots, *last]
+
+
+def _made(name: str, part: Part, result: Result) -> Section | None:
+    """The section that a part makes, or one that says why it cannot."""
+    try:
+        return part(result)
+    except Exception as error:
+        return Section(
+            title=name,
+            introduction=f"This part of the report could not be made: {type(error).__name__}: {error}",
+            notes=("The other parts and the store are not affected.",),
+        )
 
 
 def _implied(result: Result) -> Mapping[str, Part]:
@@ -120,8 +136,8 @@ def _implied(result: Result) -> Mapping[str, Part]:
     return {"decision": decision.decision} if result.study.choose else {}
 
 
-def render(result: Result, parts: list[Section], refresh: float | None = None) -> str:
-    """The whole page as text; see `write_report`."""
+def render(result: Result, parts: list[Section], refresh: float | None = None, *, plotly: str | None = None) -> str:
+    """The whole page as text; see `write_report` and, for `plotly`, `page`."""
     study = result.study
     going = result.ended == "not ended"
     banners = [unfinished(result)]
@@ -145,6 +161,7 @@ def render(result: Result, parts: list[Section], refresh: float | None = None) -
         tuple(filter(None, banners)),
         refresh=refresh if going else None,
         designs=_designs(result, parts),
+        plotly=plotly,
     )
 
 
@@ -157,8 +174,12 @@ def page(
     *,
     refresh: float | None = None,
     designs: Mapping[str, Any] | None = None,
+    plotly: str | None = None,
 ) -> str:
-    """A self-contained page of `parts`; `banners` are sentences at its top, `designs` what hovering shows."""
+    """A page of `parts`; `banners` are sentences at its top, `designs` what hovering shows.
+
+    It is self-contained, or, where a server has plotly.js at the address `plotly`, loads only that.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
     from plotly.offline import get_plotlyjs
@@ -183,11 +204,12 @@ def page(
         refresh=None if refresh is None else max(1, math.ceil(refresh)),
         parts=[*zip(_anchors([s.title for s in parts]), parts, strict=True)],
         designs=dict(designs or {}),
-        policy=_POLICY,
+        policy=_POLICY.format(scripts="'self' " if plotly else ""),
         colours={"THEMED": dict(THEMED), "CATEGORIES": list(CATEGORIES)},
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
-        plotly=get_plotlyjs(),
+        library=plotly,
+        plotly="" if plotly else get_plotlyjs(),
     )
 
 

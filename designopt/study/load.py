@@ -69,13 +69,14 @@ def load_text(
     overrides: Sequence[str] = (),
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
+    data: Mapping[str, Path] | None = None,
 ) -> Study:
     """The study in `text`, called `name` in messages: for text that is not (or not yet) in a file.
 
-    Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`.
-    Raises `StudyError`.
+    Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`
+    and the data roots `data`. Raises `StudyError`.
     """
-    read: Files = NO_FILES if base is None else FolderFiles(base)
+    read: Files = NO_FILES if base is None else FolderFiles(base, data)
     if files is not None:
         read = GivenFiles(files)
     study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)

@@ -91,6 +91,25 @@ def at_work(path: Path) -> bool:
     return bool(note) and _lives(note)
 
 
+def holder(path: Path) -> int | None:
+    """The process of this machine that holds the store `path`; None without one.
+
+    A note alone does not make a holder: the lock has to be taken, too.
+    """
+    try:
+        with own.open_to_read(path / "lock") as stream:
+            note = _note(stream.read(LARGEST))
+            if not note or note["host"] != socket.gethostname() or not _lives(note):
+                return None
+            try:
+                fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return int(note["pid"])
+            return None
+    except OSError:
+        return None
+
+
 def _note(content: bytes) -> dict[str, Any]:
     """What a lock says of its holder: process, host, start; empty when it says nothing that can be understood."""
     try:

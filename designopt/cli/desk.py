@@ -1,0 +1,61 @@
+"""``designopt desk``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import webbrowser
+from pathlib import Path
+
+import click
+
+from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.opening import data_option, declare, plugin_option
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path())
+@click.option(
+    "--run", is_flag=True, help="Let the page change, start, stop and resume studies; without it, it only shows."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on loopback [default: a free one].")
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@plugin_option
+@data_option
+def desk(
+    folder: str, run: bool, port: int, no_browser: bool, plugin_files: tuple[str, ...], data: dict[str, str]
+) -> None:
+    """Show all stores and studies below FOLDER on a page in the browser, those of running studies as they grow.
+
+    The page is served on this machine only, to the browser that opens the printed address; without --run it only
+    shows. Closing it, or this command, ends no run.
+    """
+    from designopt.desk.server import serve
+
+    if not Path(folder).is_dir():
+        fail(f"error: there is no folder '{folder}'", WRONG_INPUT)
+    declare(plugin_files)
+    first = True
+
+    def announce(address: str) -> None:
+        nonlocal first
+        click.echo(f"desk of {Path(folder).resolve()}: {address}" if first else f"for another browser: {address}")
+        if first and not no_browser:
+            webbrowser.open(address)
+        first = False
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        for request in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # not on every system
+                asyncio.get_running_loop().add_signal_handler(request, stop.set)
+        await serve(
+            Path(folder), port=port, run=run, plugin_files=plugin_files, data=data, announce=announce, until=stop
+        )
+        click.echo("the desk is closed; runs go on")
+
+    try:
+        asyncio.run(until_stopped())
+    except OSError as error:
+        fail(f"error: port {port}: {error.strerror or error}; give another one, or none", STORE)

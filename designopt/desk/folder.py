@@ -1,0 +1,165 @@
+"""What is below a folder: stores with their state, and study files. Cheap enough to be looked at every second."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from designopt.store import own
+from designopt.store.disk.lock import at_work
+from designopt.store.errors import StoreError
+from designopt.store.journal.reader import connect_to_read
+
+#: So deep below the folder stores and studies are looked for, in so many folders at most.
+DEPTH, FOLDERS = 4, 5000
+#: A study file begins one of its lines with this key; it is looked for in so many bytes.
+_STUDY = re.compile(rb"^study[ \t]*:", re.MULTILINE)
+HEAD = 65536
+#: The title of a store is read from a problem.json up to this size.
+LARGEST = 4 * 2**20
+#: Folders that hold no studies.
+_OTHERS = {"node_modules", "__pycache__", "site-packages"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A store as the list shows it. `state` is running, done, or how its last session ended; `stamp` changes whenever
+    its journal does. `designs` and `evaluations` are numbers on record; `problem` says why it cannot be read."""
+
+    place: str
+    title: str
+    state: str
+    designs: int
+    evaluations: int
+    changed: float
+    stamp: str
+    problem: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+class Folder:
+    """The stores and studies below `root`, each known by its path from there (its place)."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+        self._stores: dict[str, Path] = {}
+        self._studies: dict[str, Path] = {}
+        self._listed: dict[str, Listed] = {}
+        self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: when changed, whether they are studies
+
+    def store(self, place: str) -> Path:
+        """The store at `place`; `KeyError` unless the last look has found one there."""
+        if place not in self._stores:
+            self.look()
+        return self._stores[place]
+
+    def study(self, place: str) -> Path:
+        """The study file at `place`; `KeyError` unless the last look has found one there."""
+        if place not in self._studies:
+            self.look()
+        return self._studies[place]
+
+    def look(self) -> tuple[list[Listed], list[str]]:
+        """All stores, the one that changed last first, and all study files by name."""
+        stores, studies = {}, {}
+        for path in _walk(self.root):
+            place = path.relative_to(self.root).as_posix()
+            if path.name == "journal.db":
+                stores[path.parent.relative_to(self.root).as_posix()] = path.parent
+            elif self._is_study(path):
+                studies[place] = path
+        self._stores, self._studies = stores, studies
+        self._listed = {place: self._listed_store(place, path) for place, path in stores.items()}
+        return sorted(self._listed.values(), key=lambda s: -s.changed), sorted(studies)
+
+    def _is_study(self, path: Path) -> bool:
+        try:
+            changed = path.stat().st_mtime_ns
+            if self._read.get(path, (0, False))[0] != changed:
+                with path.open("rb") as stream:
+                    self._read[path] = (changed, bool(_STUDY.search(stream.read(HEAD))))
+        except OSError:
+            return False
+        return self._read[path][1]
+
+    def _listed_store(self, place: str, path: Path) -> Listed:
+        stamp, changed = stamp_of(path)
+        known = self._listed.get(place)
+        if known is not None and known.stamp == stamp and not known.problem:
+            return known
+        return listed(place, path, stamp, changed, known.title if known else "")
+
+
+def stamp_of(path: Path) -> tuple[str, float]:
+    """What changes whenever the journal of a store or who holds it does, and the time of the last change."""
+    stats = []
+    for name in ("journal.db", "journal.db-wal", "lock"):
+        try:
+            stats.append(os.lstat(path / name))
+        except OSError:
+            continue
+    running = at_work(path)
+    stamp = "-".join([*(f"{s.st_mtime_ns:x}.{s.st_size:x}" for s in stats), str(int(running))])
+    return stamp, max((s.st_mtime for s in stats), default=0.0)
+
+
+def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> Listed:
+    """The entry of the store at `path`; one that cannot be read says why."""
+    try:
+        db = connect_to_read(path)
+        try:
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+            totals = dict(db.execute("SELECT name, count FROM total")) if "total" in tables else {}
+            counts = [
+                totals[table] if table in totals else db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+                for table in ("design", "evaluation")
+            ]
+            session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
+        finally:
+            db.close()
+    except (StoreError, OSError, sqlite3.Error) as error:
+        return Listed(place, title or place, "unreadable", 0, 0, changed, stamp, str(error))
+    state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
+    return Listed(place, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
+
+
+def _title(path: Path) -> str:
+    try:
+        file = path / "problem.json"
+        study = json.loads(own.read_bytes(file))["study"] if file.lstat().st_size <= LARGEST else {}
+        return str(study.get("title") or study.get("name") or path.name)
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        return path.name
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Journals and YAML files below `root`; links are not followed, and nothing within a store is looked at."""
+    waiting, left = [(root, 0)], FOLDERS
+    while waiting and left:
+        folder, depth = waiting.pop()
+        left -= 1
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda e: e.name)
+        except OSError:
+            continue
+        if any(e.name == "journal.db" for e in found):
+            yield folder / "journal.db"
+            continue
+        for entry in found:
+            if entry.name.startswith(".") or entry.name in _OTHERS or entry.is_symlink():
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if depth < DEPTH:
+                    waiting.append((Path(entry.path), depth + 1))
+            elif entry.name.endswith((".yaml", ".yml")) and entry.is_file(follow_symlinks=False):
+                yield Path(entry.path)

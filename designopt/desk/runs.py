@@ -1,0 +1,118 @@
+"""Runs that the desk starts, stops and resumes: processes of their own, which outlive the desk as it outlives them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from designopt.desk.views import Refused
+from designopt.store.disk.lock import holder
+
+#: Seconds that a single design may take.
+LONGEST = 600.0
+#: Characters of what a run printed that the page shows.
+SHOWN = 4000
+#: What is no part of a printed line: colours and other controls of a terminal.
+_CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r(?!\n)")
+
+
+class Runs:
+    """Runs started in the folder `root`, with the plugin files and data roots that the desk was given."""
+
+    def __init__(self, root: Path, plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
+        self._root = root
+        self._given = [option for file in plugin_files for option in ("--plugin", str(Path(file).resolve()))]
+        self._given += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def leave(self) -> None:
+        """The runs go on; nobody waits for them any more."""
+        for process in self._started:
+            if process.poll() is None:
+                process.returncode = 0  # otherwise Python warns that it runs still, which is the intent
+        self._started.clear()
+
+    def start(self, study: Path, store: Path) -> None:
+        """Run a study file; `Refused` where the store is there already."""
+        if (store / "journal.db").exists():
+            raise Refused(f"{_shown(store, self._root)} exists already: resume it, or give another name")
+        self._launch(["run", str(study), "-o", str(store)], store)
+
+    def resume(self, store: Path) -> None:
+        """Continue the run of a store."""
+        if holder(store) is not None:
+            raise Refused(f"{_shown(store, self._root)} is running")
+        self._launch(["resume", str(store)], store)
+
+    def stop(self, store: Path) -> None:
+        """Ask the run of a store to end, as Ctrl-C does."""
+        process = holder(store)
+        if process is None:
+            raise Refused(f"no run is at work on {_shown(store, self._root)} on this machine")
+        try:
+            os.kill(process, signal.SIGINT)
+        except OSError as error:
+            raise Refused(f"process {process} cannot be asked to stop: {error.strerror}") from None
+
+    def printed(self, store: Path) -> str:
+        """The last lines that a run started here has printed, or why it could not begin; "" without any."""
+        self._started = [process for process in self._started if process.poll() is None]
+        try:
+            with _log(store).open("rb") as stream:
+                stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
+                return _CONTROLS.sub("", stream.read().decode(errors="replace"))
+        except OSError:
+            return ""
+
+    def compute(self, store: Path, row: int) -> tuple[str, bytes]:
+        """Compute a design again with all its arrays: what is said of it, and the file of arrays, if there are any."""
+        with tempfile.TemporaryDirectory(prefix="designopt-desk-") as folder:
+            file = Path(folder) / "arrays.npz"
+            command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._given]
+            try:
+                done = self._shown([*command, "--arrays", str(file)])
+                if done.returncode == 2 and "no arrays" in done.stderr:
+                    done = self._shown(command)
+            except subprocess.TimeoutExpired:
+                raise Refused(f"the design took more than {LONGEST:g} s and was ended") from None
+            lines = [line for line in done.stdout.splitlines() if line.startswith(("computed again", "not computed"))]
+            if not lines:
+                raise Refused(done.stderr.strip() or f"the computation ended with exit code {done.returncode}")
+            return "\n\n".join(lines), file.read_bytes() if file.exists() else b""
+
+    def _shown(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=self._root, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL
+        )
+
+    def _launch(self, arguments: Sequence[str], store: Path) -> None:
+        store.parent.mkdir(parents=True, exist_ok=True)
+        with _log(store).open("wb") as log:
+            self._started.append(
+                subprocess.Popen(
+                    [*_DESIGNOPT, *arguments, "--progress", "none", *self._given],
+                    cwd=self._root,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # neither a closed terminal nor the end of the desk reaches it
+                )
+            )
+
+
+_DESIGNOPT = (sys.executable, "-P", "-m", "designopt")
+
+
+def _log(store: Path) -> Path:
+    """Beside the store: what its run prints."""
+    return store.with_name(f"{store.name}.log")
+
+
+def _shown(store: Path, root: Path) -> str:
+    return str(store.relative_to(root)) if store.is_relative_to(root) else str(store)

@@ -1,0 +1,215 @@
+"""What the desk shows of stores and studies. Computed in processes of its own, so that the desk always answers.
+
+Opening a store runs nothing of it; what can be refused raises `Refused` with a sentence for the reader.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designopt import plugin
+from designopt.api import load, open_store
+from designopt.desk.folder import stamp_of
+from designopt.problem import Problem
+from designopt.report import one_design
+from designopt.report.colours import axis, layout
+from designopt.report.compare import comparison
+from designopt.report.labels import with_unit
+from designopt.report.page import page, part_names, render, sections
+from designopt.report.section import Figure, Section
+from designopt.run.observed import snapshot
+from designopt.run.progress import line, told
+from designopt.store.errors import StoreError
+from designopt.store.result import Result
+from designopt.study.language.errors import StudyError, render_text
+from designopt.study.load import load_text
+
+#: Where the desk has plotly.js.
+PLOTLY = "/plotly.js"
+#: What is shown while a run goes on, as far as the study has it: quick to make.
+LIVE = ("front", "convergence", "best", "decision", "failures", "overview")
+#: Results that are kept open.
+KEPT = 4
+#: Of an array with several axes so many lines are drawn.
+LINES = 12
+#: Looks from which the rate of a run is told, and events that are shown.
+LOOKS, EVENTS = 10, 8
+
+_data: dict[str, Path] = {}
+_looks: dict[Path, deque[tuple[float, int]]] = {}
+_open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
+
+
+class Refused(Exception):
+    """What was asked for cannot be shown; the text says why."""
+
+
+def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
+    """Declare the plugins of `plugin_files` and remember the data roots: once for each process."""
+    for file in plugin_files:
+        plugin.load_file(file, Path(file).read_bytes())
+    _data.update({name: Path(folder) for name, folder in data.items()})
+
+
+def _result(path: Path, changes: Sequence[str] = ()) -> Result:
+    """What the store at `path` holds now."""
+    stamp, _ = stamp_of(path)
+    known = _open.pop(path, None)
+    try:
+        result = known[1] if known is not None and known[0] == stamp else open_store(path, data=_data)
+        _open[path] = (stamp, result)
+        while len(_open) > KEPT:
+            _open.popitem(last=False)
+        return result.with_changes(changes) if changes else result
+    except (StoreError, plugin.PluginError) as error:
+        raise Refused(str(error)) from None
+    except StudyError as error:
+        raise Refused(render_text(error.issues)) from None
+
+
+def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
+    """The page of a store with the parts named `only`, ``live`` for those of a run that is going, all without any."""
+    result = _result(path, changes)
+    try:
+        wanted = LIVE if "live" in only else only or part_names(result)
+        made = [section for name in wanted for section in sections(result, (name,))]
+        return render(result, made, plotly=PLOTLY)
+    except StoreError as error:
+        raise Refused(str(error)) from None
+
+
+def question(path: Path) -> dict[str, Any]:
+    """What may be asked otherwise of a store: its objectives and limits, the aggregations, the parts of its report."""
+    result = _result(path)
+    problem = result.problem
+    return {
+        "objectives": [
+            {"name": o.name, "direction": o.direction, "unit": o.unit, "over": o.over.plugin.name}
+            for o in problem.objectives
+        ],
+        "constraints": [
+            {"name": c.name, "unit": c.unit, "over": c.over.plugin.name}
+            | {side: value for side, value in (("min", c.minimum), ("max", c.maximum)) if value is not None}
+            for c in problem.constraints
+        ],
+        "aggregations": [listed.name for listed in plugin.installed("aggregation")],
+        "scenarios": len(problem.scenarios),
+        "parts": part_names(result),
+        "stages": [stage.name for stage in result.study.stages],
+    }
+
+
+def designs(path: Path, changes: Sequence[str]) -> list[dict[str, Any]]:
+    """The designs that have a name, by rule of choice or by the study, and their rows."""
+    result = _result(path, changes)
+    return [{"name": name, "row": int(row)} for name, row in {**result.chosen(), **result.named}.items()]
+
+
+def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
+    """Everything on record about one design, as tables of texts."""
+    result = _result(path, changes)
+    if not 0 <= row < len(result.outcomes):
+        raise Refused(f"there is no design {row}: {path.name} has {len(result.outcomes)}")
+    arrays, damaged = one_design.array_rows(result, row)
+    tables = [
+        one_design.parameter_rows(result, row),
+        one_design.rating_rows(result, row),
+        one_design.output_rows(result, row),
+        one_design.evaluation_rows(result, row),
+        arrays,
+    ]
+    return {
+        "row": row,
+        "labels": one_design.labels(result, row),
+        "asked": one_design.asked(result, row),
+        "tables": [table for table in tables if len(table) > 1],
+        "messages": [*one_design.messages(result, row), *damaged],
+    }
+
+
+def compared(paths: Sequence[Path]) -> str:
+    """The page that puts stores side by side."""
+    try:
+        return comparison([_result(path) for path in paths], plotly=PLOTLY)
+    except (ValueError, StoreError) as error:
+        raise Refused(str(error)) from None
+
+
+def checked(path: Path, text: str) -> list[dict[str, Any]]:
+    """The findings of ``designopt validate`` for `text` in the place of the study file at `path`."""
+    try:
+        load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
+    except StudyError as error:
+        return [asdict(issue) for issue in error.issues]
+    except plugin.PluginError as error:
+        raise Refused(str(error)) from None
+    return []
+
+
+def default_store(path: Path) -> str:
+    """Where ``designopt run`` keeps the results of a study file, seen from the folder it is started in."""
+    try:
+        return str(load(path, data=_data).default_store)
+    except StudyError as error:
+        raise Refused(render_text(error.issues)) from None
+    except plugin.PluginError as error:
+        raise Refused(str(error)) from None
+
+
+def progress(path: Path) -> dict[str, Any]:
+    """How far the run of a store is: a line as its own progress line, and the share that is done where it is known."""
+    result = _result(path)
+    try:
+        seen = _looks.setdefault(path, deque(maxlen=LOOKS))
+        seen.append((time.monotonic(), result.counts["evaluations"]))
+        now = snapshot(result, seen)
+    except StoreError as error:
+        raise Refused(str(error)) from None
+    share = min(1.0, now.done / now.total) if now.total else None
+    events = [{"time": e["time"], "text": told(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
+    return {"line": line(now), "share": share, "ended": result.ended, "events": events}
+
+
+def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
+    """A page that draws the arrays in `file`, of design `row` computed again; `words` compare it with the record."""
+    result = _result(path)
+    declared = result.problem.model.plugin.arrays
+    arrays: dict[str, Any] = {}
+    if file:
+        with np.load(io.BytesIO(file), allow_pickle=False) as kept:
+            arrays = {name: kept[name] for name in kept.files}
+    figures = []
+    for name, values in arrays.items():
+        base, _, scenario = name.partition("@")
+        about = declared.get(base)
+        if about is None or values.dtype.kind not in "fiub" or not 1 <= values.ndim <= 2 or base in about.axes:
+            continue
+        along = arrays.get(f"{about.axes[0]}@{scenario}" if scenario else about.axes[0])
+        x = along if along is not None and along.shape == values.shape[:1] else np.arange(len(values))
+        columns = values.reshape(len(values), -1).T[:LINES]
+        unit = declared[about.axes[0]].unit if about.axes[0] in declared else ""
+        plot = {
+            "data": [
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "x": x,
+                    "y": column,
+                    "name": str(k),
+                    "showlegend": len(columns) > 1,
+                }
+                for k, column in enumerate(columns)
+            ],
+            "layout": layout(xaxis=axis(with_unit(about.axes[0], unit)), yaxis=axis(with_unit(base, about.unit))),
+        }
+        figures.append(Figure(name, plot, note=about.description, height=320))
+    section = Section(f"Design {row} computed again", figures=tuple(figures), details=(("Against the record", words),))
+    return page(result.study.name, result.study.title or result.study.name, path.name, [section], plotly=PLOTLY)

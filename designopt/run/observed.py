@@ -1,0 +1,43 @@
+"""How far a run is, as another process sees it in the journal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designopt.run.progress import Snapshot
+from designopt.store.disk.lock import at_work
+from designopt.store.running import running
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+
+def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
+    """The state of the run as its own progress line would tell it.
+
+    `looks` are times and the numbers of evaluations on record then, from which the rate is told.
+    """
+    counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
+    begun = set(result.stage.tolist())
+    number = max((k for k, stage in enumerate(stages) if stage.name in begun), default=0)
+    stage = stages[number]
+    here = result.stage == stage.name
+    total = stage.budget.evaluations
+    done = int((here & ~outcomes.invalid).sum())
+    (first, before), (last, now) = looks[0], looks[-1]
+    rate = (now - before) / (last - first) if last > first else 0.0
+    left = max(0, total - done) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
+    F = outcomes.objectives[outcomes.feasible]
+    best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
+    sessions = result.sessions
+    elapsed = max(0.0, time.time() - float(sessions[-1].get("started") or time.time())) if sessions else 0.0
+    failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
+    invalid = int(np.sum(here & outcomes.invalid))
+    return Snapshot(
+        stage.name, number + 1, len(stages), done, total, counts["evaluations"], failures, rate, elapsed, left, best,
+        invalid, running(result.path) if at_work(result.path) else (),
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""The desk in a real browser: a run that grows, a design on a click, another question, a study edited and started."""
+
+import pytest
+from browser import errors, headless_browser, wait_until
+from command import designopt as command
+from serving import desk
+
+STUDY = """\
+study: springs
+title: Springs and dampers
+model: {use: quarter_car}
+space:
+  stiffness: [10 kN/m, 50 kN/m]
+  damping: [500, 3000]
+objectives:
+  - {name: ride, minimize: cost}
+  - {name: stroke, minimize: peak_travel}
+solver: {use: sobol, samples: 64}
+execution: {executor: serial}
+"""
+
+
+@pytest.fixture
+def page(tmp_path):
+    """A browser that has opened the desk of a folder with a study and its store."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "springs.yaml").write_text(STUDY)
+    assert command(folder, "run", "springs.yaml").returncode == 0
+    with headless_browser(tmp_path / "profile") as browser, desk(folder, run=True) as client:
+        browser.get(client.addresses[-1])
+        wait_until(lambda: one(browser, "#stores button"), "the store is listed")
+        yield browser
+        said = "status of 4"  # what the server refuses is shown on the page
+        assert [error for error in errors(browser) if said not in error] == []
+
+
+def one(browser, selector):
+    """The first element, if there is one that is shown."""
+    found = [e for e in browser.find_elements("css selector", selector) if e.is_displayed()]
+    return found[0] if found else None
+
+
+def text_of(browser, selector):
+    """The text of an element, shown or not."""
+    return browser.find_element("css selector", selector).text
+
+
+def in_figures(browser, script):
+    """What `script` gives in the page of the figures; None while it is being replaced."""
+    return browser.execute_script(
+        "const f = document.querySelector('#frames iframe:not(.next)'); if (!f?.contentDocument) return null;"
+        f" return (function (window, document) {{ {script} }})(f.contentWindow, f.contentDocument);"
+    )
+
+
+def open_store(browser):
+    one(browser, "#stores button").click()
+    drawn = "return document.querySelectorAll('figure[data-drawn]').length"
+    wait_until(lambda: in_figures(browser, drawn), "a figure is drawn")
+
+
+CLICK = """
+    const figure = document.querySelector('figure[data-drawn]'), plot = figure.querySelector('.plot');
+    const trace = Number(Object.keys(JSON.parse(figure.querySelector('script').textContent).designs)[0]);
+    plot.emit('plotly_click', {points: [{curveNumber: trace, pointIndex: 0}]});
+"""
+
+
+def test_a_click_on_a_point_shows_the_design_which_is_computed_and_compared(page):
+    open_store(page)
+    in_figures(page, CLICK)
+    wait_until(lambda: one(page, "#tables table"), "the design is shown")
+    assert "stiffness" in one(page, "#tables").text
+    one(page, "#pin").click()
+    assert "beside it: design" in one(page, "#tables").text
+    one(page, "#compute").click()
+    frame = wait_until(lambda: one(page, "#tables iframe:not(.next)"), "the arrays are drawn")
+    page.switch_to.frame(frame)
+    wait_until(lambda: page.find_elements("css selector", "figure[data-drawn]"), "the first array is drawn")
+    assert "the same as recorded" in page.execute_script("return document.querySelector('details pre').textContent")
+    page.switch_to.default_content()
+
+
+def test_another_question_is_answered_at_once_and_nonsense_is_explained(page):
+    open_store(page)
+    one(page, "#ask").click()
+    more = one(page, "#question textarea")
+    more.send_keys("objectives.stroke.unit=mm")
+    one(page, "#question button[type=submit]").click()
+    labels = "return [...document.querySelectorAll('svg text')].map(t => t.textContent).join(' ')"
+    wait_until(lambda: "[mm]" in (in_figures(page, labels) or ""), "the axis is in millimetres")
+    more.clear()
+    more.send_keys("objectives.stroke.unit=kg")
+    one(page, "#question button[type=submit]").click()
+    wait_until(lambda: "kg" in text_of(page, "#said"), "it is said what is wrong")
+
+
+def test_a_study_is_edited_with_its_mistakes_shown_and_run(page):
+    one(page, "#studies button").click()
+    text = wait_until(lambda: one(page, "#text"), "the editor is there")
+    wait_until(lambda: "springs" in text.get_attribute("value"), "the text is there")
+    edit = "const t = document.getElementById('text'); t.value = arguments[0]; t.dispatchEvent(new Event('input'))"
+    page.execute_script(edit, STUDY.replace("damping", "damper"))
+    wait_until(lambda: "line 6" in text_of(page, "#findings"), "the mistake is shown with its line")
+    page.execute_script(edit, STUDY.replace("64", "2000"))
+    wait_until(lambda: "a valid study" in text_of(page, "#findings"), "it is right again")
+    one(page, "#save").click()
+    wait_until(lambda: one(page, "#start").is_enabled(), "it is saved")
+    output = one(page, "#output")
+    output.clear()
+    output.send_keys("results/more.study")
+    one(page, "#start").click()
+    running = wait_until(lambda: one(page, "#stores .running button"), "the run is listed")
+    running.click()
+    facts = "return document.querySelector('figure[data-drawn]') ? document.body.textContent.length : 0"
+    wait_until(lambda: in_figures(page, facts), "its figures are drawn while it goes on")
+    one(page, "#stop").click()
+    wait_until(lambda: not page.find_elements("css selector", "#stores .running"), "it has stopped")

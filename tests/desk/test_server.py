@@ -1,0 +1,299 @@
+"""The desk as a browser meets it: what it answers, and to whom."""
+
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import shutil
+import sys
+import time
+
+import pytest
+from command import designopt as command
+from serving import PATIENCE, desk
+
+STUDY = """\
+study: springs
+title: Springs and dampers
+model: {use: quarter_car}
+space:
+  stiffness: [10 kN/m, 50 kN/m]
+  damping: [500, 3000]
+objectives:
+  - {name: ride, minimize: cost}
+  - {name: stroke, minimize: peak_travel}
+constraints:
+  - {name: short, of: peak_travel, max: 90 mm}
+solver: {use: sobol, samples: SAMPLES}
+execution: {executor: serial}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A study file and two stores of it."""
+    path = tmp_path_factory.mktemp("desk")
+    (path / "springs.yaml").write_text(STUDY.replace("SAMPLES", "8"))
+    for name in ("one", "two"):
+        assert command(path, "run", "springs.yaml", "-o", f"results/{name}.study").returncode == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    with desk(folder, run=True) as client:
+        yield client
+
+
+def wait_for(condition, what):
+    """The first true value of `condition`."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    return pytest.fail(f"it did not come to this: {what}")
+
+
+ONE = "results/one.study"
+
+
+def test_the_list_has_stores_and_studies(client):
+    state = client.get("/state").json
+    assert {s["place"]: (s["title"], s["state"], s["evaluations"]) for s in state["stores"]} == {
+        ONE: ("Springs and dampers", "done", 8),
+        "results/two.study": ("Springs and dampers", "done", 8),
+    }
+    assert state["studies"] == ["springs.yaml"]
+    assert state["run"]
+
+
+def test_the_page_loads_only_what_the_desk_has(client):
+    page = client.get("/")
+    assert page.status == 200
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    for path in ("/desk.js", "/desk.css", "/plotly.js"):
+        assert path in page.text or path == "/plotly.js"
+        assert client.get(path).status == 200
+
+
+def test_a_report_is_made_of_the_parts_that_are_wanted(client):
+    live = client.get("/report", store=ONE, part="live")
+    assert live.headers["Content-Type"].startswith("text/html")
+    assert "<h2>Pareto front" in live.text or "<h2>Front" in live.text
+    assert '<script src="/plotly.js">' in live.text
+    assert len(live.body) < 2**20
+    alone = client.get("/report", store=ONE, part="overview")
+    assert alone.text.count("<h2>") == 1
+    assert client.get("/report", store=ONE).text.count("<h2>") > live.text.count("<h2>")
+
+
+def test_another_question_is_answered_from_what_is_on_record(client):
+    question = client.get("/question", store=ONE).json
+    assert [(c["name"], c["max"], c["unit"]) for c in question["constraints"]] == [("short", 0.09, "m")]
+    assert [o["name"] for o in question["objectives"]] == ["ride", "stroke"]
+    assert "mean" in question["aggregations"]
+    answer = client.get("/report", store=ONE, part="overview", set="constraints.short.max=1 um")
+    assert "Re-scored, not as it was run: constraints.short.max=1 um" in answer.text
+    assert answer.text != client.get("/report", store=ONE, part="overview").text
+    refused = client.get("/report", store=ONE, set="constraints.short.max=1 kg")
+    assert refused.status == 409
+    assert "kg" in refused.text
+    assert client.get("/report", store=ONE, set="space.damping.low=1").status == 409  # needs a simulation
+
+
+def test_a_design_is_shown_with_all_that_is_on_record(client):
+    design = client.get("/design", store=ONE, row=3).json
+    heads = [table[0][0] for table in design["tables"]]
+    assert heads == ["parameter", "objective or limit", "figure", "evaluation"]
+    assert design["tables"][0][1][0] == "stiffness"
+    names = client.get("/designs", store=ONE).json
+    assert "best ride" in [n["name"] for n in names]
+    assert client.get("/design", store=ONE, row=8).status == 409
+    assert client.get("/design", store=ONE, row="-1").status == 400
+
+
+def test_a_design_is_computed_again_with_its_arrays(client):
+    name = client.post("/compute", store=ONE, row=2)
+    assert name.status == 200, name.text
+    page = client.get("/computed", page=name.json)
+    assert "the same as recorded, bit for bit" in page.text
+    assert page.text.count("<figure") >= 2
+    assert client.get("/computed", page="gone").status == 404
+
+
+def test_stores_are_put_side_by_side(client):
+    page = client.get("/compare", store=[ONE, "results/two.study"])
+    assert "Comparison of" in page.text
+    assert client.get("/compare", store=ONE).status == 409
+
+
+def test_a_text_has_the_findings_of_validate(client, folder):
+    text = (folder / "springs.yaml").read_text().replace("90 mm", "90 kg")
+    (finding,) = client.post("/check", file="springs.yaml", text=text).json
+    (folder / "wrong.yaml").write_text(text)
+    (told,) = json.loads(command(folder, "validate", "--format", "json", "wrong.yaml").stdout)
+    (folder / "wrong.yaml").unlink()
+    assert {**finding, "file": ""} == {**told, "file": ""}
+    assert (finding["line"], finding["column"]) == (11, 41)
+    assert client.post("/check", file="springs.yaml", text=STUDY.replace("SAMPLES", "4")).json == []
+
+
+def test_a_study_is_saved_unless_somebody_else_has(client, folder):
+    study = client.get("/study", file="springs.yaml").json
+    changed = study["text"].replace("Springs and", "Springs, dampers and")
+    saved = client.post("/save", file="springs.yaml", text=changed, stamp=study["stamp"])
+    assert saved.status == 200
+    assert (folder / "springs.yaml").read_text() == changed
+    late = client.post("/save", file="springs.yaml", text="study: lost", stamp=study["stamp"])
+    assert late.status == 409
+    assert "has changed on the disk" in late.text
+    assert (folder / "springs.yaml").read_text() == changed
+    client.post("/save", file="springs.yaml", text=study["text"], stamp=saved.json["stamp"])
+
+
+def listed(client, place):
+    return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"state": ""})
+
+
+def state_of(client, place):
+    return listed(client, place)["state"]
+
+
+def test_a_study_is_started_stopped_and_resumed(client, folder):
+    (folder / "long.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
+    wait_for(lambda: "long.yaml" in client.get("/state").json["studies"], "the study is listed")
+    place = client.post("/start", file="long.yaml", store="results/long.study").json["store"]
+    wait_for(lambda: client.get("/progress", store=place).status == 200, "the store is there")
+    wait_for(lambda: state_of(client, place) == "running", "the run is seen")
+    again = client.post("/start", file="long.yaml", store="results/long.study")
+    assert again.status == 409
+    assert "exists already" in again.text
+    assert "is running" in client.post("/resume", store=place).text
+    wait_for(
+        lambda: next(s["evaluations"] for s in client.get("/state").json["stores"] if s["place"] == place) > 0,
+        "it runs",
+    )
+    assert client.post("/stop", store=place).status == 200
+    wait_for(lambda: state_of(client, place) == "interrupted", "the run has stopped")
+    assert "no run is at work" in client.post("/stop", store=place).text
+    assert "interrupted" in wait_for(lambda: client.get("/printed", store=place).json, "what it printed is shown")
+    assert client.post("/resume", store=place).status == 200
+    wait_for(lambda: state_of(client, place) == "running", "it goes on")
+    client.post("/stop", store=place)
+    wait_for(lambda: state_of(client, place) == "interrupted", "the run has stopped again")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
+    shutil.rmtree(folder / "results" / "outlives.study", ignore_errors=True)
+    (folder / "outlives.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
+    with desk(folder, run=True) as first:
+        place = first.post("/start", file="outlives.yaml", store="results/outlives.study").json["store"]
+        wait_for(lambda: state_of(first, place) == "running", "the run is seen")
+    with desk(folder, run=True) as second:
+        assert state_of(second, place) == "running"
+        note = json.loads((folder / place / "lock").read_text())
+        os.kill(note["pid"], 9)
+        wait_for(lambda: state_of(second, place) != "running", "its end is seen")
+        assert second.get("/report", store=place, part="live").status == 200
+
+
+# ---------------------------------------------------------------------------------------------------- who is refused
+
+GETS = (
+    "/", "/desk.js", "/desk.css", "/plotly.js", "/state", f"/report?store={ONE}", f"/compare?store={ONE}&store={ONE}",
+    f"/question?store={ONE}", f"/progress?store={ONE}", f"/designs?store={ONE}", f"/design?store={ONE}&row=0",
+    f"/printed?store={ONE}", "/computed?page=x", "/study?file=springs.yaml", "/nothing",
+)  # fmt: skip
+POSTS = ("/compute", "/check", "/save", "/start", "/stop", "/resume")
+STRANGERS = {
+    "no session": {"Cookie": None},
+    "another session": {"Cookie": "designopt-desk-1=abc"},
+    "another name of this machine": {"Host": "evil.example"},
+    "another page": {"Origin": "http://evil.example"},
+    "a page of another port": {"Origin": "http://127.0.0.1:1"},
+    "an embedded request": {"Sec-Fetch-Site": "cross-site"},
+}
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_strangers_get_nothing_and_change_nothing(client, folder, who):
+    before = sorted(str(p) for p in folder.rglob("*"))
+    body = json.dumps({"file": "springs.yaml", "store": ONE, "row": 0, "text": "", "stamp": ""}).encode()
+    for path in GETS:
+        refused = client.ask("GET", path, headers=STRANGERS[who])
+        assert refused.status == 403, path
+        assert len(refused.body) < 200
+    for path in POSTS:
+        assert client.ask("POST", path, body, STRANGERS[who]).status == 403, path
+    assert sorted(str(p) for p in folder.rglob("*")) == before
+
+
+PLACES = (
+    "", ".", "..", "../..", "/etc", "/etc/passwd", "results/../../x", "results\\one.study", "\0", "%2e%2e", "no.study",
+    "é" * 300,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_outside_the_folder_are_not_there(client, place):
+    for path in ("/report", "/question", "/progress", "/design", "/designs", "/printed", "/compare"):
+        assert client.get(path, store=place, row=0).status == 404, path
+    assert client.get("/study", file=place).status == 404
+    for path in ("/stop", "/resume", "/compute"):
+        assert client.post(path, store=place, row=0).status == 404, path
+    assert client.post("/save", file=place, text="", stamp="").status == 404
+
+
+@pytest.mark.parametrize(
+    "store", ["", " ", ".", "..", "../out.study", "/tmp/out.study", "results/../../out", "results/../"]
+)
+def test_results_stay_below_the_folder(client, folder, store):
+    refused = client.post("/start", file="springs.yaml", store=store)
+    assert refused.status == 409
+    assert not (folder.parent / "out.study").exists()
+
+
+BODIES = {
+    "nothing": b"", "no JSON": b"{", "a list": b"[]", "deep": b"[" * 100_000, "no names": b"{}",
+    "an object": b'{"store": {}, "row": 0}', "not UTF-8": b"\xff\xfe",
+    "a row that is none": b'{"store": "x", "row": "1e9"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_bodies_that_say_nothing_are_refused(client, what):
+    assert client.ask("POST", "/compute", BODIES[what]).status in (400, 404)
+    assert client.ask("POST", "/compute", BODIES[what], {"Content-Type": "text/plain"}).status == 400
+
+
+def test_oversized_requests_are_refused(client):
+    for path in POSTS:
+        with contextlib.suppress(ConnectionError, http.client.HTTPException):  # closed before it was read
+            assert client.ask("POST", path, b" " * (5 * 2**20)).status in (400, 413)
+    assert client.ask("GET", "/state?" + "x" * 60_000, headers={}).status in (200, 400, 414)
+    assert client.get("/state").status == 200  # and it goes on
+
+
+def test_other_methods_are_refused(client):
+    for method, path in itertools.product(("PUT", "DELETE", "PATCH"), ("/", "/state", "/save")):
+        assert client.ask(method, path, b"{}").status == 405
+
+
+def test_another_user_is_refused(client, monkeypatch):
+    monkeypatch.setattr("designopt.desk.server.another_user", lambda port, ours: True)
+    assert client.get("/state").status == 403
+
+
+def test_a_desk_that_only_shows_changes_nothing(folder):
+    before = (folder / "springs.yaml").read_bytes()
+    with desk(folder) as client:
+        assert not client.get("/state").json["run"]
+        for path in ("/save", "/start", "/stop", "/resume", "/compute"):
+            refused = client.post(path, file="springs.yaml", store=ONE, row=0, text="", stamp="")
+            assert refused.status == 409
+            assert "designopt desk --run" in refused.text
+        assert client.post("/check", file="springs.yaml", text="study: x").json != []
+    assert (folder / "springs.yaml").read_bytes() == before
