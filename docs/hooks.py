@@ -27,7 +27,7 @@ def on_files(files: Files, config: Any) -> Files:
         "contributing.md": (HERE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8"),
         "changelog.md": (HERE.parent / "CHANGELOG.md").read_text(encoding="utf-8"),
         "study_reference.md": study_reference(),
-        "plugin_reference.md": plugin_reference(),
+        **plugin_reference(),
         "benchmarks.md": benchmarks(),
     }
     for name, text in pages.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -137,22 +138,59 @@ def _range(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------------------- plugins
 
 
-def plugin_reference(distribution: str = "designopt") -> str:
-    """Every plugin that comes with `distribution`, with its settings, inputs and outputs, as Markdown."""
+#: Pages of models, by the package that declares them.
+_PACKAGES = {
+    "designopt_knee": "Models: the knee",
+    "designopt_regulator": "Models: regulators",
+    "designopt_motion": "Models: motions",
+    "designopt_mechanics": "Models: mechanics",
+    "designopt_recordings": "Models: recordings",
+    "designopt_muscle": "Models: muscles",
+    "designopt_wholebody": "Models: the whole body",
+}
+
+
+def plugin_reference(distribution: str = "designopt") -> dict[str, str]:
+    """Every plugin that comes with `distribution`, with its settings, inputs and outputs: Markdown pages by file name.
+
+    The first page lists all of them; the others have one kind each, and models those of one package.
+    """
+    pages: dict[str, list[Plugin]] = {}
+    titles: dict[str, str] = {}
+    for kind in GROUPS:
+        for entry in installed(kind):
+            if entry.distribution == distribution:
+                name, title = _page(find(kind, entry.name), entry.entry.module.partition(".")[0])
+                titles[name] = title
+                pages.setdefault(name, []).append(find(kind, entry.name))
     parts = [
         "# Plugin reference",
         "Made from the plugins themselves; `designopt show NAME` prints the same. "
         "[Plugins](plugins.md) tells how to write one.",
     ]
-    for kind in GROUPS:
-        names = [entry.name for entry in installed(kind) if entry.distribution == distribution]
-        parts.append(f"## {_TITLES[kind]}")
-        parts += [_plugin(find(kind, name)) for name in names]
-    return "\n\n".join(parts) + "\n"
+    for name, plugins in pages.items():
+        parts.append(f"## [{titles[name]}]({name})")
+        parts.append(_table(("name", "what it is"), [(f"[`{p.name}`]({name}#{p.name})", _first(p)) for p in plugins]))
+    return {"plugin_reference.md": "\n\n".join(parts) + "\n"} | {
+        name: "\n\n".join([f"# {titles[name]}", *map(_plugin, plugins)]) + "\n" for name, plugins in pages.items()
+    }
+
+
+def _page(plugin: Plugin, package: str) -> tuple[str, str]:
+    """File name and title of the page that a plugin stands on; which `package` declares."""
+    if not isinstance(plugin, ModelPlugin):
+        title = _TITLES[plugin.kind]
+        return f"reference/{title.lower().replace(' ', '_')}.md", title
+    return f"reference/models_{package.removeprefix('designopt_')}.md", _PACKAGES[package]
+
+
+def _first(plugin: Plugin) -> str:
+    """The first sentence of a description."""
+    return _prose(re.split(r"(?<=[.])\s", " ".join(plugin.description.split()), maxsplit=1)[0])
 
 
 def _plugin(plugin: Plugin) -> str:
-    parts = [f"### `{plugin.name}`", _prose(plugin.description)]
+    parts = [f"## `{plugin.name}` {{ #{plugin.name} }}", _prose(plugin.description)]
     tables: list[tuple[str, Sequence[Row]]] = [("Settings", rows(plugin.settings))]
     if isinstance(plugin, ModelPlugin):
         tables += [

@@ -61,11 +61,14 @@ def test_every_fence_is_a_block_of_code(site: Path, pages: dict[Path, Page]) -> 
     assert [path.name for path in pages if "```" in path.read_text(encoding="utf-8")] == []
 
 
-def test_every_page_of_the_folder_is_built_and_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
+def test_every_page_of_the_folder_is_built_and_in_the_navigation(
+    site: Path, pages: dict[Path, Page], reference: Any
+) -> None:
     docs = ROOT / "docs"
     sources = {str(path.relative_to(docs).with_suffix("")) for path in docs.rglob("*.md")}
     built = {str(path.relative_to(site).with_suffix("")) for path in pages}
-    generated = {"index", "study_reference", "plugin_reference", "benchmarks", "contributing", "changelog"}
+    generated = {"index", "study_reference", "benchmarks", "contributing", "changelog"}
+    generated |= {name.removesuffix(".md") for name in reference.plugin_reference()}
     assert sources | generated == built
     listed = {
         str((site / urldefrag(link)[0]).relative_to(site))
@@ -171,13 +174,21 @@ def test_meanings_that_the_schema_lacks_are_of_keys_that_exist(reference: Any) -
 def test_the_reference_of_plugins_has_every_one_with_its_settings(reference: Any) -> None:
     from designopt.plugin import GROUPS, find, installed
 
-    page = reference.plugin_reference()
+    pages = reference.plugin_reference()
+    contents = pages.pop("plugin_reference.md")
+    text = "".join(pages.values())
     for kind in GROUPS:
         for entry in installed(kind):
             if entry.distribution == "designopt":
-                assert f"\n### `{entry.name}`" in page
-                section = page[page.index(f"\n### `{entry.name}`") :]
-                assert all(f"| `{name}` |" in section for name in find(kind, entry.name).settings), entry.name
+                head = f"\n## `{entry.name}` {{ #{entry.name} }}"
+                assert f"[`{entry.name}`](" in contents
+                settings = find(kind, entry.name).settings
+                sections = text.split(head)[1:]  # kinds may share a name
+                assert any(all(f"| `{name}` |" in section for name in settings) for section in sections), entry.name
+
+
+def test_no_page_of_the_reference_is_too_long_to_read(reference: Any) -> None:
+    assert max(map(len, reference.plugin_reference().values())) < 60_000
 
 
 # ---------------------------------------------------------------------------------------------------------- gallery
