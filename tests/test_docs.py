@@ -346,6 +346,7 @@ TRIED: dict[str, Iterable[str]] = {
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
     "desk.md": {"sh"},  # tests/desk/test_command.py
+    "command_line.md": {"sh completion", "sh log", "python"},  # tests/test_cli_completion.py
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
     "whole_body.md": {"python", "yaml", "yaml marker set"},  # tests/designopt_wholebody/test_documentation.py
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py

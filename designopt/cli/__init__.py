@@ -51,12 +51,22 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="designopt")
-def main() -> None:
+@click.option(
+    "--log",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="Write messages of this level and above to stderr, with their time and module.",
+)
+def main(log: str | None) -> None:
     """Design studies of mechanical and biomechanical models.
 
     A study file says what is asked; `designopt run FILE` answers it. Start with a bundled one (studies/), or with one
     of your own: `designopt new`.
     """
+    if log is not None:
+        import logging
+
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("designopt").setLevel(log.upper())
 
 
 for _command in (new, validate, run, resume, report, desk, export, show, list_):

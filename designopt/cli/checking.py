@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from designopt import plugin
+from designopt.cli.completion import studies
 from designopt.cli.ending import DONE, WRONG_INPUT, fail
 from designopt.cli.opening import data_option, plugin_hint, plugin_option
 from designopt.cli.separate import Tell, separately
@@ -24,7 +25,7 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.argument("files", nargs=-1, required=True, type=click.Path(), shell_complete=studies)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--try", "count", type=click.IntRange(min=0), default=0, help="Also evaluate COUNT designs here.")
 @set_option

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from designopt.cli.completion import stores
 from designopt.cli.ending import WRONG_INPUT, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
 from designopt.cli.reporting import write_exports
@@ -13,7 +14,7 @@ from designopt.cli.showing import store_and_point
 
 
 @click.command(name="export")
-@click.argument("name", metavar="STORE/POINT")
+@click.argument("name", metavar="STORE/POINT", shell_complete=stores)
 @click.option(
     "--controller",
     "language",

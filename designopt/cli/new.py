@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from designopt import templates
+from designopt.cli.completion import of_templates
 from designopt.cli.ending import STORE, WRONG_INPUT, fail
 
 
 @click.command()
-@click.argument("template", required=False)
+@click.argument("template", required=False, shell_complete=of_templates)
 @click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
 @click.option("--name", help="Name of the study, model and package that the template makes.")
 def new(template: str | None, output: str | None, name: str | None) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from designopt import plugin
+from designopt.cli.completion import stores as stores_here
 from designopt.cli.ending import STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, plugin_option
 from designopt.plugin import ExportPlugin, Use
@@ -22,7 +23,7 @@ LISTED = 4
 
 
 @click.command()
-@click.argument("stores", nargs=-1, required=True, metavar="STORE...", type=click.Path())
+@click.argument("stores", nargs=-1, required=True, metavar="STORE...", type=click.Path(), shell_complete=stores_here)
 @click.option(
     "-o",
     "--output",

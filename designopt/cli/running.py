@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from designopt.cli.checking import LONGEST, set_option
+from designopt.cli.completion import stores, studies
 from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, fail
 from designopt.cli.opening import data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
@@ -85,7 +86,7 @@ budget_option = click.option(
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(), shell_complete=studies)
 @click.option("-o", "--output", metavar="STORE", help="Folder of the results [default: results/NAME.study].")
 @click.option("--dry-run", is_flag=True, help="Check, say what would run, and stop.")
 @budget_option
@@ -126,7 +127,7 @@ def run(
 
 
 @click.command()
-@click.argument("store", type=click.Path())
+@click.argument("store", type=click.Path(), shell_complete=stores)
 @budget_option
 @plugin_option
 @data_option

@@ -9,12 +9,13 @@ import click
 
 from designopt import plugin
 from designopt.cli.checking import set_option
+from designopt.cli.completion import plugins_and_stores
 from designopt.cli.ending import WRONG_INPUT, fail
 from designopt.cli.opening import data_option, declare, open_result, plugin_option
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=plugins_and_stores)
 @click.option("--follow", is_flag=True, help="STORE: look on until the run ends; Ctrl-C leaves the run alone.")
 @click.option(
     "--every",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ from designopt.store.folder import Store
 from designopt.store.running import Running
 from designopt.study.study import Execution
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
+
+logger = logging.getLogger(__name__)
 
 #: How the evaluations end that end their worker.
 LOSSES = ("timeout", "crashed", "lost_worker")
@@ -210,6 +213,7 @@ class Dispatcher:
     def event(self, kind: str, text: str) -> None:
         """Record and show something worth telling."""
         self.journal.add_event(kind, text)
+        logger.info("%s: %s", kind, text)
         self.progress.event(kind, text)
 
     # ---------------------------------------------------------------------------------------------------- ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import logging
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -48,6 +49,8 @@ from designopt.study.study import Budget, Execution, Stage, Study
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor
+
+logger = logging.getLogger(__name__)
 
 
 def run_study(
@@ -334,6 +337,7 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, told: str | None) -> None:
 def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
     asked: dict[str, NDArray[np.int64]] = {}
     for number, stage in enumerate(study.stages, 1):
+        logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)
         run = StageRun(stage, number, len(study.stages), dispatcher)
         # A baseline is no search: the stages after it draw the same numbers as without it.
         place = number - (study.baseline is not None)

@@ -1,0 +1,44 @@
+"""What the shell offers where a command expects a plugin, store, study file or template; none of them is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from designopt import plugin, templates
+
+
+def plugins_and_stores(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of plugins, stores and ``schema``: what `show` takes."""
+    names = ["schema", *(listed.name for listed in plugin.installed())]
+    return [*_items(sorted(set(names)), begun), *stores(context, parameter, begun)]
+
+
+def stores(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Stores in this folder, in the folder that has been written, and in ``results``."""
+    folders = dict.fromkeys((Path(begun).parent if begun else Path(), Path("results")))
+    found = [str(journal.parent) for folder in folders for journal in sorted(folder.glob("*/journal.db"))]
+    return [*_items(found, begun), CompletionItem(begun, type="dir")]
+
+
+def studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """YAML files; folders lead on."""
+    folder = Path(begun).parent if begun else Path()
+    files = [str(path) for pattern in ("*.yaml", "*.yml") for path in sorted(folder.glob(pattern))]
+    return [*_items(files, begun), CompletionItem(begun, type="dir")]
+
+
+def of_templates(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """What `new` can begin with."""
+    return [
+        item
+        for item in (CompletionItem(t.name, help=t.meaning) for t in templates.TEMPLATES.values())
+        if item.value.startswith(begun)
+    ]
+
+
+def _items(names: Iterable[str], begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
