@@ -94,8 +94,9 @@ class Local:
             return
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         need = FILES + FILES_A_WORKER * workers
-        if soft != resource.RLIM_INFINITY and soft < need:
-            most = need if hard == resource.RLIM_INFINITY else min(need, hard)
+        wanted = need + _open_files()
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
             self._exits.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
             if most < need:
@@ -177,6 +178,14 @@ def _cluster(workers: int) -> Any:
             silence_logs=logging.CRITICAL + 1,
             scheduler_kwargs=dict(SCHEDULER_OPTIONS),
         )
+
+
+def _open_files() -> int:
+    """How many files this process has open already, in a notebook say, as far as the system tells."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
 
 
 def _without_files(error: BaseException | None) -> bool:
