@@ -53,7 +53,7 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-    later_settings: ClassVar[tuple[str, ...]] = ("ipopt",)
+    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent")
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -84,6 +84,7 @@ class Collocation:
         Mapping[str, float | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
     ] = field(default_factory=dict)
     rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
+    persistent: Annotated[bool, Quantity("", "after a failure other ways are tried, in a fixed order")] = True
     starts: Annotated[
         int, Quantity("", "programs from as many different guesses; the best counts", ge=1, le=10_000)
     ] = 1
@@ -151,6 +152,7 @@ class Collocation:
             # IPOPT wants whole numbers where it counts, and takes them elsewhere
             ipopt={n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in self.ipopt.items()},
             rollout=self.rollout,
+            persistent=self.persistent,
         )
 
     def program(self, problem: Problem) -> StudyPrograms:

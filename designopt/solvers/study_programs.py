@@ -10,6 +10,7 @@ import numpy as np
 
 from designopt.collocation import Guess, Options, ProblemError, Program, Solution, TrajectoryProblem
 from designopt.collocation.solution.saving import to_arrays
+from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.multistart import perturbed
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.rollout import rollout
@@ -74,11 +75,19 @@ class StudyPrograms:
 
     def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: State | None) -> Solution:
         if before is None:
-            return self._program.solve(problem, guess=guess)
+            return self._cold(problem, guess)
         if self._options.refine is None:
-            return solve_near(self._program, problem, before.solution, before.cold)
+            near = solve_near(self._program, problem, before.solution, before.cold)
+            return replace(self._persisted(problem, guess, near), warm_path=near.warm_path)
         found = self._program.solve(problem, guess=Guess.of(before.solution))  # on the mesh before refinement
-        return found if found.success else self._program.solve(problem, guess=guess)
+        return found if found.success else self._cold(problem, guess)
+
+    def _cold(self, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+        return self._persisted(problem, guess, self._program.solve(problem, guess=guess))
+
+    def _persisted(self, problem: TrajectoryProblem, guess: Guess | None, found: Solution) -> Solution:
+        """`found`, or what other ways lead to after a failure."""
+        return persist(self._program, problem, guess, found) if self._options.persistent else found
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
         """Refined, and with all that shows how far it can be trusted."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.constraints import Constraints
-from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Round, Solution, StartRecord
+from designopt.collocation.solution.solution import Arc, Attempt, Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.scheme import SCHEMES, Scheme
 from designopt.collocation.transcription.mesh import Mesh
@@ -30,7 +30,7 @@ FORMAT, VERSION = "designopt trajectory", 1
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
 #: Fields that files of former versions have under other names.
 _FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
-_TUPLES: dict[str, Any] = {c.__name__: c for c in (Arc, Round, StartRecord)}
+_TUPLES: dict[str, Any] = {c.__name__: c for c in (Arc, Attempt, Round, StartRecord)}
 #: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
 _BROKEN = (
     OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError, OverflowError, MemoryError,

@@ -44,6 +44,14 @@ class Arc(NamedTuple):
     end: float
 
 
+class Attempt(NamedTuple):
+    """One way to a solution that was tried: its name, how it ended, iterations of its last solve."""
+
+    way: str
+    status: Status
+    iterations: int
+
+
 class StartRecord(NamedTuple):
     """One solve of a multi-start: its number (0 is the guess itself), how it ended, objective, iterations."""
 
@@ -186,7 +194,8 @@ class Solution:
     `singular_arcs` are where the cost does not determine a control at a time by the states and costates of that time.
 
     `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
-    `warm_path` says which starts were tried in turn: full, primal, cold.
+    `warm_path` says which starts were tried in turn: full, primal, cold; `attempts` which ways after a failure: the
+    last of them led to a result, if any did.
     """
 
     status: Status
@@ -219,6 +228,7 @@ class Solution:
     error_estimate: float = math.nan
     rounds: tuple[Round, ...] = ()
     starts: tuple[StartRecord, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
     def __repr__(self) -> str:
         """In short; the arrays would fill many screens."""

@@ -16,6 +16,7 @@ from designopt.plugin import Diverged
 def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
     """The solution of `problem` with its parameters fixed at the values of `design`, which may name other inputs too.
 
+    A search evaluates many designs that cannot be: after a failure no other ways are tried, whatever `options` say.
     Parameters to which the problem itself gives a number may be left out of the design. Raises `ProblemError` for
     others that are, `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that
     was stopped by Ctrl-C: that is nothing to hold against the design.
@@ -29,7 +30,8 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
         text = f"the design has no value for it; it has {', '.join(design) or 'none'}"
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
     fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
-    solution = solve(replace(problem, parameters={**problem.parameters, **fixed}), options)
+    once = replace(options or Options(), persistent=False)
+    solution = solve(replace(problem, parameters={**problem.parameters, **fixed}), once)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:

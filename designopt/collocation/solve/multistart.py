@@ -46,7 +46,7 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
             break
         start = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
         if roll:
-            start = _rolled(problem, start)
+            start = rolled(problem, start)
         found = program.solve(guess=start)
         timing["solve"] = timing.get("solve", 0.0) + found.timing.get("solve", 0.0)
         records.append(_record(i, found))
@@ -107,7 +107,7 @@ def _drawn(box: Box, first: float, rng: np.random.Generator) -> float:
     return float(np.clip(first + share * max(1.0, abs(first)) / 3.0, low, high))
 
 
-def _rolled(problem: TrajectoryProblem, guess: Guess) -> Guess:
+def rolled(problem: TrajectoryProblem, guess: Guess) -> Guess:
     """Where the guess leads; the guess itself where that is beyond all bounds."""
     try:
         return rollout(problem, guess)

@@ -9,6 +9,7 @@ from designopt.collocation.solution.equations import is_determined
 from designopt.collocation.solution.resimulate import resimulate
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.violation import violation_between_points
+from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.multistart import solve_from_starts, spread
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.refine import refine, with_errors
@@ -23,7 +24,8 @@ COARSE = 1e-3
 
 
 def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
-    """The solution of `problem` from `guess`: from several starts, then refined, then checked, as the options say.
+    """The solution of `problem` from `guess`: from several starts, by other ways after a failure, then refined, then
+    checked, as the options say.
 
     A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
     guesses that cannot be solved from.
@@ -32,6 +34,8 @@ def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Gue
     begin = rollout(problem, guess) if options.rollout else guess
     program = Program(problem, options, begin)
     found = solve_from_starts(program, guess, roll=options.rollout)
+    if options.persistent:
+        found = persist(program, problem, guess, found)
     if found.success and options.refine is not None:
         found = refine(program, found, options.refine)
     if found.starts:

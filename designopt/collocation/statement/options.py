@@ -72,7 +72,8 @@ class Options:
     solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point.
 
     `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
-    perturbed with random numbers of `seed`, and takes the best. `refine` then refines the mesh. `check` says how far
+    perturbed with random numbers of `seed`, and takes the best. With `persistent` a failure is followed by other ways
+    to a solution, in a fixed order (`solve.attempts`). `refine` then refines the mesh. `check` says how far
     the result can be trusted: the error estimate, a new simulation and violations between the points.
 
     Raises `ValueError` for numbers that make no sense and `ProblemError` (bad_statement) for settings of other schemes.
@@ -96,6 +97,7 @@ class Options:
     rollout: bool = False
     starts: int = 1
     seed: int = 0
+    persistent: bool = True
     check: bool = True
 
     def __post_init__(self) -> None:

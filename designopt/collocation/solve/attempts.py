@@ -1,0 +1,179 @@
+"""Other ways to a solution, tried in a fixed order after a solve has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Attempt, Iterate, Solution
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.initial_point import default_trajectory
+from designopt.collocation.solve.multistart import perturbed, rolled
+from designopt.collocation.solve.program import Program
+from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.scaling import WIDEST
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.system import Variable
+
+Vector = NDArray[np.float64]
+Way = Callable[[], Solution]
+
+#: After these endings another way may lead further.
+WORTH = frozenset(
+    (
+        Status.LOCALLY_INFEASIBLE,
+        Status.ITERATION_LIMIT,
+        Status.RESTORATION_FAILED,
+        Status.STALLED,
+        Status.INVALID_NUMBER,
+        Status.FAILED,
+    )
+)
+#: The coarse mesh has one interval for so many, and at least this number.
+COARSER, FEWEST = 5, 4
+#: The ends of phases are at these shares of the way back to where the guess leads, one after the other.
+SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
+#: Free times are guessed so many times as long.
+TIMES = (0.3, 0.1, 3.0)
+#: So many perturbed guesses are tried, every second one where the model goes with its controls.
+STARTS = 6
+#: Attempts begin until they have taken so many times the iterations of the solve that failed, or so many at least.
+PATIENCE, LEAST = 6, 1500
+
+
+def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failed: Solution) -> Solution:
+    """A solution of `problem`, a variant of that of `program`, by the first way that leads there; else `failed`.
+
+    In turn: where the model goes with the guessed controls (rollout); a coarse mesh first; unit scales of what has no
+    bounds; the final values of the phases moved to where the rollout ends, and back in steps; other guesses of free
+    times; perturbed guesses. `Solution.attempts` records what was tried, and the message says what led there. Ways that
+    the problem does not have (no free times, a rollout beyond all bounds) are left out.
+    """
+    if failed.status not in WORTH:
+        return failed
+    tried = [Attempt("as stated", failed.status, failed.iterations)]
+    spent = 0
+    for name, way in ways(program, problem, guess):
+        if spent > max(PATIENCE * failed.iterations, LEAST):
+            break
+        try:
+            found = way()
+        except ProblemError:
+            continue
+        tried.append(Attempt(name, found.status, found.iterations))
+        spent += found.iterations
+        if found.success:
+            before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
+            text = f"{found.message} It was found by attempt {len(tried)}, {name}, after: {before}."
+            return replace(found, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
+        if found.status is Status.CANCELLED:
+            return replace(found, attempts=tuple(tried))
+    text = f"{failed.message} These ways were tried in vain: {', '.join(a.way for a in tried[1:]) or 'none'}."
+    return replace(failed, attempts=tuple(tried), message=text)
+
+
+def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Iterator[tuple[str, Way]]:
+    """What is tried, by name, in its order."""
+    if not program.options.rollout:
+        yield "rollout", lambda: program.solve(problem, guess=rollout(problem, guess))
+    yield "coarse mesh first", lambda: _from_coarse(program, problem, guess)
+    yield "unit scales", lambda: _with_unit_scales(program, problem, guess)
+    yield "final values moved", lambda: _with_moved_ends(program, problem, guess)
+    if any(len(set(ends(phase.tf))) == 2 for phase in problem.phases):
+        for factor in TIMES:
+            yield f"times guessed {factor:g} times", lambda f=factor: _with_other_times(program, problem, guess, f)  # type: ignore[misc]
+    for i in range(1, STARTS + 1):
+        yield f"start {i}", lambda i=i: _from_start(program, problem, guess, i)  # type: ignore[misc]
+
+
+def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+    meshes = [Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)) for mesh in program.meshes]
+    coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
+    return program.solve(problem, guess=Guess.of(coarse)) if coarse.success else coarse
+
+
+def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+    """Solved with a scale of 1 for what has no range, and told in the scales of `program`."""
+    names: set[str] = set()
+    made = program.transcription
+    for point, place, phase in zip(made.statement.points, made.layout.phases, problem.phases, strict=True):
+        names |= {name for name, index in (("t0", place.t0), ("tf", place.tf)) if index >= 0}
+        own = {v.name: (v.low, v.high) for v in _variables(phase)}
+        limits = {name: phase.bounds.get(name, own[name]) for name in point.names}
+        names |= {name for name, (low, high) in limits.items() if not high - low <= WIDEST}
+    options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
+    other = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
+    found = other.solve(guess=guess)
+    return replace(found, iterate=_rescaled(found.iterate, other.transcription, made))
+
+
+def _variables(phase: Phase) -> tuple[Variable, ...]:
+    """All that a phase has on the way."""
+    system, form = phase.system, phase.system.residual_form
+    return (*system.states, *(form.unknowns if form else ()), *system.controls, *system.algebraic)
+
+
+def _rescaled(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
+    """The iterate of one program in the scales of another one of the same rows and columns."""
+    of_cost = after.cost_scale / before.cost_scale
+    return Iterate(
+        (before.shift + before.scale * iterate.x - after.shift) / after.scale,
+        iterate.constraint_multipliers * (after.row_scale / before.row_scale) * of_cost,
+        iterate.bound_multipliers * (after.scale / before.scale) * of_cost,
+    )
+
+
+def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+    start = begin = rollout(problem, guess)
+    for share in SHARES:
+        found = program.solve(_moved(problem, begin, share), guess=start)
+        if not found.success:
+            return found
+        start = Guess.of(found)
+    return program.solve(problem, guess=start)
+
+
+def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
+    """`problem` with final boxes moved by a share of what separates them from the end of a `motion`."""
+    phases = []
+    for phase in problem.phases:
+        final: dict[str, Box] = dict(phase.final)
+        variables = {v.name: v for v in phase.system.states}
+        values = motion.phases[phase.name].at(np.ones(1))
+        for name in final.keys() & variables.keys():
+            low, high = ends(final[name])
+            reached = float(
+                np.clip(values[name][0], *phase.bounds.get(name, (variables[name].low, variables[name].high)))
+            )
+            away = share * (reached - min(max(reached, low), high))
+            final[name] = (low + away, high + away) if low < high else low + away
+        phases.append(replace(phase, final=final))
+    return replace(problem, phases=phases)
+
+
+def _with_other_times(program: Program, problem: TrajectoryProblem, guess: Guess | None, factor: float) -> Solution:
+    phases: dict[str, Sampled] = {}
+    before, shift = 0.0, 0.0
+    for phase in problem.phases:
+        given = (guess or Guess()).phases.get(phase.name)
+        default = default_trajectory(phase, given, before)
+        before = default.tf
+        fractions = default.fractions if given is None else np.linspace(0.0, 1.0, 101)
+        values = {**default.at(fractions), **(given.at(fractions) if given else {})}
+        t0 = default.t0 + shift if phase.t0 is None else default.t0
+        low, high = ends(phase.tf)
+        tf = float(np.clip(t0 + factor * (default.tf - default.t0), low, high))
+        phases[phase.name] = Sampled(fractions, values, t0, tf if t0 < tf else t0 + (default.tf - default.t0))
+        shift = phases[phase.name].tf - default.tf
+    return program.solve(problem, guess=rolled(problem, Guess(phases, (guess or Guess()).parameters)))
+
+
+def _from_start(program: Program, problem: TrajectoryProblem, guess: Guess | None, i: int) -> Solution:
+    start = perturbed(problem, guess, np.random.default_rng([program.options.seed, i]))
+    return program.solve(problem, guess=rolled(problem, start) if i % 2 else start)

@@ -1,0 +1,183 @@
+"""After a failure other ways to a solution are tried, in a fixed order; the result says which one led there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import benchmark_problems
+import hard_starts
+import numpy as np
+import pytest
+
+from designopt.collocation import (
+    Guess,
+    Options,
+    Phase,
+    Program,
+    Solution,
+    Status,
+    TrajectoryProblem,
+    load_solution,
+    sampled,
+    save_solution,
+    solve,
+    solve_design,
+)
+from designopt.collocation.solve.attempts import persist, ways
+from designopt.collocation.solve.multistart import perturbed
+from designopt.plugin import Diverged
+
+QUICK = Options(check=False)
+#: The ways in their order, of a problem with a free time.
+ORDER = [
+    "rollout",
+    "coarse mesh first",
+    "unit scales",
+    "final values moved",
+    *(f"times guessed {factor} times" for factor in ("0.3", "0.1", "3")),
+    *(f"start {i}" for i in range(1, 7)),
+]
+
+
+def out_of_reach(**more: object) -> TrajectoryProblem:
+    """1 m in a tenth of the time that it takes."""
+    problem = benchmark_problems.double_integrator()
+    return replace(problem, phases=[replace(problem.phases[0], tf=(0.1, 0.2))], **more)
+
+
+def starts(problem: TrajectoryProblem, count: int) -> list[Guess | None]:
+    """The straight line without controls, and perturbed guesses."""
+    return [None, *(perturbed(problem, None, np.random.default_rng([0, i])) for i in range(1, count + 1))]
+
+
+def test_the_fastest_way_to_rest_is_found_from_the_straight_line_and_the_result_says_how() -> None:
+    problem = hard_starts.oscillator()
+    alone = Program(problem, QUICK).solve()
+    found = solve(problem, QUICK)
+
+    assert alone.status is Status.LOCALLY_INFEASIBLE
+    assert found.status is Status.SOLVED
+    assert [a.way for a in found.attempts] == ["as stated", "rollout"]
+    assert found.attempts[0].status is Status.LOCALLY_INFEASIBLE
+    assert found.attempts[-1].iterations == found.iterations
+    assert "found by attempt 2, rollout, after: as stated (locally_infeasible)." in found.message
+    # 10 m are five half circles about (1, 0) and (-1, 0): exactly 5 half periods
+    assert found.objective == pytest.approx(5.0 * math.pi, rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", hard_starts.PROBLEMS)
+def test_every_one_of_twenty_perturbed_guesses_leads_to_a_solution(name: str) -> None:
+    problem = hard_starts.PROBLEMS[name]()
+
+    for guess in starts(problem, 20):
+        assert solve(problem, QUICK, guess).status is Status.SOLVED
+
+
+@pytest.mark.parametrize("name", ["pendulum", "car"])
+def test_some_perturbed_guesses_of_other_problems_lead_to_a_solution(name: str) -> None:
+    problem = hard_starts.PROBLEMS[name]()
+
+    found = [solve(problem, QUICK, guess) for guess in starts(problem, 1)]
+    assert [f.status for f in found] == [Status.SOLVED] * 2
+    assert any(f.attempts for f in found)
+
+
+def test_what_cannot_be_solved_is_reported_as_it_was_with_all_that_was_tried() -> None:
+    alone = Program(out_of_reach(), QUICK).solve()
+    found = solve(out_of_reach(), QUICK)
+
+    assert found.status is Status.LOCALLY_INFEASIBLE
+    assert [a.way for a in found.attempts] == ["as stated", *ORDER]
+    assert found.message.startswith(alone.message)
+    assert f"These ways were tried in vain: {', '.join(ORDER)}." in found.message
+    np.testing.assert_array_equal(found.iterate.x, alone.iterate.x)
+
+
+def test_a_failure_is_left_alone_where_that_is_asked_for() -> None:
+    found = solve(out_of_reach(), replace(QUICK, persistent=False))
+
+    assert found.attempts == ()
+    assert "tried in vain" not in found.message
+
+
+def test_a_solve_that_succeeds_tries_nothing() -> None:
+    assert solve(benchmark_problems.double_integrator(), QUICK).attempts == ()
+
+
+@pytest.mark.parametrize(
+    ("status", "worth"),
+    [(Status.CANCELLED, False), (Status.TIME_LIMIT, False), (Status.DIVERGING, False), (Status.STALLED, True)],
+)
+def test_only_failures_that_another_way_can_mend_are_followed_by_one(status: Status, worth: bool) -> None:
+    problem = benchmark_problems.double_integrator()
+    program = Program(problem, QUICK)
+    failed = replace(program.solve(), status=status)
+
+    assert bool(persist(program, problem, None, failed).attempts) is worth
+
+
+def test_ways_that_a_problem_does_not_have_are_left_out() -> None:
+    """No free time; and the controls of the guess lead beyond all bounds."""
+    runaway = benchmark_problems.system(
+        "runaway", {"x": lambda s: s["x"] ** 3 + s["u"]}, ["u"], bounds={"u": (0.0, 1.0)}
+    )
+    problem = TrajectoryProblem(
+        [Phase(runaway, tf=1.0, initial={"x": 1.0}, final={"x": 0.0})], cost=lambda e: e.final["x"]
+    )
+    ways = [a.way for a in solve(problem, QUICK).attempts]
+
+    assert ways[:3] == ["as stated", "coarse mesh first", "unit scales"]
+    assert not [way for way in ways if way.startswith("times") or way in ("rollout", "final values moved")]
+
+
+def test_attempts_end_when_they_have_taken_too_many_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = out_of_reach()
+    program = Program(problem, QUICK)
+    failed = replace(program.solve(), iterations=250)
+    monkeypatch.setattr(Program, "solve", lambda *_, **__: replace(failed, iterations=700))
+
+    assert len(persist(program, problem, None, failed).attempts) == 1 + 3  # 2100 are more than 1500
+
+
+def test_a_design_that_cannot_be_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = Program.solve
+    monkeypatch.setattr(Program, "solve", lambda *a, **k: calls.append(1) or real(*a, **k))
+    with pytest.raises(Diverged):
+        solve_design(out_of_reach(), {})
+
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("way", ORDER[:7])
+def test_each_way_leads_to_the_optimum_of_an_easy_problem(way: str) -> None:
+    problem = benchmark_problems.sliding_mass()
+    program = Program(problem, QUICK)
+    found: Solution = dict(ways(program, problem, None))[way]()
+
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(0.4, rel=1e-6)
+    # it can be gone on from in the program itself, with its multipliers
+    again = program.solve(warm="full", previous=found)
+    assert again.status is Status.SOLVED
+    assert again.objective == pytest.approx(0.4, rel=1e-6)
+    assert again.iterations <= 12
+
+
+def test_a_guess_is_what_the_ways_begin_with() -> None:
+    """Its controls are those of the rollout."""
+    problem = hard_starts.oscillator()
+    times = np.linspace(0.0, 16.0, 101)
+    still = {"x": np.full(101, 10.0), "v": np.zeros(101), "u": -np.sign(np.sin(times))}
+    found = solve(problem, QUICK, Guess({"motion": sampled(times, still)}))
+
+    assert found.status is Status.SOLVED
+
+
+def test_attempts_are_kept_in_a_file(tmp_path: object) -> None:
+    found = solve(out_of_reach(), replace(QUICK, max_iterations=5))
+    save_solution(found, f"{tmp_path}/found.npz")
+
+    assert load_solution(f"{tmp_path}/found.npz").attempts == found.attempts
