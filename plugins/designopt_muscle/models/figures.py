@@ -16,6 +16,8 @@ Vector = NDArray[np.float64]
 
 #: What `strength_needed` says where no strength is enough.
 _MOST_STRENGTH = 1e6
+#: Digits of it that its linear program is sure of; with more, designs of the same strength would beat each other.
+_DIGITS = 9
 
 
 class SharingOutputs(TypedDict):
@@ -85,7 +87,7 @@ def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -
         infeasible_frames=float(infeasible.sum()),
         unanswered_frames=float((~answered).sum()),
         peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
-        strength_needed=float(min(factor, _MOST_STRENGTH)),
+        strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
         peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
         device_work=float(np.trapezoid(power, time)) if len(time) > 1 else 0.0,
         peak_device=float(np.nanmax(np.abs(device))),

@@ -71,7 +71,7 @@ class _Given:
 _DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
 
 
-@model("muscle_sharing", version=2, arrays=ARRAYS)
+@model("muscle_sharing", version=3, arrays=ARRAYS)
 class StaticSharing:
     """Shares the net moments of a recorded motion among the muscles of an OpenSim model, frame by frame.
 

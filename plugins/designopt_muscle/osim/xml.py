@@ -50,9 +50,14 @@ class Element:
 
     def find(self, *tags: str) -> Element | None:
         """The first child with this tag, and in it the first with the next one, and so on."""
-        found: Element | None = self
+        found = self
         for tag in tags:
-            found = next((child for child in found.children if child.tag == tag), None) if found else None
+            for child in found.children:
+                if child.tag == tag:
+                    found = child
+                    break
+            else:
+                return None
         return found
 
     def need(self, *tags: str) -> Element:

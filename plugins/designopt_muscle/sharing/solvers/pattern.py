@@ -1,15 +1,18 @@
 """Matrices of many frames that have their entries at the same places: a muscle crosses few of the rows.
 
-Only the entries are kept, frames last. Sums over them are products with small matrices of ones and zeros, so that each
-is one gathering, one multiplication and one matrix product over all frames.
+Only the entries are kept, frames last. Sums over them are products with sparse matrices of ones and zeros, so that each
+is one gathering, one multiplication and one sum over all frames.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from designopt.lazy import scipy
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -19,18 +22,17 @@ Index = NDArray[np.int64]
 class Pattern:
     """Places of e entries: `rows` and `columns` (e,); `by_row` (m, e) and `by_column` (v, e) add up what is in each.
 
-    `first`, `second` (p,) are the pairs of entries of the same column, `pair_columns` (p,) their columns, and `by_pair`
-    (m (m + 1) / 2, p) adds them up to the lower triangle of A D A^T at `below` (2, m (m + 1) / 2).
+    `first`, `second` (p,) are the pairs of entries of the same column, and `by_pair` (m (m + 1) / 2, p) adds them up to
+    the lower triangle of A D A^T at `below` (2, m (m + 1) / 2). The three that add up are sparse.
     """
 
     rows: Index
     columns: Index
-    by_row: Vector
-    by_column: Vector
+    by_row: Any
+    by_column: Any
     first: Index
     second: Index
-    pair_columns: Index
-    by_pair: Vector
+    by_pair: Any
     below: Index
 
     @classmethod
@@ -39,8 +41,6 @@ class Pattern:
         m, v = there.shape
         columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(there.T))
         entries = np.arange(len(rows))
-        by_row, by_column = np.zeros((m, len(rows))), np.zeros((v, len(rows)))
-        by_row[rows, entries] = by_column[columns, entries] = 1.0
         pairs = [
             (i, j) for column in range(v) for i in entries[columns == column] for j in entries[columns == column]
             if rows[i] >= rows[j]
@@ -49,47 +49,59 @@ class Pattern:
         below = np.array(np.tril_indices(m))
         place = np.zeros((m, m), dtype=np.int64)
         place[tuple(below)] = np.arange(below.shape[1])
-        by_pair = np.zeros((below.shape[1], len(pairs)))
-        by_pair[place[rows[first], rows[second]], np.arange(len(pairs))] = 1.0
-        return cls(rows, columns, by_row, by_column, first, second, columns[first], by_pair, below)
+        by_pair = _adding_up(place[rows[first], rows[second]], below.shape[1])
+        return cls(rows, columns, _adding_up(rows, m), _adding_up(columns, v), first, second, by_pair, below)
+
+
+def _adding_up(places: Index, size: int) -> Any:
+    """The sparse matrix (size, e) that adds up what is at each of the `places` (e,)."""
+    entries = np.arange(len(places))
+    return scipy.sparse.csr_array((np.ones(len(places)), (places, entries)), shape=(size, len(places)))
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """The matrices of n frames: `values` (e, n) of the entries, and the `products` (p, n) of their pairs."""
+    """The matrices of n frames: `values` (e, n) of the entries."""
 
     pattern: Pattern
     values: Vector
-    products: Vector
-
-    @classmethod
-    def of(cls, pattern: Pattern, values: Vector) -> Matrices:
-        return cls(pattern, values, values[pattern.first] * values[pattern.second])
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Rows, columns, frames."""
-        return len(self.pattern.by_row), len(self.pattern.by_column), self.values.shape[1]
+        return self.pattern.by_row.shape[0], self.pattern.by_column.shape[0], self.values.shape[1]
 
-    def take(self, frames: NDArray[np.bool_] | Index | slice) -> Matrices:
+    @property
+    def numbers(self) -> int:
+        """That an operation has in hand for one frame."""
+        return 3 * len(self.values)
+
+    def take(self, frames: Index | slice) -> Matrices:
         """Of some of the frames."""
-        return Matrices(self.pattern, self.values[:, frames], self.products[:, frames])
+        return Matrices(self.pattern, self.values[:, frames])
 
     def times(self, x: Vector) -> Vector:
         """(m, n) A x for x (v, n)."""
-        return np.asarray(self.pattern.by_row @ (self.values * x[self.pattern.columns]))
+        terms = x[self.pattern.columns]
+        terms *= self.values
+        return np.asarray(self.pattern.by_row @ terms)
 
     def transposed_times(self, y: Vector) -> Vector:
         """(v, n) A^T y for y (m, n)."""
-        return np.asarray(self.pattern.by_column @ (self.values * y[self.pattern.rows]))
+        terms = y[self.pattern.rows]
+        terms *= self.values
+        return np.asarray(self.pattern.by_column @ terms)
 
     def normal(self, diagonal: Vector) -> Vector:
         """(m, m, n) A diag(d) A^T for d (v, n), its lower triangle alone."""
         m, _, n = self.shape
+        of = self.pattern
+        terms = (self.values * diagonal[of.columns])[of.first]
+        terms *= self.values[of.second]
         found = np.zeros((m, m, n))
-        found[tuple(self.pattern.below)] = self.pattern.by_pair @ (self.products * diagonal[self.pattern.pair_columns])
+        found[tuple(of.below)] = of.by_pair @ terms
         return found
 
     def size(self, diagonal: Vector) -> Vector:
         """(n,) the mean of the diagonal of `normal`."""
-        return np.asarray((self.values**2 * diagonal[self.pattern.columns]).sum(axis=0) / len(self.pattern.by_row))
+        return np.asarray((self.values**2 * diagonal[self.pattern.columns]).sum(axis=0) / self.shape[0])

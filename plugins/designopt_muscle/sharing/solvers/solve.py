@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.blocks import blocks
-from designopt_muscle.sharing.solvers.dual import Batch, solve_dual
+from designopt_muscle.sharing.solvers.dual import solve_dual
+from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
 from designopt_muscle.sharing.solvers.pattern import Matrices, Pattern
 from designopt_muscle.sharing.statement.cost import Cost
@@ -105,12 +107,6 @@ class _Block:
             return None
         return (repr(self.there.shape).encode(), self.there.tobytes(), *(np.array(p).tobytes() for p in parts))
 
-    def entries(self, formulation: Formulation, pattern: Pattern) -> Vector:
-        """(e, n) of the matrices of all frames."""
-        if not len(self.rows):
-            return np.zeros((0, len(formulation.needed)))
-        return formulation.matrix[:, self.rows[pattern.rows], self.columns[pattern.columns]].T
-
     def matrix(self, formulation: Formulation, frames: NDArray[np.int64]) -> Vector:
         """(f, m, v) of some frames."""
         if not len(self.rows):
@@ -145,16 +141,27 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[Solved]:
             )
             for block in group
         ]
-    pattern = Pattern.of(first.there)
-    values = np.concatenate([block.entries(formulation, pattern) for block in group], axis=1)
     needed = np.concatenate([block.needed.T for block in group], axis=1)
-    found = solve_dual(Batch(Matrices.of(pattern, values), needed, first.lower, first.upper, cost), runs=len(group))
+    variables = Variables(first.lower, first.upper, cost)
+    found = solve_dual(Batch(_matrices(formulation, group), needed, variables), runs=len(group))
     parts = []
     for i, block in enumerate(group):
         own = slice(i * frames, (i + 1) * frames)
         solved = Solved(found.x[:, own].T, found.multipliers[:, own].T, found.converged[own], found.iterations[own])
         parts.append(_finished(formulation, block, solved, found.infeasible[own]))
     return parts
+
+
+def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullMatrices:
+    """Those of blocks of the same form, one after the other."""
+    there, frames = group[0].there, np.arange(len(formulation.needed))
+    if is_full(there):
+        return FullMatrices(np.concatenate([block.matrix(formulation, frames) for block in group]))
+    of = Pattern.of(there)
+    if not len(of.rows):
+        return Matrices(of, np.zeros((0, len(frames) * len(group))))
+    entries = [formulation.matrix[:, block.rows[of.rows], block.columns[of.columns]].T for block in group]
+    return Matrices(of, np.concatenate(entries, axis=1))
 
 
 def _finished(formulation: Formulation, block: _Block, solved: Solved, hopeless: NDArray[np.bool_]) -> Solved:

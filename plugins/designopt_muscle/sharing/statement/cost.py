@@ -35,6 +35,11 @@ class Cost:
         return not np.any(self.weight)
 
     @property
+    def steady(self) -> bool:
+        """Whether the cost is the same in all frames."""
+        return all(part.shape[1] == 1 for part in (self.weight, self.quadratic, self.linear))
+
+    @property
     def invertible(self) -> bool:
         """Whether every slope has one x: every variable has a square, or a power above 1."""
         powers = (self.weight > 0) & (np.asarray(self.saturating) | (self.exponent > 1.0))
@@ -42,6 +47,8 @@ class Cost:
 
     def take(self, frames: Any) -> Cost:
         """The cost of some of the frames (indices, mask or slice)."""
+        if self.steady:
+            return self
 
         def part(array: Vector) -> Vector:
             return array if array.shape[1] == 1 else array[:, frames]

@@ -53,7 +53,9 @@ def formulate(balance: Balance, reserves: Reserves, terms: Terms, scales: Vector
     to_reserve = np.zeros((m, v))
     for c, (i, sign) in enumerate(columns):
         to_reserve[i, commands + c] = sign
-    matrix = balance.matrix @ to_activation + reserves.optimal[:, None] * to_reserve
+    matrix = np.zeros((frames, m, v))
+    matrix[:, :, :commands] = balance.matrix if terms.synergies is None else balance.matrix @ terms.synergies
+    matrix += reserves.optimal[:, None] * to_reserve
     sizes = np.abs(matrix).max(axis=(0, 2), initial=0.0)
     sizes = np.where(sizes > 0, sizes, 1.0)
 

@@ -1,0 +1,86 @@
+"""The dual method for separable problems: its matrices, its steps and where it starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from designopt_muscle.sharing.solvers.batch import Batch, Variables
+from designopt_muscle.sharing.solvers.dual import solve_dual
+from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
+from designopt_muscle.sharing.solvers.pattern import Matrices, Pattern
+from designopt_muscle.sharing.statement.cost import Cost
+
+M, V = 5, 17
+
+
+def matrices(n: int, share: float = 0.4) -> np.ndarray:
+    """(n, m, v) with entries at the same places in all frames, that change slowly."""
+    rng = np.random.default_rng(5)
+    there = rng.random((M, V)) < share
+    there[rng.integers(0, M, V), np.arange(V)] = True
+    turn = np.linspace(0, 3, n)[:, None, None] + rng.random((M, V))
+    return there * (rng.normal(size=(M, V)) + 0.3 * np.sin(turn))
+
+
+def batch(values: np.ndarray, *, exponent: float = 2.0, full: bool = False) -> Batch:
+    """Activations from 0 to 1: some between 0.1 and 0.9 balance the rows, the best ones are partly at bounds."""
+    n = len(values)
+    pattern = Pattern.of((values != 0).any(axis=0))
+    activations = 0.5 + 0.4 * np.sin(np.linspace(0, 9, n)[:, None] + np.arange(V))
+    square = exponent == 2.0
+    one, none = np.ones((V, 1)), np.zeros((V, 1))
+    cost = Cost(none if square else one, exponent * one, 2.0 * one if square else none, none)
+    return Batch(
+        FullMatrices(values) if full else Matrices(pattern, values[:, pattern.rows, pattern.columns].T),
+        np.einsum("nmv,nv->mn", values, activations),
+        Variables(none, one, cost),
+    )
+
+
+def test_sparse_and_full_matrices_do_the_same():
+    values = matrices(40)
+    sparse, full = batch(values).matrix, batch(values, full=True).matrix
+    rng = np.random.default_rng(6)
+    x, y, d = rng.normal(size=(V, 40)), rng.normal(size=(M, 40)), rng.random((V, 40))
+    assert sparse.shape == full.shape == (M, V, 40)
+    np.testing.assert_allclose(sparse.times(x), full.times(x), atol=1e-13)
+    np.testing.assert_allclose(sparse.transposed_times(y), full.transposed_times(y), atol=1e-13)
+    np.testing.assert_allclose(sparse.size(d), full.size(d), atol=1e-13)
+    below = np.tril_indices(M)
+    np.testing.assert_allclose(sparse.normal(d)[below], full.normal(d)[below], atol=1e-13)
+    some = np.array([3, 1, 30])
+    np.testing.assert_array_equal(sparse.take(some).times(x[:, some]), sparse.times(x)[:, some])
+    np.testing.assert_allclose(full.take(some).times(x[:, some]), full.times(x)[:, some], atol=1e-13)
+
+
+def test_legs_are_sparse_and_matrices_with_entries_everywhere_are_not():
+    assert not is_full(np.random.default_rng(0).random((7, 43)) < 0.4)
+    assert is_full(np.ones((44, 300), dtype=bool))
+
+
+@pytest.mark.parametrize("exponent", [2.0, 3.0])
+@pytest.mark.parametrize("full", [False, True])
+def test_solutions_are_optimal_whatever_the_frames_start_from(exponent, full):
+    """No x in the bounds has a smaller Lagrangian, and the rows hold: sufficient, as the problem is convex."""
+    given = batch(matrices(600), exponent=exponent, full=full)
+    found = solve_dual(given, runs=2)
+    assert found.converged.all()
+    assert (found.iterations > 0).all()
+    assert np.abs(given.matrix.times(found.x) - given.needed).max() <= 1e-10
+    s = given.matrix.transposed_times(found.multipliers)
+    slope = exponent * found.x ** (exponent - 1.0) - s
+    away = found.x - np.clip(found.x - slope, 0.0, 1.0)
+    assert np.abs(away).max() <= 1e-9
+    assert (found.x == 0.0).any()
+    alone = solve_dual(given.take(np.array([17, 301])))
+    np.testing.assert_allclose(alone.x, found.x[:, [17, 301]], atol=1e-9)
+
+
+def test_a_frame_between_others_that_cannot_be_balanced_is_proved_infeasible():
+    given = batch(matrices(300))
+    given.needed[:, 100:140] *= 50.0
+    found = solve_dual(given)
+    short = np.arange(300) // 20
+    assert found.infeasible[(short == 5) | (short == 6)].all()
+    assert found.converged[(short != 5) & (short != 6)].all()
+    assert not (found.converged & found.infeasible).any()
