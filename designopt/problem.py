@@ -276,25 +276,36 @@ class Problem:
         """
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
-        column = {p.name: j for j, p in enumerate(self.space.free)}
-        parts = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self.space.parameters]
-        parts.sort(key=lambda part: part[0])
-        everything = {p.name: None for p in self.space.parameters}
-        rows = []
-        for x in X.tolist():
-            active = self.space.values(x) if self.space.conditional else everything
-            body = b"".join(
-                name + tagged(in_model_unit(p, p.values[0] if j is None else shown_value(p, x[j])))
-                for name, p, j in parts
-                if p.name in active
-            )
+        keys = []
+        for body in map(b"".join, zip(*self._key_columns(X), strict=True)):
             row = []
             for prefix in self._key_prefixes:
                 started = prefix.copy()
                 started.update(body)
                 row.append(started.digest())
-            rows.append(row)
-        return rows
+            keys.append(row)
+        return keys
+
+    def _key_columns(self, X: Matrix) -> list[list[bytes]]:
+        """What each parameter gives to the keys of designs `X`, in the order of their names."""
+        column = {p.name: j for j, p in enumerate(self.space.free)}
+        activity = self.space.activity(X)
+        columns = [[b""] * len(X)]
+        for p in sorted(self.space.parameters, key=lambda p: p.name.encode() + b"\0"):
+            name, j = p.name.encode() + b"\0", column.get(p.name)
+            if j is None:
+                entries = [name + tagged(in_model_unit(p, p.values[0]))] * len(X)
+            elif p.kind == "real":
+                doubles = (np.asarray(in_model_unit(p, X[:, j])) + 0.0).astype("<f8").tobytes()
+                entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
+            else:
+                distinct, place = np.unique(X[:, j], return_inverse=True)
+                texts = [name + tagged(in_model_unit(p, shown_value(p, x))) for x in distinct.tolist()]
+                entries = [texts[i] for i in place.tolist()]
+            if p.name in activity:
+                entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]
+            columns.append(entries)
+        return columns
 
     def program_keys(
         self, solver: Use[SolverPlugin], X: Matrix, chains: Sequence[int], seeds: Sequence[int]

@@ -73,7 +73,7 @@ class Space:
         """Which entries of `X` have a meaning (n, d): all but those of parameters whose condition does not hold."""
         mask = np.ones((len(X), len(self.free)), dtype=bool)
         if self.conditional:
-            known = self._activity(X)
+            known = self.activity(X)
             for j, p in enumerate(self.free):
                 if p.name in known:
                     mask[:, j] = known[p.name]
@@ -89,7 +89,7 @@ class Space:
     def _resting(self) -> Matrix:
         return np.array([_middle(p) for p in self.free])
 
-    def _activity(self, X: Matrix) -> dict[str, Mask]:
+    def activity(self, X: Matrix) -> dict[str, Mask]:
         """Where each conditional parameter is active (n,)."""
         column = {p.name: j for j, p in enumerate(self.free)}
         of = {p.name: p for p in self.parameters}
@@ -153,7 +153,7 @@ class Space:
         A relation that names an inactive parameter holds.
         """
         total = np.zeros(len(X))
-        activity = self._activity(X) if self.conditional and self.relations else {}
+        activity = self.activity(X) if self.conditional and self.relations else {}
         columns: dict[str, Any] = {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
         for j, p in enumerate(self.free):
             columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]

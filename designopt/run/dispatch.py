@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import logging
 import time
@@ -76,6 +78,7 @@ class Dispatcher:
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
         self._running = Running(store.path)
+        self._frozen = False
 
     # ---------------------------------------------------------------------------------------------------- loop
 
@@ -141,6 +144,9 @@ class Dispatcher:
         if self._executor is not None:
             self._executor.close()
             self._executor = None
+        if self._frozen:
+            gc.unfreeze()
+            self._frozen = False
 
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
         """Send chunks while there is room; False when there is work but no time left for it."""
@@ -177,6 +183,10 @@ class Dispatcher:
         except PluginError as error:
             raise WorkersError(str(error), self.store.path) from error
         executor.listen(lambda: self._tick())
+        # What is loaded by now stays: collections of garbage, which the records of a run bring about, pass it over.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self._frozen = True
         return executor
 
     def _describe(self) -> None:
@@ -289,24 +299,27 @@ class Dispatcher:
         texts = _json(result.names, result.values)
         now, kind, session = time.time(), work.kind, self.journal.session
         arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
-        rows: list[tuple[Any, ...]] = []
+        reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
+        names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(
             work.keys,
+            itertools.repeat(kind),
             work.designs.tolist(),
             work.scenarios.tolist(),
-            result.status.tolist(),
+            names,
+            [reason or None for reason, _, _ in reasons] if reasons else itertools.repeat(None),
             texts,
+            [message or None for _, message, _ in reasons] if reasons else itertools.repeat(None),
             result.wall.tolist(),
             result.cpu.tolist(),
-            strict=True,
+            map(self._made, work.keys, names) if self._attempts else itertools.repeat(1),
+            itertools.repeat(session),
+            itertools.repeat(worker),
+            itertools.repeat(now),
+            [arrays.get(key) for key in work.keys] if arrays else itertools.repeat(None),
+            strict=False,
         )
-        for i, (key, design, scenario, status, text, wall, cpu) in enumerate(columns):
-            reason, message, _ = result.messages.get(i, ("", "", ""))
-            tries = self._made(key, STATUSES[status]) if self._attempts else 1
-            rows.append(
-                (key, kind, design, scenario, STATUSES[status], reason or None, text, message or None, wall, cpu, tries,
-                 session, worker, now, arrays.get(key))
-            )  # fmt: skip
+        rows: list[tuple[Any, ...]] = list(columns)
         if fresh.all():
             self.journal.add_evaluations(rows)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 FORMAT = 2
@@ -72,3 +72,9 @@ def digest(record: tuple[Any, ...]) -> int:
     They are serialised by `marshal` in its version 2, which is one of fixed width without references; a test holds it.
     """
     return zlib.crc32(marshal.dumps(record, 2))
+
+
+def sealed(records: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Records with their digests."""
+    dumps, crc32 = marshal.dumps, zlib.crc32
+    return [(*record, crc32(dumps(record, 2))) for record in records]

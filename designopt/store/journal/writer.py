@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
 from designopt.store.errors import StoreError, refuse_foreign
 from designopt.store.journal.reader import Ending, JournalReader
-from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, statements
+from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, sealed, statements
 
 _SESSION = ", ".join(names("session"))
 _SEAL_SESSION = f"UPDATE session SET digest = digest({_SESSION}) WHERE id = ?"
@@ -150,12 +151,12 @@ class Journal(JournalReader):
             for j, p in special:
                 x[j] = json.dumps(p.values[int(x[j])]) if p.kind == "choice" else int(x[j])
         rows = enumerate(zip(X, violation, strict=True), first)
-        self._add(self._design, [_sealed((i, *x, relation_violation + 0.0)) for i, (x, relation_violation) in rows])
+        self._add(self._design, sealed((i, *x, relation_violation + 0.0) for i, (x, relation_violation) in rows))
 
     def add_evaluations(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Evaluations: rows (key, kind, design, number, status, reason, outputs JSON, message, wall, cpu, attempts,
         session, worker, finished, array reference)."""
-        self._add(_EVALUATION, [_sealed(row) for row in rows])
+        self._add(_EVALUATION, sealed(rows))
 
     def forget(self, keys: Sequence[bytes]) -> None:
         """Evaluations `keys` are no more on record: they are computed again."""
@@ -208,6 +209,8 @@ class Journal(JournalReader):
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
         with explained(self.path), self._transaction():
+            if _EVALUATION in rows:  # the table is a tree by keys: rows in their order touch each of its pages once
+                rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
                 written = self._db.executemany(statement, values).rowcount
                 if table := self._counted.get(statement):

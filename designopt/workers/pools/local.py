@@ -20,6 +20,7 @@ from distributed import Client, LocalCluster, Status
 from designopt.store.errors import WorkersError
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.remote.dask_worker import send_at_once
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
@@ -69,7 +70,10 @@ class Local:
             cluster: Any = None
             try:
                 cluster = _cluster(workers)
-                return cluster, Client(cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+                client: Any = Client(cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+                scheduler = cluster.scheduler
+                send_at_once(client.scheduler_comm, *scheduler.client_comms.values(), *scheduler.stream_comms.values())
+                return cluster, client
             except Exception as error:
                 if cluster is not None:
                     with contextlib.suppress(Exception):
@@ -119,6 +123,7 @@ class Local:
         up = [nanny.status in (Status.running, Status.init, Status.starting) for nanny in self._nannies()]
         if not all(up) or len(up) < self.most_workers:
             self.cluster.loop.add_callback(self._replace)
+        send_at_once(*list(self.cluster.scheduler.stream_comms.values()))
         return []
 
     def _nannies(self) -> list[Any]:
