@@ -11,6 +11,7 @@ import numpy as np
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.age_survival import survival
+from designopt.solvers.elitist import Elitist, generations, one_by_one
 from designopt.solvers.pymoo_search import (
     Crossover,
     Generations,
@@ -45,19 +46,39 @@ class NSGA2(Generations):
     when there are more than `population`; random designs fill it up. No design is asked for twice in a stage: where
     mating finds no new one (small discrete spaces only) random ones take its place, and when there are none of these
     either the stage ends before its budget.
+
+    A generation ends with its slowest design, and workers wait for it. With `look_ahead` there are no generations:
+    whenever a result is heard, in the order of the asks, the population is selected anew, and two parents of it make
+    the next two designs. So many designs are on their way that `look_ahead` workers never wait, and the designs are the
+    same for any number of workers (steady state, Durillo, Nebro, Luna & Alba 2009).
     """
 
+    look_ahead: (
+        Annotated[
+            int,
+            Quantity(
+                "",
+                "designs on their way while the next is bred, at least the number of workers; not given: generations",
+                ge=1,
+                le=100_000,
+            ),
+        ]
+        | None
+    ) = None
+
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is nothing to search for."""
+        """Raises `InvalidSetting` when there is nothing to search for, or settings contradict each other."""
         check_searchable("nsga2", problem)
+        if self.look_ahead is not None and self.offspring is not None:
+            raise InvalidSetting("offspring", "designs are bred one by one with look_ahead; give one of the two")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""
-        from pymoo.algorithms.moo.nsga2 import NSGA2 as Algorithm
-        from pymoo.operators.survival.rank_and_crowding import RankAndCrowding
-
         self.check(problem)
-        return self.search(Algorithm, RankAndCrowding, problem, evaluate, rng, start)
+        search = Elitist(problem, rng, start, self.population, self.crossover, self.mutation)
+        if self.look_ahead is not None:
+            return one_by_one(search, evaluate, self.look_ahead)
+        return generations(search, evaluate, self.offspring or self.population)
 
 
 @solver("nsga3", version=1)

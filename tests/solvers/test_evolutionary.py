@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolutionary import NSGA2, Crossover, Mutation
+from designopt.solvers.evolutionary import AGEMOEA, NSGA2, Crossover, Mutation
 from designopt.study.study import Parameter
 from designopt.testing import InProcess, no_outcomes, problem_from
 
@@ -107,17 +107,31 @@ def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones():
     assert np.mean(last <= 0.3) > 0.5
 
 
-def test_only_finite_numbers_reach_pymoo(monkeypatch):
+def _recording(monkeypatch):
+    """What searches are told: objectives and constraint, whoever keeps the population."""
     from pymoo.core.algorithm import Algorithm
 
-    told = []
-    advance = Algorithm.advance
+    from designopt.solvers.elitist import Elitist
 
-    def recording(self, infills=None, **kwargs):
+    told = []
+    advance, join = Algorithm.advance, Elitist.select
+
+    def recorded_advance(self, infills=None, **kwargs):
         told.append(np.column_stack([infills.get("F"), infills.get("G")]))
         return advance(self, infills=infills, **kwargs)
 
-    monkeypatch.setattr(Algorithm, "advance", recording)
+    def recorded_select(self):
+        told.append(np.column_stack([self.alive.F, self.alive.violation]))
+        return join(self)
+
+    monkeypatch.setattr(Algorithm, "advance", recorded_advance)
+    monkeypatch.setattr(Elitist, "select", recorded_select)
+    return told
+
+
+@pytest.mark.parametrize("solver", [NSGA2, AGEMOEA])
+def test_only_finite_numbers_reach_the_search(monkeypatch, solver):
+    told = _recording(monkeypatch)
 
     def function(design, scenario):
         if design["x"] < 0.2:
@@ -126,7 +140,7 @@ def test_only_finite_numbers_reach_pymoo(monkeypatch):
         return {"f": value, "g": -value}
 
     problem = problem_from(function, [Parameter("x", "real", 0.0, 1.0)], minimize="fg", relations=["x <= 0.9"])
-    run(NSGA2(population=40), problem, 200)
+    run(solver(population=40), problem, 200)
     values = np.concatenate(told)
     assert np.isfinite(values).all()
     assert set(values[values[:, 2] == 2.0][:, 0]) == {0.0}  # failed
@@ -273,7 +287,13 @@ def test_settings_come_back_from_a_store_as_they_were():
     from designopt.store import archive
     from designopt.study.study import Stage, Study
 
-    settings = {"population": 20, "offspring": None, "crossover": Crossover(eta=5.0), "mutation": Mutation()}
+    settings = {
+        "population": 20,
+        "offspring": None,
+        "look_ahead": None,
+        "crossover": Crossover(eta=5.0),
+        "mutation": Mutation(),
+    }
     problem, _, _ = both("bnh")
     study = Study(
         name="s",

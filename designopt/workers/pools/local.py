@@ -70,8 +70,9 @@ class Local:
             cluster: Any = None
             try:
                 cluster = _cluster(workers)
-                client: Any = Client(cluster, set_as_default=False)  # type: ignore[no-untyped-call]
                 scheduler = cluster.scheduler
+                inside = next(one.contact_address for one in scheduler.listeners if one.prefix == "inproc")
+                client: Any = Client(inside, loop=cluster.loop, security=cluster.security, set_as_default=False)  # type: ignore[no-untyped-call]
                 send_at_once(client.scheduler_comm, *scheduler.client_comms.values(), *scheduler.stream_comms.values())
                 return cluster, client
             except Exception as error:
@@ -171,6 +172,9 @@ class Local:
 
 
 def _cluster(workers: int) -> Any:
+    """Workers reach the scheduler by TLS; the client, which lives in its process, without any socket."""
+    listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
+    listens |= {"port": [0, 0], "interface": [None, None]}
     with dask.config.set(SETTINGS):
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
@@ -181,7 +185,7 @@ def _cluster(workers: int) -> Any:
             security=temporary_security(),
             dashboard_address=None,
             silence_logs=logging.CRITICAL + 1,
-            scheduler_kwargs=dict(SCHEDULER_OPTIONS),
+            scheduler_kwargs={**SCHEDULER_OPTIONS, **listens},
         )
 
 
