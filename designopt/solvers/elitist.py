@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.pymoo_search import EXHAUSTED, Crossover, Mutation, variation
-from designopt.space import Matrix, Space
+from designopt.space import Matrix
 
 #: Rounds of mating that look for new designs of a generation.
 ROUNDS = 100
@@ -135,11 +135,11 @@ class Elitist:
         rng, crossover, mutation = self._rng, self._operators["crossover"], self._operators["mutation"]
         pairs = math.ceil(count / 2)
         parents = self.alive.S[self._winners(2 * pairs)].reshape(pairs, 2, -1).swapaxes(0, 1)
-        S = parents.copy()
+        crossed: Matrix = parents.copy()
         cross = rng.random(pairs) < crossover.prob.value
         if cross.any():
-            S[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
-        S = S.reshape(2 * pairs, -1)
+            crossed[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
+        S: Matrix = crossed.reshape(2 * pairs, -1)
         mutants = mutation._do(self._box, S, random_state=rng)
         changed = rng.random(len(S)) <= mutation.prob.value
         S[changed] = mutants[changed]
@@ -184,9 +184,9 @@ class Elitist:
             return some.take(np.concatenate([kept, others[: count - len(kept)]]))
 
 
-def _order(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int64]:
+def _order(a: Any, b: Any) -> NDArray[np.int64]:
     """1 where `a` is larger, -1 where `b` is, else 0."""
-    return np.asarray((a > b).astype(np.int64) - (a < b))
+    return np.asarray(np.greater(a, b).astype(np.int64) - np.less(a, b))
 
 
 def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:

@@ -28,6 +28,7 @@ SETTINGS = {
     "nsga2": [
         {"population": 8},
         {"population": 8, "offspring": 5, "crossover": {"probability": 0.5}, "mutation": {"eta": 5}},
+        {"population": 6, "look_ahead": 4},
     ],
     "nsga3": [{"partitions": 7}],
     "random": [{"samples": 23}],
