@@ -146,8 +146,9 @@ def resume(
     from designopt.run.progress import progress
 
     budgets = _budgets(budget)
-    tell.runs(Path(store))
+    tell(store)
     given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
+    given["ready"] = lambda: tell.runs(Path(store))
     result = resume_store(store, progress=progress(progress_mode), **given, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))
 

@@ -192,7 +192,10 @@ def _end(status: int | None, told: list[str], limit: float | None) -> NoReturn:
     """End as the child did, or say why not."""
     last = told[-1] if told else "the check"
     if status is None:
-        fail(f"error: {last}: not checked within {limit:g} s; does the model hang in its set-up?", WRONG_INPUT)
+        fail(
+            f"error: {last}: not checked within {limit:g} s; does the model, or a plugin file, hang in its set-up?",
+            WRONG_INPUT,
+        )
     if last.startswith(_END):
         sys.exit(int(last.removeprefix(_END)))
     code = os.waitstatus_to_exitcode(status)

@@ -176,13 +176,15 @@ def resume_study(
     plugin_files: Sequence[tuple[str, bytes]] = (),
     data: Mapping[str, Path] | None = None,
     progress: Progress | None = None,
+    ready: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> Result:
     """Continue the run that left the store `store_path`, from what is kept in it. `options` as for `run_study`.
 
     A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
     (name, content). One that has changed since is taken as it is now, with a warning. Nor does it bring the files of
-    data roots, or say where these are: `data` gives their folders again. Raises as `run_study`.
+    data roots, or say where these are: `data` gives their folders again. `ready` is called when all of them are read
+    and the run begins. Raises as `run_study`.
     """
     refuse_while_loading()
     store_path = Path(store_path)
@@ -208,6 +210,7 @@ def resume_study(
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
     for use in (study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)):
         _refuse_absent(use.plugin, store_path)
+    ready()
     return run_study(study, store_path, resume=True, progress=progress, **options)
 
 

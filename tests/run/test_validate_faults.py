@@ -36,7 +36,7 @@ def command(tmp_path, name, kind, *options, limit=None):
 
 
 def done(*given, **options):
-    return subprocess.run(command(*given, **options), capture_output=True, text=True, timeout=100)
+    return subprocess.run(command(*given, **options), capture_output=True, text=True, timeout=600)
 
 
 def validate(tmp_path, kind, *options, limit=None):
@@ -104,13 +104,42 @@ def test_a_run_in_one_process_that_its_model_ends_says_so_and_how_to_go_on(tmp_p
         assert "Traceback" not in ended.stderr
 
 
+def test_a_plugin_file_that_hangs_or_exits_while_resume_reads_it_ends_with_a_sentence(tmp_path):
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    plugin = shelf / PLUGIN.name
+    plugin.write_bytes(PLUGIN.read_bytes())
+
+    def ended(name, limit=None):
+        given = [
+            str(plugin) if word == str(PLUGIN) else word for word in command(tmp_path, name, "nothing", limit=limit)
+        ]
+        return subprocess.run(given, capture_output=True, text=True, timeout=600)
+
+    assert ended("run").returncode == 0
+    before = (tmp_path / "s" / "journal.db").read_bytes()
+    for code, limit, said in (
+        ("import time; time.sleep(1000)", 2.0, "not checked within 2 s"),
+        ("import os; os._exit(7)", None, "ended the process with exit code 7"),
+    ):
+        plugin.write_text(code)
+        again = ended("resume", limit)
+        assert again.returncode == 2, again.stderr
+        assert f"error: {tmp_path / 's'}: " in again.stderr
+        assert said in again.stderr
+        assert "Traceback" not in again.stderr
+    assert (tmp_path / "s" / "journal.db").read_bytes() == before
+    plugin.write_bytes(PLUGIN.read_bytes())
+    assert ended("resume").returncode == 0
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130), (signal.SIGINT, 130)])
 def test_what_is_sent_to_the_command_reaches_the_process_of_the_run(tmp_path, number, code):
     started = command(tmp_path, "run", "takes long")
     process = subprocess.Popen(started, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     tasks = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    end = time.monotonic() + 100.0
+    end = time.monotonic() + 300.0
     while not (tmp_path / "at_work").exists():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -118,7 +147,7 @@ def test_what_is_sent_to_the_command_reaches_the_process_of_the_run(tmp_path, nu
     for _ in range(1 if number == signal.SIGKILL else 2):  # the second request ends an evaluation in this process
         process.send_signal(number)
         time.sleep(1.0)
-    _, said = process.communicate(timeout=100)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == code, said
     assert "Traceback" not in said
     while Path(f"/proc/{child}").exists() and time.monotonic() < end:
