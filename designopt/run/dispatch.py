@@ -404,7 +404,9 @@ class Dispatcher:
             queue.put_back(work.part(suspect + 1, len(work)))
             queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, and is found by its end
         alone = work.suspect(suspect)
-        if again or not (work.alone or work.chain or loss.cause == "timeout"):
+        if again and loss.cause == "lost_worker":  # who is killed from outside is at risk for its own time only
+            queue.put_back(work.part(suspect, suspect + 1, whole=True))
+        elif again or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.put_back(alone)
         else:
             self._record(alone, _failed(loss), worker)
