@@ -23,6 +23,8 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from designopt.dynamics.parts import PART, in_parts
+
 logger = logging.getLogger(__name__)
 
 #: No -march=native and no contraction to fused operations: the code does the same arithmetic on every processor.
@@ -30,13 +32,13 @@ logger = logging.getLogger(__name__)
 #: time.
 FLAGS = ("-O2", "-fPIC", "-shared", "-fno-semantic-interposition", "-ffp-contract=off", "-fno-math-errno", "-w")
 
-#: Generated text has about one operation a line. From `LARGE` on, -O2 takes twice as long as -O1 for code that is no
-#: faster; hand-written loops may ask for it with ``#ifdef LARGE``. Measured with gcc 12: 4 s for 24 000 lines, 50 s and
-#: 1.4 GB for 240 000. Beyond `LARGEST` the compiler is not started.
+#: Generated text has about one operation a line. From `LARGE` on it is compiled in parts, and with -O1: -O2 takes twice
+#: as long for code that is no faster; hand-written loops may ask for it with ``#ifdef LARGE``. Measured with gcc 12:
+#: 3 s for 24 000 lines, 26 s and 0.8 GB for 245 000. Beyond `LARGEST` the compiler is not started.
 LARGE, LARGEST = 15_000, 300_000
 
 _TIMEOUT = 300.0  # s, for the compiler
-_LINES_PER_SECOND = 4000.0  # of -O1, about
+_LINES_PER_SECOND = 8000.0  # of -O1 in parts, about
 _SUFFIX = ".dylib" if sys.platform == "darwin" else ".dll" if sys.platform == "win32" else ".so"
 
 
@@ -89,7 +91,10 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
         raise CompilerError(f"{what} has some {lines} operations, more than the {LARGEST} that are compiled")
     if lines > LARGE:
         logger.warning(
-            "compiling %s (some %d operations, %.0f s or longer) once", what, lines, lines / _LINES_PER_SECOND
+            "compiling %s (some %d operations, %.0f s or longer) once; what needs it waits",
+            what,
+            lines,
+            lines / _LINES_PER_SECOND,
         )
     try:
         return _compile(source, compiler, folder, key)
@@ -104,10 +109,16 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
 
 def _key(source: str, compiler: tuple[str, ...]) -> str:
     stat = os.stat(compiler[0])
-    identity = (*compiler, _version(compiler, stat.st_mtime_ns, stat.st_size), *FLAGS, platform.machine(), sys.platform)
+    version = _version(compiler, stat.st_mtime_ns, stat.st_size)
+    identity = (*compiler, version, *_flags(source), platform.machine(), sys.platform)
     digest = hashlib.blake2b("\0".join(identity).encode(), digest_size=16)
     digest.update(source.encode())
     return digest.hexdigest()
+
+
+def _flags(source: str) -> tuple[str, ...]:
+    large = ("-O1", f"-DLARGE={PART}", *FLAGS[1:])  # the size of the parts is a fact of the library
+    return large if source.count("\n") > LARGE else FLAGS
 
 
 @lru_cache(maxsize=8)
@@ -143,10 +154,10 @@ def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> 
     given_up = folder / f"{key}.given-up"
     if given_up.exists():
         raise CompilerError(f"{given_up.read_text(encoding='utf-8')}; remove {given_up} to try again")
-    flags = ("-O1", "-DLARGE", *FLAGS[1:]) if source.count("\n") > LARGE else FLAGS
+    flags = _flags(source)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as work:
         text, made = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
-        text.write_text(source, encoding="utf-8")
+        text.write_text(source if flags == FLAGS else in_parts(source), encoding="utf-8")
         command = [*compiler, *flags, "-o", made.name, text.name, "-lm"]
         try:
             status, said = _run(command, work)

@@ -96,6 +96,7 @@ class Dask:
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
         self._told: list[tuple[float, Death]] = []
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._warned: set[str] = set()
         self._progressed = time.monotonic()
         self._counted = (-float("inf"), 0)
         self._most_in_flight = 0
@@ -146,6 +147,10 @@ class Dask:
             self._unfit[told["unfit"]] = told["why"]
             text = f"worker {told['unfit']} gets no work: {told['why']}"
             self._notices.put(("worker_excluded", text))
+        elif "warned" in told:
+            if told["warned"] not in self._warned:
+                self._warned.add(told["warned"])
+                self._notices.put(("warning", told["warned"]))
         elif "cut" in told:
             text = f"worker {told['cut']} had to leave before its evaluation was done; another one starts it again"
             self._notices.put(("worker_retired", text))

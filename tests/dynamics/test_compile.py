@@ -154,17 +154,16 @@ def test_what_a_compiler_started_ends_with_it_at_the_time_limit(tmp_path, folder
     slow.chmod(0o755)
     monkeypatch.setenv("CC", str(slow))
     monkeypatch.setattr(compiling, "_version", lambda *_: "")
-    monkeypatch.setattr(compiling, "_TIMEOUT", 1.0)
-    with pytest.raises(CompilerError, match="slow-cc was ended after 1 s"):
+    monkeypatch.setattr(compiling, "_TIMEOUT", 5.0)
+    with pytest.raises(CompilerError, match="slow-cc was ended after 5 s"):
         load_library("int x;")
     child = int((tmp_path / "child").read_text())
-    for _ in range(100):  # the system may take a moment to bury it
-        if not alive(child):
-            break
+    end = time.monotonic() + 60.0
+    while alive(child) and time.monotonic() < end:  # the system may take a moment to bury it
         time.sleep(0.05)
     assert not alive(child)
     monkeypatch.setattr(compiling, "_run", lambda *_: pytest.fail("tried again"))
-    with pytest.raises(CompilerError, match=r"slow-cc was ended after 1 s; remove .*given-up to try again"):
+    with pytest.raises(CompilerError, match=r"slow-cc was ended after 5 s; remove .*given-up to try again"):
         load_library("int x;")
 
 
@@ -182,7 +181,7 @@ def test_large_code_is_optimised_less_and_said_so_before(compiler, smooth, folde
     monkeypatch.setattr(compiling, "LARGE", 10)
     folder.rename(folder.with_name("other"))
     assert end_state(smooth).tolist() == small.tolist()
-    assert {"-O1", "-DLARGE"} < set(commands[1])
+    assert {"-O1", "-DLARGE=500"} < set(commands[1])
     assert re.search(r"compiling smooth \(some \d+ operations, \d+ s or longer\) once", caplog.text)
 
 

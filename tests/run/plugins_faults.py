@@ -1,6 +1,7 @@
 """Models that do to their process what models must not do. Loaded as a plugin file."""
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -76,6 +77,8 @@ class Unruly:
                 _exit_soon(0.002)
             case "exits later":
                 _exit_soon(0.15)
+            case "warns":
+                logging.getLogger("designopt.dynamics.compile").warning("compiling some large system once")
             case "closes files":
                 os.closerange(3, 1024)
             case "breaks numpy":

@@ -27,8 +27,8 @@ def addresses():
         local.close()
 
 
-async def _answer(address, **options):
-    comm = await connect(address, timeout=2, **options)
+async def _answer(address, timeout=60, **options):
+    comm = await connect(address, timeout=timeout, **options)
     await comm.write({"op": "identity", "reply": True})
     answer = await comm.read()
     await comm.close()
@@ -46,7 +46,7 @@ def test_nobody_without_the_certificate_of_the_run_is_answered(addresses, number
     else:
         options = temporary_security().get_connection_args("client")
     with pytest.raises((OSError, TimeoutError)):
-        asyncio.run(_answer(address, **options))
+        asyncio.run(_answer(address, timeout=5, **options))
 
 
 def test_a_client_without_the_certificate_cannot_run_code(addresses):
@@ -71,4 +71,4 @@ def test_no_pages_about_the_run_are_served(addresses):
     for host, port in addresses[1]:
         for path in ("health", "metrics", "info/main/workers.html", "api/v1/retire_workers", "json/identity.json"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
-                urllib.request.urlopen(f"http://{host}:{port}/{path}", timeout=2)
+                urllib.request.urlopen(f"http://{host}:{port}/{path}", timeout=60)

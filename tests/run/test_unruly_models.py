@@ -149,6 +149,16 @@ def test_prints_are_kept_with_their_evaluation_and_do_not_reach_the_terminal(tmp
 
 
 @pytest.mark.faults
+def test_what_the_suite_warns_of_on_a_worker_is_told_once_and_kept_as_an_event(tmp_path, capfd):
+    recorder = Recorder()
+    result = run_study(unruly("warns", settings={"width": 60.0}), tmp_path / "s", progress=recorder)
+    assert [event for event in recorder.events if event[0] == "warning"] == [
+        ("warning", "compiling some large system once")
+    ]
+    assert [event["text"] for event in result.events] == ["compiling some large system once"]
+    assert "compiling" not in "".join(capfd.readouterr())
+
+
 def test_prints_of_a_good_evaluation_and_of_c_code_are_kept_too(tmp_path):
     result = run_study(unruly("prints"), tmp_path / "s")
     assert set(result.status[:, 0].tolist()) == {"ok"}

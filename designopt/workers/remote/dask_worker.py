@@ -21,6 +21,7 @@ from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.inbox import Inbox
+from designopt.workers.remote.warned import Warned
 from designopt.workers.supervision import children
 from designopt.workers.supervision.death import PREPARING
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
@@ -76,6 +77,7 @@ class DeliveredProblem(WorkerPlugin):
         self.inbox = Inbox(
             place, lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
         )
+        self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
             self.watch.prints.take_over()
         self.pulsing = asyncio.create_task(self._pulse())
@@ -139,6 +141,7 @@ class DeliveredProblem(WorkerPlugin):
         if leaving is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
         self.pulsing.cancel()
+        self.warned.close()
         self.watch.close(busy=leaving is not None)
         self.inbox.close()
         children.unmark(self.run)
