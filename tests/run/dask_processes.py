@@ -64,11 +64,11 @@ def wait_for(address, workers, security=None):
     """Until so many workers are at the scheduler."""
     from distributed import Client
 
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 400
     while True:
         try:
-            with Client(address, timeout=2, set_as_default=False, security=security) as client:
-                client.wait_for_workers(workers, timeout=100)
+            with Client(address, timeout=20, set_as_default=False, security=security) as client:
+                client.wait_for_workers(workers, timeout=300)
                 return
         except (OSError, TimeoutError):
             assert time.monotonic() < deadline, "the scheduler did not start"

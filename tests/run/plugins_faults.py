@@ -126,9 +126,11 @@ class Unruly:
     def _tell(self):
         import designopt
 
-        for step in range(20):
-            designopt.progress(step / 20.0, f"step {step}")
+        for step in range(20 if not self.log else 10_000):  # with a log until that is there
+            designopt.progress(step % 20 / 20.0, f"step {step}")
             time.sleep(0.15)
+            if self.log and Path(self.log).exists():
+                return
 
 
 @model("stubborn", version=1)

@@ -1,6 +1,10 @@
-"""Runs or resumes a study in a process of its own: python run_script.py STORE EXECUTOR [resume] [pause]."""
+"""Runs or resumes a study in a process of its own: python run_script.py STORE EXECUTOR PAUSE [resume].
+
+In this process an evaluation that takes longer than a minute says that it has begun by a file STORE.evaluates.
+"""
 
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -30,6 +34,14 @@ def study(pause, executor):
 
 def main():
     store, executor, pause, *rest = sys.argv[1:]
+    sleep = time.sleep
+
+    def tell(seconds):
+        if seconds > 60.0:
+            Path(f"{store}.evaluates").touch()
+        sleep(seconds)
+
+    time.sleep = tell
     try:
         run_study(study(float(pause), executor), Path(store), resume="resume" in rest, progress=progress("json"))
     except RunError as error:

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import sys
-import threading
 import time
 
 import dask
@@ -36,7 +35,7 @@ def state(tmp_path, monkeypatch):
         os.killpg(group, signal.SIGKILL)
 
 
-def gone(state, seconds=10.0):
+def gone(state, seconds=120.0):
     """Whether all jobs end within `seconds`."""
     deadline = time.monotonic() + seconds
     while fake_batch.jobs(state) and time.monotonic() < deadline:
@@ -163,11 +162,15 @@ def test_jobs_that_end_before_a_worker_comes_end_the_run_with_their_last_words(s
 
 def test_while_jobs_wait_the_run_says_so_and_goes_on_when_they_begin_on_pbs_as_well(state, tmp_path):
     (state / "closed").touch()
-    opening = threading.Timer(4.0, (state / "closed").unlink)
-    opening.start()
+
+    class Opening(Recorder):
+        def event(self, kind, text):
+            super().event(kind, text)
+            if text.startswith("2 submitted, 0 running"):
+                (state / "closed").unlink(missing_ok=True)
+
     values = np.linspace(-1, 1, 30)
-    result = run_study(study(values, asked=wanted(use="pbs")), tmp_path / "s", progress=(recorder := Recorder()))
-    opening.join()
+    result = run_study(study(values, asked=wanted(use="pbs")), tmp_path / "s", progress=(recorder := Opening()))
     told = [text.partition(" (")[0] for kind, text in recorder.events if kind == "waiting_for_jobs"]
     assert told[0] == "1 submitted, 0 running"
     assert "2 submitted, 0 running" in told

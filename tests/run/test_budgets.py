@@ -150,11 +150,13 @@ def test_the_hypervolume_of_a_big_archive_costs_next_to_nothing():
             np.zeros((100, 2)), {"height": empty[:, None], "slope": empty[:, None]}, np.zeros((100, 1), bool)
         )
         outcomes = dataclasses.replace(outcomes, objectives=F)
-        began = time.perf_counter()
+        began = time.process_time()
         growth.add([outcomes])
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
     assert len(growth._front) == 10_000
-    assert spent / 10_000 < 1e-3  # of a second for each design; measured: 0.04 ms
+    assert (
+        spent / 10_000 < 1e-2
+    )  # s of processor time for each design; measured: 4e-5 s, and 0.1 s where all are compared
 
 
 # --------------------------------------------------------------------------------------------------- wall time
@@ -176,7 +178,7 @@ def two_stages(wall, *, rounds=4):
     )  # fmt: skip
 
 
-def test_an_early_stage_whose_time_was_used_up_ends_at_the_same_place_on_resume(tmp_path):
+def test_an_early_stage_whose_time_was_used_up_ends_at_the_same_place_on_resume(tmp_path, clock):
     study = two_stages(0.4)
     first = run_study(study, tmp_path / "s")
     swept = int((first.stage == "sweep").sum())
@@ -189,7 +191,7 @@ def test_an_early_stage_whose_time_was_used_up_ends_at_the_same_place_on_resume(
     assert len(second.events) == 1
 
 
-def test_a_store_whose_later_stages_know_nothing_yet_lets_an_early_stage_have_more_time(tmp_path):
+def test_a_store_whose_later_stages_know_nothing_yet_lets_an_early_stage_have_more_time(tmp_path, clock):
     study = two_stages(0.4)
     alone = dataclasses.replace(study, stages=study.stages[:1])
     assert run_study(alone, tmp_path / "s").counts["designs"] < 200
@@ -197,9 +199,7 @@ def test_a_store_whose_later_stages_know_nothing_yet_lets_an_early_stage_have_mo
     assert (second.stage == "sweep").sum() == 200
 
 
-def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_results(
-    tmp_path,
-):
+def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_results(tmp_path, clock):
     before = dump(run_study(two_stages(0.4), tmp_path / "s"))
     with pytest.raises(StoreError, match="stage 'walk' starts from 'sweep' and has begun"):
         run_study(two_stages(60.0), tmp_path / "s", resume=True)
@@ -207,7 +207,7 @@ def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_r
 
 
 @pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])
-def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp_path, monkeypatch, jump):
+def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp_path, clock, monkeypatch, jump):
     original = time.time
     calls = []
 
@@ -218,11 +218,9 @@ def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp
     monkeypatch.setattr("time.time", clock)
     stage = listed(np.linspace(0, 1, 3000), batch=1, wall=0.8)
     study = make_study(settings={"pause": 0.01}, stages=(stage,), names=("a",), execution={"executor": "serial"})
-    began = time.monotonic()
     result = run_study(study, tmp_path / "s")
-    assert 0.8 < time.monotonic() - began < 20.0  # all of them would take 30 s
     assert len(calls) > 5  # there were some after the jump
-    assert 2 < result.counts["points"] < 1000
+    assert 60 < result.counts["points"] <= 81  # 0.8 s of pauses of 10 ms, and what the run needs itself
     before = dump(result)
     assert dump(run_study(study, tmp_path / "s", resume=True)) == before
 
@@ -230,9 +228,9 @@ def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp
 # -------------------------------------------------------------------------------------------------- batch jobs
 
 
-def test_slurm_tells_when_the_job_ends():
-    end = str(int(time.time()) + 600)
-    assert seconds_allotted({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": end}) == pytest.approx(600, abs=2.0)
+def test_slurm_tells_when_the_job_ends(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 1_000_000.0)
+    assert seconds_allotted({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "1000600"}) == 600.0
 
 
 def test_pbs_tells_how_long_the_job_may_take_from_the_start_of_its_session():
@@ -256,7 +254,7 @@ def test_outside_of_a_job_and_where_its_end_is_unknown_a_run_has_no_end(environm
     assert seconds_allotted(environment) is None
 
 
-def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tmp_path, monkeypatch):
+def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tmp_path, clock, monkeypatch):
     def allotted():  # from the moment at which the run asks, so that a busy machine has no part in it
         return seconds_allotted({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": str(time.time() + 2.0)})
 

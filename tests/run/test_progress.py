@@ -141,7 +141,7 @@ def test_the_display_is_chosen_by_mode_and_stream():
     assert isinstance(progress("line", io.StringIO()), PlainLines)
 
 
-def test_a_run_reports_its_state_and_closes_its_display(tmp_path, monkeypatch):
+def test_a_run_reports_its_state_and_closes_its_display(tmp_path, clock, monkeypatch):
     monkeypatch.setattr("designopt.run.stage.SETTLED", (0.8, 5))
     recorder = Recorder()
     values = np.linspace(0, 1, 60)

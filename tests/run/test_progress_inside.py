@@ -1,7 +1,6 @@
 """Long evaluations tell how far they are, and the run and those who look on show it."""
 
 import math
-import os
 import subprocess
 import sys
 import time
@@ -64,36 +63,33 @@ def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
 
 
 def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
-    folder = Path(__file__).parent
+    folder, enough, said = Path(__file__).parent, tmp_path / "enough", tmp_path / "said"
     script = (
         f"import sys; sys.path.insert(0, {str(folder)!r})\n"
         "from pathlib import Path\nfrom test_unruly_models import unruly\n"
         "from designopt.run.runner import run_study\n"
-        "study = unruly('tells', count=1, settings={'at': 0.0}, executor='serial')\n"
+        f"settings = {{'at': 0.0, 'log': {str(enough)!r}}}\n"
+        "study = unruly('tells', count=1, settings=settings, executor='serial')\n"
         f"run_study(study, Path({str(tmp_path / 's')!r}))\n"
     )
-    run = subprocess.Popen([sys.executable, "-c", script])
+    plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(folder / "plugins.py")]
+    command = [sys.executable, "-m", "designopt", "show", str(tmp_path / "s"), "--follow", "--every", "0.2", *plugins]
+    end = time.monotonic() + 300.0
+    processes = [subprocess.Popen([sys.executable, "-c", script])]
     try:
-        end = time.monotonic() + 60.0
         while not (tmp_path / "s" / "running.json").exists():
             assert time.monotonic() < end
-            assert run.poll() is None
+            assert processes[0].poll() is None
             time.sleep(0.02)
-        plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(folder / "plugins.py")]
-        command = [
-            sys.executable,
-            "-m",
-            "designopt",
-            "show",
-            str(tmp_path / "s"),
-            "--follow",
-            "--every",
-            "0.2",
-            *plugins,
-        ]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, env=dict(os.environ))
+        with said.open("w") as stream:
+            processes.append(subprocess.Popen(command, stdout=stream, stderr=stream))
+        while "(step " not in said.read_text():
+            assert time.monotonic() < end, said.read_text()
+            time.sleep(0.02)
+        enough.touch()
+        assert [process.wait(timeout=300) for process in processes] == [0, 0]
     finally:
-        run.kill()
-        run.wait()
-    assert "design 0 at " in shown.stdout, shown.stderr
-    assert "(step " in shown.stdout
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert "design 0 at " in said.read_text()

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import re
 import sqlite3
-import time
 from datetime import timedelta
 
 import numpy as np
@@ -91,12 +90,10 @@ def test_designs_that_break_a_relation_are_not_evaluated_and_cost_no_budget(tmp_
     assert result.counts["evaluations"] == 3
 
 
-def test_a_budget_of_time_counts_what_earlier_sessions_used(tmp_path):
+def test_a_budget_of_time_counts_what_earlier_sessions_used(tmp_path, clock):
     stage = listed(np.linspace(0, 1, 1000), batch=1, wall=0.6)
     study = make_study(settings={"pause": 0.02}, stages=(stage,), names=("a",))
-    began = time.monotonic()
     first = run_study(study, tmp_path / "s")
-    assert time.monotonic() - began < 15.0  # all of them would take 20 s
     assert 2 <= first.counts["points"] < 100
     second = run_study(study, tmp_path / "s", resume=True)
     assert second.counts["evaluations"] == first.counts["evaluations"]
@@ -106,7 +103,7 @@ def test_a_budget_of_time_counts_what_earlier_sessions_used(tmp_path):
 
 
 @pytest.mark.parametrize("relation", ["a >= 5", "a <= 5"])
-def test_a_budget_of_time_ends_a_solver_whose_proposals_need_no_evaluation(tmp_path, relation):
+def test_a_budget_of_time_ends_a_solver_whose_proposals_need_no_evaluation(tmp_path, clock, relation):
     stages = (Stage("endless", use("solver", "endless"), Budget(wall=0.3)),)
     study = make_study(stages=stages, names=("a",), relations=(Expression.parse(relation),))
     result = run_study(study, tmp_path / "s")
@@ -140,7 +137,7 @@ def test_a_larger_budget_continues_and_equals_the_run_that_had_it_from_the_start
     assert Result.open(tmp_path / "a").study.stages[0].budget.evaluations == 95
 
 
-def test_more_time_continues_a_stage_that_time_had_ended(tmp_path):
+def test_more_time_continues_a_stage_that_time_had_ended(tmp_path, clock):
     stage = listed(np.linspace(0, 1, 100), batch=1, wall=0.3)
     study = make_study(settings={"pause": 0.01}, stages=(stage,), names=("a",), execution={"executor": "serial"})
     assert run_study(study, tmp_path).counts["points"] < 50

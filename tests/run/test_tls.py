@@ -77,13 +77,13 @@ def test_the_environment_names_the_certificates_and_a_scheduler_file_lies_beside
     settings = {f"DASK_DISTRIBUTED__COMM__TLS__{n}": str(f) for n, f in zip(names, trusted, strict=True)}
     command = [sys.executable, "-m", "designopt", "run", tmp_path / "study.yaml", "-o", tmp_path / "s"]
     command += ["--plugin", PLUGINS]
-    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert Result.open(tmp_path / "s").sessions[0]["executor"] == "dask"
 
 
 def test_a_certificate_of_another_authority_is_refused_in_a_sentence(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("designopt.workers.pools.connection.CONNECT_WAIT", 2)
+    monkeypatch.setattr("designopt.workers.pools.connection.CONNECT_WAIT", 8)
     strange = certificates(tmp_path / "theirs")
     with configured(strange), pytest.raises(WorkersError, match="signed by the same authority") as caught:
         run_study(study([0.0]), tmp_path / "s", scheduler=cluster.address)

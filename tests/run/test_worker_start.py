@@ -69,7 +69,7 @@ def _limited(hard):
 
 def test_a_low_limit_of_open_files_ends_the_run_with_a_sentence(tmp_path):
     command = [sys.executable, str(SCRIPT), str(tmp_path / "s"), "dask", "0.0"]
-    done = subprocess.run(command, preexec_fn=lambda: _limited(40), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, preexec_fn=lambda: _limited(40), capture_output=True, text=True, timeout=600)
     assert done.returncode == 99
     assert "2 workers need some 80 open files" in done.stderr
     assert "Traceback" not in done.stderr
@@ -95,7 +95,7 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
     try:
         (first,) = workers.cluster.workers.values()
         workers.cluster.sync(first.close)
-        end = time.monotonic() + 60.0
+        end = time.monotonic() + 300.0
         while not workers.client.scheduler_info(n_workers=-1)["workers"] or not workers.cluster.workers:
             assert time.monotonic() < end
             workers.tend({}, 0)
@@ -105,11 +105,12 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
         workers.close()
 
 
+@pytest.mark.faults
 def test_how_a_worker_died_is_told_before_another_one_takes_its_place(tmp_path, monkeypatch):
     """On a loaded machine that takes longer than anybody should wait; innocent designs would be blamed."""
     slow = tmp_path / "slow.py"
-    slow.write_text("import time\n\n\ndef dask_setup(worker):\n    time.sleep(4.0)\n")
-    monkeypatch.setattr("designopt.workers.dask.REPORT_WAIT", 2.0)
+    slow.write_text("import time\n\n\ndef dask_setup(worker):\n    time.sleep(15.0)\n")
+    monkeypatch.setattr("designopt.workers.dask.REPORT_WAIT", 10.0)
     stages = (listed(np.arange(0.0, 101.0, 10.0)),)
     execution = {"executor": "dask", "workers": 1, "retries": {"crashed": 0}}
     slow_start = make_study(

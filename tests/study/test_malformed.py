@@ -114,12 +114,12 @@ def test_random_bytes_are_refused(seed) -> None:
     ids=range(15),
 )
 def test_hostile_texts_end_quickly_with_an_error(text) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(StudyError) as caught:
         load_text(text, "hostile.yaml")
     assert caught.value.issues[0].line is not None
     assert len(str(caught.value)) < 20_000
-    assert time.perf_counter() - started < 5.0
+    assert time.process_time() - started < 60.0  # some 1 s; minutes where something is quadratic
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_hostile_texts_end_quickly_with_an_error(text) -> None:
     ids=["space", "keys", "settings", "relations", "objectives", "scenarios"],
 )
 def test_thousands_of_mistakes_do_not_cost_minutes(load, text) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(StudyError) as caught:
         load(text)
     assert 1 <= len(caught.value.issues) <= 200
-    assert time.perf_counter() - started < 10.0
+    assert time.process_time() - started < 60.0
