@@ -1,5 +1,6 @@
 """Runs on a Dask scheduler that runs already."""
 
+import asyncio
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from designopt.store.errors import WorkersError
 from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 from designopt.workers.dask import Dask
+from designopt.workers.remote.dask_worker import RunGuard
 
 
 def study(model="bowl", **execution):
@@ -176,7 +178,7 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
         return dask_scheduler.allowed_failures, ours
 
     def settled():
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while client.run_on_scheduler(_traces) != (3, []):
             assert time.monotonic() < deadline, client.run_on_scheduler(_traces)
             time.sleep(0.1)
@@ -189,13 +191,36 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
         command = [sys.executable, "-m", "designopt", "run", "study.yaml", "--plugin", PLUGINS]
         command += ["--scheduler", cluster.address]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + 300
             while client.run_on_scheduler(_traces)[0] != 0:
                 assert run.poll() is None, "the run ended by itself"
                 assert time.monotonic() < deadline, "the run did not begin"
                 time.sleep(0.1)
             run.kill()
         settled()
+
+
+def test_what_a_killed_run_had_sent_and_arrives_after_its_end_is_taken_away_too(monkeypatch):
+    present, rounds = set(), []
+
+    async def unregister(comm, name):
+        if name not in present:
+            raise ValueError
+        present.remove(name)
+
+    async def arrive(seconds):
+        rounds.append(seconds)
+        if len(rounds) == 2:
+            present.update({"designopt-r", "designopt-supervisor-r"})
+            scheduler.resources["designopt-r"] = {}
+
+    scheduler = SimpleNamespace(
+        unregister_worker_plugin=unregister, unregister_nanny_plugin=unregister, resources={"other": {}}, workers={}
+    )
+    monkeypatch.setattr("asyncio.sleep", arrive)
+    asyncio.run(RunGuard("r", "client")._leave(scheduler))
+    assert len(rounds) > 2
+    assert (present, scheduler.resources) == (set(), {"other": {}})
 
 
 def test_a_scheduler_that_is_gone_is_told_as_that_whatever_dask_raises():

@@ -34,6 +34,8 @@ PULSE = 1.0
 #: Seconds that a worker waits before and after the evaluation of a suspect: a process that dies a little after what was
 #: the cause dies within them.
 LINGER = 0.3
+#: Seconds for which a scheduler is kept free of a run that has gone.
+LEAVING = 60
 
 #: Seconds within which a stream of messages sends no second one; Dask waits 2 to 10 ms, on a chunk's way four times.
 PAUSE = 0.0002
@@ -231,15 +233,18 @@ class RunGuard(SchedulerPlugin):
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 
     async def _leave(self, scheduler: Any) -> None:
-        with contextlib.suppress(ValueError):  # gone already when the run has ended in order
-            await scheduler.unregister_worker_plugin(None, f"designopt-{self.run}")
-        with contextlib.suppress(ValueError):
-            await scheduler.unregister_nanny_plugin(None, f"designopt-supervisor-{self.run}")
+        """Take everything of the run away; again for a while, for what a killed run had sent may still be on its way."""
         resource = f"designopt-{self.run}"
-        scheduler.resources.pop(resource, None)
-        for worker in scheduler.workers.values():
-            worker.resources.pop(resource, None)
-            worker.used_resources.pop(resource, None)
+        for _ in range(LEAVING):
+            with contextlib.suppress(ValueError):  # gone already when the run has ended in order
+                await scheduler.unregister_worker_plugin(None, resource)
+            with contextlib.suppress(ValueError):
+                await scheduler.unregister_nanny_plugin(None, f"designopt-supervisor-{self.run}")
+            scheduler.resources.pop(resource, None)
+            for worker in scheduler.workers.values():
+                worker.resources.pop(resource, None)
+                worker.used_resources.pop(resource, None)
+            await asyncio.sleep(1.0)
 
 
 def send_at_once(*streams: Any) -> None:
