@@ -233,7 +233,7 @@ class RunGuard(SchedulerPlugin):
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 
     async def _leave(self, scheduler: Any) -> None:
-        """Take everything of the run away; again for a while, for what a killed run had sent may still be on its way."""
+        """Take everything of the run away; again for a while, a killed run may have sent more."""
         resource = f"designopt-{self.run}"
         for _ in range(LEAVING):
             with contextlib.suppress(ValueError):  # gone already when the run has ended in order
