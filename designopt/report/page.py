@@ -1,10 +1,13 @@
-"""The report as one HTML file that needs no network: the template escapes texts, figures are data, plotly.js inline."""
+"""The report as one HTML file that needs no network: the template escapes texts, figures are data, plotly.js packed."""
 
 from __future__ import annotations
 
+import base64
+import functools
 import math
 import os
 import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from importlib.resources import files
@@ -182,7 +185,6 @@ def page(
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
 
     here = files("designopt.report")
     environment = Environment(autoescape=True, undefined=StrictUndefined)
@@ -209,8 +211,21 @@ def page(
         style=(here / "page.css").read_text(encoding="utf-8"),
         script=(here / "page.js").read_text(encoding="utf-8"),
         library=plotly,
-        plotly="" if plotly else get_plotlyjs(),
+        packed=None if plotly else _packed_library(),
     )
+
+
+@functools.cache
+def _packed_library() -> tuple[str, str]:
+    """The head of plotly.js, with its licence, and the whole of it compressed: 1.8 MB of text instead of 4.8.
+
+    The text is base85, in which no "<" may stand in a page: a comma takes its place.
+    """
+    from plotly.offline import get_plotlyjs
+
+    library = get_plotlyjs()
+    head = library[: library.index("*/") + 2]
+    return head, base64.b85encode(zlib.compress(library.encode(), 9)).decode().replace("<", ",")
 
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:

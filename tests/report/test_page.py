@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
 import math
 import re
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +18,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+from plotly.offline import get_plotlyjs
 
 from designopt.plugin import report
 from designopt.report import Choice, Figure, Section, Table, write_report
@@ -72,10 +75,12 @@ def test_nothing_is_loaded_from_anywhere(grid_result: GivenResult, tmp_path: Pat
     assert policy.startswith("default-src 'none'")
 
 
-def test_plotly_is_inline_once(grid_result: GivenResult, tmp_path: Path) -> None:
+def test_plotly_is_within_once_and_packed(grid_result: GivenResult, tmp_path: Path) -> None:
     text = write_report(grid_result, tmp_path / "r.html").read_text(encoding="utf-8")
-    assert text.count("* plotly.js v") == 1
-    assert len(text) < 6_000_000
+    assert text.count("* plotly.js v") == text.count("Licensed under the MIT license") == 1
+    assert len(text.encode()) < 2_000_000
+    (packed,) = re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', text)
+    assert zlib.decompress(base64.b85decode(packed.replace(",", "<"))).decode() == get_plotlyjs()
 
 
 def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
