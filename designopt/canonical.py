@@ -26,11 +26,16 @@ def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none)."""
+    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none).
+
+    Of a dataclass a field with the metadata ``later`` is left out at its default, so that what was identified before
+    it had the field still is.
+    """
     if isinstance(value, InputFile):
         return {"file": value.digest}
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        known = {f: getattr(value, f.name) for f in fields(value)}
+        return {f.name: plain(v) for f, v in known.items() if not (f.metadata.get("later") and v == f.default)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

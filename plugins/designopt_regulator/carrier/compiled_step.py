@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
-from designopt_regulator.carrier.step import Loops, Measured, References, leaves, like, runge_kutta, sample
+from designopt_regulator.carrier.step import Loops, Measured, References, runge_kutta, sample
+from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Memory
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def c_source(pattern: Loops, states: int) -> str:
     commands, remembered = sample(
         ca,
         loops,
-        (Memory(*kept[:3]), Memory(*kept[3:])),
+        (Memory(kept[0], kept[1], kept[2]), Memory(kept[3], kept[4], kept[5])),
         Measured(*ca.vertsplit(seen)),
         References(*ca.vertsplit(wanted)),
     )

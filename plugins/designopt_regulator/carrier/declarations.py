@@ -7,6 +7,21 @@ from typing import Annotated, NotRequired, Required, TypedDict
 
 from designopt.plugin import Array, Quantity
 from designopt_regulator.carrier.vehicle import TerrainName
+from designopt_regulator.controllers.quantities import (
+    Crossover,
+    DelayMargin,
+    DerivativeTime,
+    GainMargin,
+    GainMarginDown,
+    IntegralTime,
+    Ms,
+    Mt,
+    PhaseMargin,
+    ProportionalGain,
+    SetpointWeight,
+    StabilityDegree,
+    TrackingTime,
+)
 
 Q = Quantity
 
@@ -14,12 +29,12 @@ Q = Quantity
 class CarrierDesign(TypedDict, total=False):
     """Settings of the regulator that is tuned; of both: the course's, and the speed's under names that end in _v."""
 
-    kp: Annotated[float, Q("", "proportional gain", gt=0)]
-    ti: Annotated[float, Q("s", "integral time", gt=0)]
-    td: Annotated[float, Q("s", "derivative time", ge=0)]
+    kp: ProportionalGain
+    ti: IntegralTime
+    td: DerivativeTime
     tf: Annotated[float, Q("s", "time constant of the derivative's filter; 0.1 s if left out", gt=0)]
-    b: Annotated[float, Q("", "set-point weight; 1 if left out", ge=0, le=1.5)]
-    tt: Annotated[float, Q("s", "tracking time of the anti-windup; sqrt(ti td), without D ti, if left out", gt=0)]
+    b: SetpointWeight
+    tt: TrackingTime
     kp_v: Annotated[float, Q("", "proportional gain of the speed regulator", gt=0)]
     ti_v: Annotated[float, Q("s", "integral time of the speed regulator", gt=0)]
     td_v: Annotated[float, Q("s", "derivative time of the speed regulator", ge=0)]
@@ -95,20 +110,14 @@ class CarrierOutputs(LoopOutputs):
         float, Q("", "share of samples turning about a point between the tracks, where the turning law is extrapolated")
     ]
     spectral_radius: Annotated[float, Q("", "of the sampled linear loop with its delay; stable below 1")]
-    stab_degree: Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time; stable above 0")]
-    ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity of the sampled loop; inf if unstable")]]
-    mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
-    gm: NotRequired[
-        Annotated[float, Q("", "smallest factor above 1 on the gain that makes the loop unstable; -inf if unstable")]
-    ]
-    gm_down: NotRequired[
-        Annotated[float, Q("", "largest factor below 1 on the gain that makes the loop unstable; inf if unstable")]
-    ]
-    pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
-    delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
-    crossover: NotRequired[
-        Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1; -inf if unstable")]
-    ]
+    stab_degree: StabilityDegree
+    ms: NotRequired[Ms]
+    mt: NotRequired[Mt]
+    gm: NotRequired[GainMargin]
+    gm_down: NotRequired[GainMarginDown]
+    pm: NotRequired[PhaseMargin]
+    delay_margin: NotRequired[DelayMargin]
+    crossover: NotRequired[Crossover]
     noise_gain: NotRequired[
         Annotated[float, Q("", "deviation of the command over that of white measurement noise; inf if unstable")]
     ]
@@ -130,9 +139,9 @@ ARRAYS = {
 class FixedRegulator:
     """A PID that is not tuned."""
 
-    kp: Annotated[float, Q("", "proportional gain", gt=0)]
+    kp: ProportionalGain
     ti: Annotated[float | None, Q("s", "integral time; none: no I", gt=0)] = None
-    td: Annotated[float, Q("s", "derivative time", ge=0)] = 0.0
+    td: DerivativeTime = 0.0
     tf: Annotated[float, Q("s", "time constant of the derivative's filter", gt=0)] = 0.1
     b: Annotated[float, Q("", "set-point weight", ge=0, le=1.5)] = 1.0
     tt: Annotated[float | None, Q("s", "tracking time; sqrt(ti td), without D ti, if none", gt=0)] = None

@@ -171,7 +171,7 @@ class TrackedCarrier:
         except InvalidDesign as error:
             yield _mistake(error)
         if isinstance(parameters, Mapping):
-            yield from unusual_ends(parameters)
+            yield from unusual_ends(parameters.values())
 
     def check_scenario(self, scenario: RefinedConditions) -> Iterator[InvalidSetting]:
         """Why the model refuses a scenario: a speed that the vehicle cannot hold, a delay between steps."""

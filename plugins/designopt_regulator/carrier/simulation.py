@@ -21,8 +21,9 @@ from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
 from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality, trapezoids
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
-from designopt_regulator.carrier.step import Gain, Loops, Measured, References, leaves, like, runge_kutta, sample
+from designopt_regulator.carrier.step import Gain, Loops, Measured, References, runge_kutta, sample
 from designopt_regulator.carrier.vehicle import State
+from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import PID, Law, Memory
 
 Vector = NDArray[np.float64]

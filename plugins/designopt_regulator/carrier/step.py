@@ -6,7 +6,7 @@ casadi they are symbols of which machine code is made (`compiled_step`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from designopt_regulator.carrier.vehicle import State, clip
@@ -86,20 +86,3 @@ def runge_kutta(rates: Callable[[State], State], x: State, h: Any) -> State:
 
 def _ahead(x: State, rate: State, h: Any) -> State:
     return tuple(a + h * b for a, b in zip(x, rate, strict=True))
-
-
-def leaves(numbers: Any) -> Iterator[Any]:
-    """The numbers of nested tuples, in order; what is None has none."""
-    if isinstance(numbers, tuple):
-        for part in numbers:
-            yield from leaves(part)
-    elif numbers is not None:
-        yield numbers
-
-
-def like(pattern: Any, values: Iterator[Any]) -> Any:
-    """Nested tuples as those of `pattern`, with other numbers, taken in order."""
-    if isinstance(pattern, tuple):
-        parts = [like(part, values) for part in pattern]
-        return type(pattern)(*parts) if hasattr(pattern, "_fields") else tuple(parts)
-    return None if pattern is None else next(values)

@@ -8,7 +8,7 @@ is a regulator of its own.
 from __future__ import annotations
 
 import typing
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.plugin import InvalidSetting
+from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.sections import Section
 
 if TYPE_CHECKING:
     from designopt.study.study import Parameter
@@ -43,7 +45,8 @@ class PID:
     """Settings of n regulators with one `sample_time` (s).
 
     Gain `kp`, integral time `ti` (s, inf: no I), derivative time `td` (s, 0: no D), its filter `tf` (s), set-point
-    weight `b`, tracking time of the anti-windup `tt` (s, inf: none); arrays (n,).
+    weight `b`, tracking time of the anti-windup `tt` (s, inf: none); arrays (n,). All n have the same kinds of
+    `sections` in series.
     """
 
     kp: Vector
@@ -53,6 +56,7 @@ class PID:
     b: Vector
     tt: Vector
     sample_time: float
+    sections: tuple[Section, ...] = ()
 
 
 def pid(
@@ -93,9 +97,9 @@ def unusual(value: float) -> bool:
     return bool(np.isfinite(value)) and value != 0.0 and not _RANGE[0] <= abs(value) <= _RANGE[1]
 
 
-def unusual_ends(parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
+def unusual_ends(parameters: Iterable[Parameter]) -> Iterator[InvalidSetting]:
     """Of the parameters of a study, those whose values reach where no loop is computed."""
-    for p in parameters.values():
+    for p in parameters:
         for given in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
             if unusual(value := p.factor * given + p.offset):
                 yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
@@ -137,6 +141,7 @@ class Law(NamedTuple):
     forget: Any
     off: Any  # 1 - b
     origin: Any  # the measurement at rest
+    sections: tuple[Section, ...] = ()  # in series, before the limits
 
     @classmethod
     def of(cls, settings: PID, origin: Vector) -> Law:
@@ -151,7 +156,12 @@ class Law(NamedTuple):
             forget=forget,
             off=1.0 - settings.b,
             origin=origin,
+            sections=settings.sections,
         )
+
+    def at_rest(self, y: Any, u: Any) -> Memory:
+        """What it keeps at measurement `y` and output `u`, without bump."""
+        return Memory.at_rest(y, u, self.sections)
 
     def sample(
         self,
@@ -176,9 +186,13 @@ class Law(NamedTuple):
         # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
         raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D
         raw = raw if feed is None else raw + feed
+        kept = []
+        for section, before in zip(self.sections, memory.sections, strict=True):
+            raw, after = section.filter(before, raw)
+            kept.append(after)
         output = m.fmax(m.fmin(raw, 1.0), -1.0) if limits is None else limits.apply(m, raw, last)
         integral = memory.integral + (self.ki * scale * e + self.kt * (output - raw))
-        return output, raw, Memory(D, integral, y)
+        return output, raw, Memory(D, integral, y, tuple(kept))
 
 
 class Memory(NamedTuple):
@@ -187,11 +201,12 @@ class Memory(NamedTuple):
     derivative: Any
     integral: Any
     measured: Any
+    sections: tuple[tuple[Any, ...], ...] = ()  # of each in series
 
     @classmethod
-    def at_rest(cls, y: Any, u: Any) -> Memory:
+    def at_rest(cls, y: Any, u: Any, sections: tuple[Section, ...] = ()) -> Memory:
         """At measurement `y` and output `u`, without bump."""
-        return cls(0.0 * y, u, y)
+        return cls(0.0 * y, u, y, tuple(tuple(u * share for share in section.at_rest()) for section in sections))
 
 
 class Limits(NamedTuple):
@@ -218,11 +233,16 @@ class Running:
         self, settings: PID, y: Vector, u: Vector, *, angle: bool = False, limits: Limits | None = None
     ) -> None:
         self._law, self._angle, self._limits = Law.of(settings, y.copy()), angle, limits
-        self._memory = Memory.at_rest(y.copy(), u.copy())
+        self._memory = self._law.at_rest(y.copy(), u.copy())
         self.raw = u.copy()
         self.output = u.copy()
 
-    def sample(self, r: Vector, y: Vector, scale: Vector | float = 1.0) -> Vector:
+    @property
+    def setpoint(self) -> Vector:
+        """What stands for the set-point of an inner regulator, of which there is none."""
+        return self.output
+
+    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None, *, scale: Vector | float = 1.0) -> Vector:
         """The output for reference `r` and measurement `y` of this sample; `scale` multiplies kp (gain schedule).
 
         An error of `angle` is wrapped to (-pi, pi].
@@ -234,9 +254,8 @@ class Running:
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Put the states of these rows to rest."""
-        for state in self._memory:
-            state[rows] = 0.0
-        self.output[rows] = 0.0
+        self._memory = like(self._memory, (np.where(rows, 0.0, kept) for kept in leaves(self._memory)))
+        self.output = np.where(rows, 0.0, self.output)
 
 
 def wrapped(m: Any, angle: Any) -> Any:

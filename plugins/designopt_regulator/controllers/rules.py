@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from designopt_regulator.linear_loop.continuous import Loop, step_responses
+from designopt_regulator.linear_loop.continuous import Loop
+from designopt_regulator.linear_loop.step_response import step_responses
 from designopt_regulator.plants.linear import Plant
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from designopt.exports import ExportError
 from designopt.plugin import InvalidDesign, Quantity, exporter
 from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
-from designopt_regulator.controllers.pid import Limits, pid
+from designopt_regulator.controllers.pid import Law, Limits
 from designopt_regulator.export.languages import LANGUAGES
 from designopt_regulator.export.program import Program, program
 from designopt_regulator.linear_loop.model import LinearLoop
@@ -69,7 +69,7 @@ def programs(result: Result, row: int) -> dict[str, Program]:
         origin += ("WARNING: this design breaks limits of the study.",)
     try:
         if isinstance(model, LinearLoop):
-            return {"loop": _of_plant(model, design, origin)}
+            return _of_plant(model, design, origin)
         if isinstance(model, TrackedCarrier):
             return {loop: _of_carrier(model, loop, design, origin) for loop in model.tuned}
     except InvalidDesign as error:
@@ -79,13 +79,26 @@ def programs(result: Result, row: int) -> dict[str, Program]:
     )
 
 
-def _of_plant(model: LinearLoop, design: Mapping[str, float], origin: tuple[str, ...]) -> Program:
+def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]) -> dict[str, Program]:
     if model.sample_time is None:
         raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
-    settings = model.regulator_of(model.plant.plant(), design)
-    regulator = pid(**{key: np.array([value]) for key, value in settings.items()}, sample_time=model.sample_time)
+    made, T = model.regulators_of(design), model.sample_time
     inputs = {"r": "set-point, of the deviation from rest", "y": "measured output, its deviation from rest"}
-    return program("Regulator of a linear plant", regulator, model.command_limits, inputs=inputs, remarks=origin)
+    if made.inner is None:
+        title = "Regulator of a linear plant" + (", with a Smith predictor" if made.predictor else "")
+        return {
+            "loop": program(title, made.law, made.limits, T, predictor=made.predictor, inputs=inputs, remarks=origin)
+        }
+    order = "In each sample the outer regulator comes first: its command is the set-point of the inner one."
+    within = {"r": "command of the outer regulator", "y": "measured inner output, its deviation from rest"}
+    return {
+        "outer": program(
+            "Outer regulator of a cascade", made.law, made.limits, T, inputs=inputs, remarks=(*origin, order)
+        ),
+        "inner": program(
+            "Inner regulator of a cascade", made.inner, made.inner_limits, T, inputs=within, remarks=(*origin, order)
+        ),
+    }
 
 
 def _of_carrier(
@@ -95,15 +108,16 @@ def _of_carrier(
     for name, meaning in (("rate_gain", "an inner loop of the yaw rate"), ("grade_share", "feed-forward of the grade")):
         if settings.get(name):
             raise ExportError(f"controller: the design has {meaning} ({name}), which is not exported")
-    regulator, limits = model.pid_of([settings]), Limits(-1.0, 1.0)
+    regulator = model.pid_of([settings])
+    law, limits, T = Law.of(regulator, np.zeros(1)), Limits(-1.0, 1.0), regulator.sample_time
     if loop == "speed":
         inputs = {"r": "wanted speed, m/s", "y": "measured speed, m/s"}
-        return program("Speed regulator of a tracked vehicle", regulator, limits, inputs=inputs, remarks=origin)
+        return program("Speed regulator of a tracked vehicle", law, limits, T, inputs=inputs, remarks=origin)
     inputs = {"r": "wanted heading, rad", "y": "measured heading, rad"}
     schedule = model.gain_schedule
     speeds = None if schedule is None else (schedule.reference_speed, schedule.least_speed)
     more = {} if schedule is None else {"v": "measured speed, m/s"}
     return program(
-        "Heading regulator of a tracked vehicle", regulator, limits, angle=True, schedule=speeds, inputs=inputs | more,
+        "Heading regulator of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | more,
         remarks=origin,
     )  # fmt: skip

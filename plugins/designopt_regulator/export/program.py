@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from designopt_regulator.controllers.pid import PID, Law, Limits, Memory
+from designopt_regulator.controllers.nested import leaves
+from designopt_regulator.controllers.pid import Law, Limits, Memory
+from designopt_regulator.controllers.predictor import ModelMemory, Output, Predictor
+from designopt_regulator.controllers.sections import Section
 from designopt_regulator.export.expression import Functions, Term, name
 
 _MEANINGS = {
@@ -45,9 +49,11 @@ class Program:
 
 def program(
     title: str,
-    settings: PID,
+    law: Law,
     limits: Limits,
+    sample_time: float,
     *,
+    predictor: Predictor | None = None,
     angle: bool = False,
     schedule: tuple[float, float] | None = None,
     inputs: Mapping[str, str],
@@ -55,31 +61,110 @@ def program(
 ) -> Program:
     """The program of one regulator with these `limits`, from the difference equations that the simulator computes.
 
+    The numbers of the `law` are numbers or arrays (1,); with a `predictor` it sees the output without the delay.
     `schedule` are the speed at which the gain is kp and that below which it grows no further; the input ``v`` is the
     speed. The error of an `angle` (rad) is wrapped to (-pi, pi].
     """
-    numbers = Law.of(settings, np.zeros(1))
-    values = {key: float(getattr(numbers, key.lower())[0]) for key in ("KP", "KI", "KD", "KT", "FORGET", "OFF")}
-    law = Law(**{key.lower(): name(key) for key in values}, origin=name("origin"))
-    values |= {key: float(v) for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True) if np.isfinite(v)}
+    values = {key: float(np.ravel(getattr(law, key.lower()))[0]) for key in ("KP", "KI", "KD", "KT", "FORGET", "OFF")}
+    constants = {key: (value, _MEANINGS[key]) for key, value in values.items()}
+    sections, kept_sections = [], []
+    states = {"derivative": "0", "integral": "u", "measured": "y"}
+    for k, section in enumerate(law.sections, start=1):
+        named, kept, rest = _section(section, k, constants)
+        sections.append(named)
+        kept_sections.append(kept)
+        states |= rest
+    kp, ki, kd, kt, forget, off = (name(key) for key in values)
+    symbols = Law(kp, ki, kd, kt, forget, off, name("origin"), tuple(sections))
+    bounds = {key: float(v) for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True) if np.isfinite(v)}
+    constants |= {key: (value, _MEANINGS[key]) for key, value in bounds.items()}
     allowed = Limits(
-        *(name(key) if key in values else v for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True))
+        *(name(key) if key in bounds else v for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True))
     )
     scale: Term | float = 1.0
     if schedule is not None:
-        values |= dict(zip(("REFERENCE_SPEED", "LEAST_SPEED"), schedule, strict=True))
+        speeds = dict(zip(("REFERENCE_SPEED", "LEAST_SPEED"), schedule, strict=True))
+        constants |= {key: (value, _MEANINGS[key]) for key, value in speeds.items()}
         scale = name("REFERENCE_SPEED") / Functions.fmax(name("v"), name("LEAST_SPEED"))
-    kept = Memory(name("derivative"), name("integral"), name("measured"))
-    u, raw, after = law.sample(
-        Functions, kept, name("r"), name("y"), scale=scale, angle=angle, limits=allowed, last=name("command")
+    memory = Memory(name("derivative"), name("integral"), name("measured"), tuple(kept_sections))
+    seen, model = name("y"), None
+    if predictor is not None:
+        predictor, model, rest_model = _model(predictor, constants)
+        seen, states = seen + predictor.ahead(model), states | rest_model
+    u, raw, after = symbols.sample(
+        Functions, memory, name("r"), seen, scale=scale, angle=angle, limits=allowed, last=name("command")
     )
+    following = list(leaves(after))
+    if predictor is not None and model is not None:
+        following += _late_last(predictor.after(model, u))
     return Program(
         title,
-        settings.sample_time,
+        sample_time,
         inputs,
-        {key: (value, _MEANINGS[key]) for key, value in values.items()},
-        {"derivative": "0", "integral": "u", "measured": "y", "origin": "y", "command": "u"},
-        {"raw": raw, "u": u, "derivative": after.derivative, "integral": after.integral, "measured": after.measured,
-         "command": u, "origin": name("origin")},
+        constants,
+        states | {"origin": "y", "command": "u"},
+        {"raw": raw, "u": u, **dict(zip(states, following, strict=True)), "command": u, "origin": name("origin")},
         remarks,
-    )  # fmt: skip
+    )
+
+
+def _section(
+    section: Section, number: int, constants: dict[str, tuple[float, str]]
+) -> tuple[Section, tuple[Term, ...], dict[str, str]]:
+    """A section with names for its numbers, which join the `constants`; what it keeps; and that at rest."""
+
+    def names(letter: str, numbers: tuple[Any, ...], first: int) -> tuple[Term, ...]:
+        for k, value in enumerate(numbers, start=first):
+            of = "input" if letter == "B" else "output"
+            constants[f"S{number}_{letter}{k}"] = (
+                float(np.ravel(value)[0]), f"section {number}, of its {of}{f' {k} samples ago' if k else ''}"
+            )  # fmt: skip
+        return tuple(name(f"S{number}_{letter}{k}") for k in range(first, first + len(numbers)))
+
+    named = Section(names("B", section.b, 0), names("A", section.a, 1))
+    rest = {}
+    for k, value in enumerate(section.at_rest(), start=1):
+        constants[f"S{number}_REST{k}"] = (float(np.ravel(value)[0]), f"section {number}, at rest at command 1")
+        rest[f"s{number}_{k}"] = f"u * S{number}_REST{k}"
+    return named, tuple(name(key) for key in rest), rest
+
+
+def _model(
+    predictor: Predictor, constants: dict[str, tuple[float, str]]
+) -> tuple[Predictor, ModelMemory, dict[str, str]]:
+    """The same for a predictor. A state that takes over another one's value stands before it."""
+    states, output = predictor.at_rest()
+
+    def named(key: str, value: float, meaning: str) -> Term:
+        constants[key] = (float(value), meaning)
+        return name(key)
+
+    def seen(letter: str, of: Output, words: str) -> Output:
+        row = tuple(named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(of.P, start=1))
+        return Output(row, named(f"M_{letter}", of.q, f"model: {words}, of the command"))
+
+    R = tuple(
+        tuple(named(f"M_R{i}_{j}", v, f"model: change of state {i} by state {j}") for j, v in enumerate(row, start=1))
+        for i, row in enumerate(predictor.R, start=1)
+    )
+    G = tuple(named(f"M_G{k}", v, f"model: change of state {k} by the command") for k, v in enumerate(predictor.G, 1))
+    prompt, delayed = (
+        seen("P", predictor.prompt, "output without delay"),
+        seen("L", predictor.late, "output with delay"),
+    )
+    symbols = Predictor(R, G, prompt, delayed, predictor.samples)
+    rest = {}
+    for k, value in enumerate(states, start=1):
+        named(f"M_REST{k}", value, f"model: state {k} at rest at command 1")
+        rest[f"m{k}"] = f"u * M_REST{k}"
+    named("M_GAIN", output, "model: output at rest at command 1")
+    late = [f"late{k}" for k in range(1, predictor.samples + 1)]
+    kept = ModelMemory(
+        tuple(name(f"m{k}") for k in range(1, len(states) + 1)), (name("prompt"),), tuple(name(key) for key in late)
+    )
+    return symbols, kept, rest | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
+
+
+def _late_last(memory: ModelMemory) -> list[Term]:
+    """The states of a model in the order in which `_model` names them."""
+    return [*memory.states, *memory.prompt, *reversed(memory.late)]

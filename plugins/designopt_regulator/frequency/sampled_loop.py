@@ -103,7 +103,7 @@ def spectral_radius(
     kinds = np.stack([loops.whole, loops.late], axis=1)
     for kind in np.unique(kinds, axis=0):
         rows = np.flatnonzero((kinds == kind).all(axis=1))
-        result[rows] = _largest(np.linalg.eigvals(_closed(loops.rows(rows))[0]))
+        result[rows] = largest(np.linalg.eigvals(_closed(loops.rows(rows))[0]))
     return result
 
 
@@ -249,7 +249,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     n, T = len(loops.kp), float(loops.sample_time[0])
     M, noise, command = _closed(loops)
     modes = np.linalg.eigvals(M)
-    radius = _largest(modes)
+    radius = largest(modes)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
     noise_gain = np.full(n, np.inf)
     found = no_margins(n)
@@ -257,12 +257,12 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     if len(stable):
         good = loops.rows(stable)
         direct = good.kp * (1.0 + good.derivative)
-        variance = _variance(M[stable], noise[stable], command[stable], radius[stable]) + direct**2
+        variance = variance_of(M[stable], noise[stable], command[stable], radius[stable]) + direct**2
         noise_gain[stable] = np.sqrt(variance)
         w = grid(T, float(good.delay[0]))
         re, im = _grid_loop(good, w)
         _read(good, w, re, im, stable, found)
-        slowest, poles = _rates(modes[stable]).min(axis=1) / T, _poles(good, T)
+        slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good, T)
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
             one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
             _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
@@ -338,7 +338,7 @@ def _at_rest(loops: _Loops) -> Array:
     return np.where(integrates, np.nan, loops.kp * top / bottom)
 
 
-def _rates(modes: NDArray[np.inexact]) -> Array:
+def rates(modes: NDArray[np.inexact]) -> Array:
     """|ln z| of modes z; of what is gone at once, inf."""
     modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
     size = np.abs(modes)
@@ -354,12 +354,12 @@ def _poles(loops: _Loops, sample_time: float) -> NDArray[np.complex128]:
     return np.asarray(poles[plant], dtype=np.complex128)
 
 
-def _largest(values: NDArray[np.inexact]) -> Array:
+def largest(values: NDArray[np.inexact]) -> Array:
     """The largest size (n,) of eigenvalues (n, N)."""
     return np.asarray(np.sqrt((values.real * values.real + values.imag * values.imag).max(axis=1)))
 
 
-def _variance(M: Array, noise: Array, command: Array, radius: Array) -> Array:
+def variance_of(M: Array, noise: Array, command: Array, radius: Array) -> Array:
     """Variance of ``command x`` for x' = M x + noise e with white e of variance 1.
 
     The sum of M^k noise noise' M'^k doubles its terms with each step (discrete Lyapunov equation; Smith 1968).

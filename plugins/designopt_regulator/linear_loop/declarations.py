@@ -2,24 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from designopt.plugin import Array, Quantity
+from designopt_regulator.controllers.quantities import (
+    Crossover,
+    DelayMargin,
+    DerivativeTime,
+    GainMargin,
+    GainMarginDown,
+    IntegralTime,
+    Ms,
+    Mt,
+    PhaseMargin,
+    ProportionalGain,
+    SetpointWeight,
+    StabilityDegree,
+    TrackingTime,
+)
+from designopt_regulator.controllers.structure import StructureName
 
 Q = Quantity
+SectionsName = Literal["none", "lead", "notch", "lead_notch"]
 
 
 class LinearDesign(TypedDict, total=False):
     """Settings of the regulator; what is left out is absent."""
 
-    kp: Annotated[float, Q("", "proportional gain; needed", gt=0)]
-    ti: Annotated[float, Q("s", "integral time", gt=0)]
+    kp: ProportionalGain
+    ti: IntegralTime
     ki: Annotated[float, Q("1/s", "integral gain kp/ti, instead of ti", gt=0)]
-    td: Annotated[float, Q("s", "derivative time", ge=0)]
+    td: DerivativeTime
     kd: Annotated[float, Q("s", "derivative gain kp*td, instead of td", ge=0)]
     tf: Annotated[float, Q("s", "time constant of the derivative's filter; no filter if left out", ge=0)]
-    b: Annotated[float, Q("", "set-point weight; 1 if left out", ge=0, le=1.5)]
-    tt: Annotated[float, Q("s", "tracking time of the anti-windup; sqrt(ti td), without D ti, if left out", gt=0)]
+    b: SetpointWeight
+    tt: TrackingTime
+    structure: Annotated[
+        StructureName, Q("", "one regulator, one with a Smith predictor, or two; if left out, what the design gives")
+    ]
+    sections: Annotated[SectionsName, Q("", "in series before the command; if left out, those that the design gives")]
+    lead_frequency: Annotated[float, Q("rad/s", "at which the lead-lag turns the phase most", gt=0)]
+    lead_ratio: Annotated[float, Q("", "gain of the lead-lag far above it: a lead above 1, a lag below", gt=0)]
+    notch_frequency: Annotated[float, Q("rad/s", "of the notch", gt=0)]
+    notch_width: Annotated[float, Q("", "bandwidth of the notch as a share of its frequency", gt=0)]
+    notch_depth: Annotated[float, Q("", "gain of the notch at its frequency", ge=0, le=1)]
+    kp_inner: Annotated[float, Q("", "proportional gain of the inner regulator of a cascade; needed there", gt=0)]
+    ti_inner: Annotated[float, Q("s", "integral time of the inner regulator", gt=0)]
+    td_inner: Annotated[float, Q("s", "derivative time of the inner regulator", ge=0)]
+    tf_inner: Annotated[float, Q("s", "filter of the inner regulator's derivative; none if left out", ge=0)]
+    b_inner: Annotated[float, Q("", "set-point weight of the inner regulator; 1 if left out", ge=0, le=1.5)]
+    tt_inner: Annotated[float, Q("s", "tracking time of the inner regulator; as tt if left out", gt=0)]
 
 
 class LinearConditions(TypedDict, total=False):
@@ -60,22 +92,30 @@ class LinearOutputs(TypedDict):
         Annotated[float, Q("", "damping ratio of the oscillation that decays slowest; 1 without any, -inf if unstable")]
     ]
     stable: Annotated[float, Q("", "1 for a stable linear loop")]
-    ms: NotRequired[Annotated[float, Q("", "peak of the sensitivity; inf if unstable")]]
-    mt: NotRequired[Annotated[float, Q("", "peak of the complementary sensitivity; inf if unstable")]]
-    gm: NotRequired[
-        Annotated[float, Q("", "smallest factor above 1 on the gain that makes the loop unstable; -inf if unstable")]
-    ]
-    gm_down: NotRequired[
-        Annotated[float, Q("", "largest factor below 1 on the gain that makes the loop unstable; inf if unstable")]
-    ]
-    pm: NotRequired[Annotated[float, Q("rad", "phase margin; -inf if unstable")]]
-    delay_margin: NotRequired[Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]]
-    crossover: NotRequired[Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1")]]
+    ms: NotRequired[Ms]
+    mt: NotRequired[Mt]
+    gm: NotRequired[GainMargin]
+    gm_down: NotRequired[GainMarginDown]
+    pm: NotRequired[PhaseMargin]
+    delay_margin: NotRequired[DelayMargin]
+    crossover: NotRequired[Crossover]
     spectral_radius: NotRequired[Annotated[float, Q("", "of a sampled loop; stable below 1")]]
-    stab_degree: NotRequired[Annotated[float, Q("1/s", "-ln(spectral_radius) / sample time of a sampled loop")]]
+    stab_degree: NotRequired[StabilityDegree]
     noise_gain: NotRequired[
         Annotated[float, Q("", "of a sampled loop: deviation of the command over that of white measurement noise")]
     ]
+    inner_ms: NotRequired[Annotated[float, Q("", "ms of the inner loop of a cascade alone")]]
+    inner_gm: NotRequired[Annotated[float, Q("", "gm of the inner loop of a cascade alone")]]
+    inner_gm_down: NotRequired[Annotated[float, Q("", "gm_down of the inner loop of a cascade alone")]]
+    inner_pm: NotRequired[Annotated[float, Q("rad", "pm of the inner loop of a cascade alone")]]
+    inner_delay_margin: NotRequired[Annotated[float, Q("s", "delay_margin of the inner loop of a cascade alone")]]
+    inner_crossover: NotRequired[Annotated[float, Q("rad/s", "crossover of the inner loop of a cascade alone")]]
+    outer_ms: NotRequired[Annotated[float, Q("", "ms of the outer loop of a cascade, the inner one closed")]]
+    outer_gm: NotRequired[Annotated[float, Q("", "gm of the outer loop of a cascade")]]
+    outer_gm_down: NotRequired[Annotated[float, Q("", "gm_down of the outer loop of a cascade")]]
+    outer_pm: NotRequired[Annotated[float, Q("rad", "pm of the outer loop of a cascade")]]
+    outer_delay_margin: NotRequired[Annotated[float, Q("s", "delay_margin of the outer loop of a cascade")]]
+    outer_crossover: NotRequired[Annotated[float, Q("rad/s", "crossover of the outer loop of a cascade")]]
 
 
 ARRAYS = {

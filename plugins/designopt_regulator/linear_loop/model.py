@@ -1,27 +1,44 @@
 """The model ``linear_loop``: PI(D) settings in, quality and robustness of the loop around a linear plant out.
 
 Continuous loops are solved exactly (`continuous`); sampled ones are simulated with the discrete regulator, saturation
-and anti-windup of the carrier, their linear measures are those of `frequency.sampled_loop`.
+and anti-windup of the carrier, their linear measures are those of `frequency.sampled_loop`, with more parts than a PID
+those of `frequency.structured_loop`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator.controllers.pid import PARAMETERS, UNUSUAL, Kind, Limits, pid, unusual, unusual_ends
+from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, Running, pid, unusual, unusual_ends
+from designopt_regulator.controllers.sections import SECTIONS
+from designopt_regulator.controllers.structure import Structure, Working
 from designopt_regulator.frequency.margins import Margins
-from designopt_regulator.frequency.sampled_loop import measures, sensitivity_peaks
-from designopt_regulator.linear_loop.continuous import Loop, NotSettled, StepResponse, loop_margins, step_responses
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures, sensitivity_peaks
+from designopt_regulator.linear_loop.assembly import (
+    CHOICES,
+    Parts,
+    Plants,
+    analysed,
+    assemble,
+    check_sampled,
+    contradictions,
+    mistakes,
+    parts_of,
+    predictor,
+)
+from designopt_regulator.linear_loop.continuous import Loop, NotSettled, loop_margins
 from designopt_regulator.linear_loop.declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
 from designopt_regulator.linear_loop.simulation import SETTLED, Steps, simulate
-from designopt_regulator.plants.linear import Plant
+from designopt_regulator.linear_loop.step_response import StepResponse, step_responses
+from designopt_regulator.plants.linear import Plant, series
 
 if TYPE_CHECKING:
     from designopt.study.study import Parameter
@@ -34,8 +51,6 @@ _MOST_STEPS = 1_000_000  # of a sampled run, and
 _MOST_DELAY = 1000  # samples, which are states of the sampled loop: more would fill the memory
 _TOO_LATE = f"the plant's delay is more than {_MOST_DELAY} samples; take a longer sample_time"
 _SAMPLES = 501  # of the arrays of a continuous loop
-#: Two ways to say the same of a regulator: a time, or a gain in parallel.
-_TWINS = (("ti", "ki"), ("td", "kd"))
 
 
 @model("linear_loop", version=2, arrays=ARRAYS)
@@ -47,9 +62,14 @@ class LinearLoop:
     """
 
     batch_size: ClassVar[int] = 64
-    later_settings: ClassVar[tuple[str, ...]] = ("kind", "action", "limits", "rate_limit", "rate_limits")
+    later_settings: ClassVar[tuple[str, ...]] = (
+        "kind", "action", "limits", "rate_limit", "rate_limits", "inner_plant", "setpoint_limits"
+    )  # fmt: skip
 
     plant: LinearPlant
+    inner_plant: Annotated[
+        LinearPlant | None, Q("", "plant before 'plant', whose output is measured too: for two regulators in cascade")
+    ] = None
     kind: Annotated[
         Kind | None, Q("", "kind of the regulator; if none, whatever the design gives: what it leaves out is absent")
     ] = None
@@ -70,6 +90,9 @@ class LinearLoop:
     rate_limits: Annotated[
         tuple[float, ...] | None, Q("1/s", "how fast the command may fall and rise, instead of 'rate_limit'")
     ] = None
+    setpoint_limits: Annotated[
+        tuple[float, ...] | None, Q("", "lowest and highest set-point of the inner regulator of a cascade")
+    ] = None
     horizon: Annotated[float | None, Q("s", "time simulated of a sampled loop", gt=0)] = None
     load_at: Annotated[
         float | None, Q("s", "when the load of a sampled loop comes; half the horizon if none", gt=0)
@@ -79,6 +102,11 @@ class LinearLoop:
     def check(self) -> None:
         """Raise `InvalidSetting` for settings that do not fit together."""
         self.plant.plant()
+        if self.inner_plant is not None:
+            try:
+                self.inner_plant.plant()
+            except InvalidSetting as error:
+                raise InvalidSetting("inner_" + error.name, error.message) from None
         if (share := self.plant.explained) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
@@ -87,9 +115,14 @@ class LinearLoop:
                 "sample_time", f"is {given}; samples of the plant are {self.plant.sample_time:g} s apart"
             )
         if self.sample_time is None:
-            for name in ("limit", "limits", "rate_limit", "rate_limits", "horizon", "load_at"):
+            for name in ("limit", "limits", "rate_limit", "rate_limits", "setpoint_limits", "horizon", "load_at"):
                 if getattr(self, name) is not None:
                     raise InvalidSetting(name, "is of a sampled loop: give its sample_time, or leave it out")
+            whole = self.plant_in({})
+            if whole.D != 0.0 and whole.delay > 0.0:
+                raise InvalidSetting(
+                    "plant", "passes a step at once, but late: around it a regulator needs a sample_time"
+                )
             return
         self._check_limits()
         if self.horizon is None:
@@ -104,7 +137,7 @@ class LinearLoop:
                 "sample_time",
                 f"{self.sample_time:g} s makes {count:.3g} points of the horizon; at most {_MOST_STEPS:g}",
             )
-        if self._too_late(self.plant.plant()):
+        if self._too_late(self.plant_in({})):
             raise InvalidSetting("sample_time", f"{self.sample_time:g} s: {_TOO_LATE}")
         if not self._load_at < self.horizon:
             raise InvalidSetting("load_at", f"{self._load_at:g} s has to be before the horizon at {self.horizon:g} s")
@@ -118,18 +151,20 @@ class LinearLoop:
                 )
 
     def _check_limits(self) -> None:
-        for one, other in (("limit", "limits"), ("rate_limit", "rate_limits")):
+        if self.setpoint_limits is not None and self.inner_plant is None:
+            raise InvalidSetting(
+                "setpoint_limits", "are of a cascade: give the model its inner_plant, or leave them out"
+            )
+        for one, other in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
             both = getattr(self, other)
-            if both is not None and getattr(self, one) is not None:
+            if both is not None and one and getattr(self, one) is not None:
                 raise InvalidSetting(other, f"give it or {one}, not both")
             if both is not None and (len(both) != 2 or not np.isfinite(both).all()):
                 raise InvalidSetting(other, f"{list(both)} has to be two numbers")
-        if self.limits is not None and not (
-            self.limits[0] <= 0.0 <= self.limits[1] and self.limits[0] < self.limits[1]
-        ):
-            raise InvalidSetting(
-                "limits", f"{list(self.limits)} have to be the lowest and the highest, about 0: at rest"
-            )
+        for name in ("limits", "setpoint_limits"):
+            pair = getattr(self, name)
+            if pair is not None and not (pair[0] <= 0.0 <= pair[1] and pair[0] < pair[1]):
+                raise InvalidSetting(name, f"{list(pair)} have to be the lowest and the highest, about 0: at rest")
         if self.rate_limits is not None and not min(self.rate_limits) > 0.0:
             raise InvalidSetting("rate_limits", f"{list(self.rate_limits)} have to be above 0, falling and rising")
 
@@ -142,19 +177,50 @@ class LinearLoop:
         return Limits(low, high, fall * T if T else np.inf, climb * T if T else np.inf)
 
     @property
+    def inner_setpoint_limits(self) -> Limits:
+        """Limits of the set-point of the inner regulator of a cascade."""
+        return Limits(*(self.setpoint_limits or ()))
+
+    @property
     def _limited(self) -> bool:
-        return any(np.isfinite(value) for value in self.command_limits)
+        return any(np.isfinite(value) for value in (*self.command_limits, *self.inner_setpoint_limits))
 
     def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
         """What the kind of regulator and the plant have against the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
-        mistakes = dict(self._mistakes(parameters, always))
-        yield from (InvalidSetting(name, mistake) for name, mistake in mistakes.items())
-        yield from unusual_ends(parameters)
-        derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistakes]
+        found = dict(self._mistakes(parameters, always))
+        yield from (InvalidSetting(name, mistake) for name, mistake in found.items())
+        yield from unusual_ends([p for p in parameters.values() if p.name not in CHOICES])
+        if (structure := parameters.get("structure")) is not None:
+            for name in structure.values:
+                if (mistake := self._impossible(str(name))) is not None:
+                    yield InvalidSetting("structure", mistake)
+        derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in found]
         acts = any(max([p.high, *map(float, p.values)]) > 0.0 for p in derivative)
-        if acts and "tf" not in parameters and self._needs_filter(self.plant.plant()):
+        if acts and "tf" not in parameters and self._needs_filter(self.plant_in({})):
             yield InvalidSetting("tf", _NO_FILTER)
+        for name in (names[0] for names in SECTIONS.values()):
+            p = parameters.get(name)
+            highest = 0.0 if p is None else max([p.high, *map(float, p.values)])
+            if self.sample_time is not None and highest * self.sample_time >= np.pi:
+                yield InvalidSetting(
+                    name,
+                    f"reaches {highest:g} rad/s; it has to be below half the sampling rate, "
+                    f"{np.pi / self.sample_time:.6g} rad/s",
+                )
+
+    def _impossible(self, structure: str) -> str | None:
+        """Why a structure cannot be had around this plant; None of one that can."""
+        if structure != "single" and self.sample_time is None:
+            return f"{structure}: needs a sampled regulator; give the model a sample_time"
+        if structure == "cascade" and self.inner_plant is None:
+            return "cascade: needs an inner output; give the model its inner_plant"
+        if structure == "smith":
+            try:
+                predictor(self.plant_in({}), cast(float, self.sample_time))
+            except InvalidDesign as error:
+                return str(error).removeprefix("structure: ")
+        return None
 
     def check_scenario(self, scenario: LinearConditions) -> Iterator[InvalidSetting]:
         """Why the model refuses a scenario: a delay of too many samples."""
@@ -181,101 +247,159 @@ class LinearLoop:
     ) -> list[Answer | Exception]:
         """Figures of design i in scenario i, or why there are none."""
         answers: list[Answer | Exception | None] = []
-        rows: list[tuple[Plant, dict[str, float]]] = []
-        nominal = self.plant.plant()  # once: a plant of data is fitted for it
+        rows: list[tuple[Plants, Parts]] = []
+        known: dict[str, Plants] = {}  # once: a plant of data is fitted for it
         for design, scenario in zip(designs, scenarios, strict=True):
-            plant = _changed(nominal, cast(Mapping[str, float], scenario))
+            at = repr(sorted(cast(Mapping[str, float], scenario).items()))
+            if at not in known:
+                known[at] = self.plants_in(cast(Mapping[str, float], scenario))
+            plants = known[at]
             try:
-                if self._too_late(plant):
+                if self._too_late(plants.plant):
                     raise InvalidDesign(f"delay_factor: {_TOO_LATE}")
-                settings = self.regulator_of(plant, cast(Mapping[str, float], design))
+                parts = self.parts_of(plants.plant, cast(Mapping[str, Any], design))
             except InvalidDesign as error:
                 answers.append(error)
                 continue
             answers.append(None)
-            rows.append((plant, settings))
+            rows.append((plants, parts))
         compute = _continuous if self.sample_time is None else self._sampled
         found = iter(compute(rows, arrays) if rows else [])
         return [next(found) if answer is None else answer for answer in answers]
 
+    def plants_in(self, scenario: Mapping[str, float]) -> Plants:
+        """The plants under the conditions of a scenario: other gain, other pace, other delay."""
+        if self.inner_plant is None:
+            return Plants(_changed(self.plant.plant(), scenario))
+        inner = _changed(self.inner_plant.plant(), scenario)  # the gain is changed once
+        return Plants(series(inner, _changed(self.plant.plant(), {**scenario, "gain_factor": 1.0})), inner)
+
     def plant_in(self, scenario: Mapping[str, float]) -> Plant:
-        """The plant under the conditions of a scenario: other gain, other pace, other delay."""
-        return _changed(self.plant.plant(), scenario)
+        """The whole plant, from the command to the output, under the conditions of a scenario."""
+        return self.plants_in(scenario).plant
 
-    def regulator_of(self, plant: Plant, design: Mapping[str, float]) -> dict[str, float]:
-        """kp, ti, td, tf, b, tt of a design; what is absent has no effect, kp is below 0 for direct action.
-
-        Raises `InvalidDesign`.
-        """
-        for name, mistake in self._mistakes(design, design):
+    def parts_of(self, plant: Plant, design: Mapping[str, Any]) -> Parts:
+        """The regulators of a design. Raises `InvalidDesign`."""
+        for name, mistake in (*self._mistakes(design, design), *contradictions(design)):
             raise InvalidDesign(f"{name}: {mistake}")
         for name, value in design.items():
-            if not np.isfinite(value) or value < 0.0 or (value == 0.0 and name in ("kp", "ti", "ki", "tt")):
-                raise InvalidDesign(
-                    f"{name}: {value:g} has to be {'above' if name not in ('td', 'kd', 'tf', 'b') else 'at least'} 0"
-                )
+            if name in CHOICES:
+                continue
+            if not np.isfinite(value) or value < 0.0 or (value == 0.0 and name not in _MAY_BE_0):
+                raise InvalidDesign(f"{name}: {value:g} has to be {'at least' if name in _MAY_BE_0 else 'above'} 0")
             if unusual(value):
                 raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
-        kp = design["kp"]
-        ti = kp / design["ki"] if "ki" in design else design.get("ti", np.inf)
-        sign = -1.0 if (self.plant.falls if self.action is None else self.action == "direct") else 1.0
-        td = design["kd"] / kp if "kd" in design else design.get("td", 0.0)
-        tf = design.get("tf", 0.0)
-        if td > 0.0 and tf == 0.0 and self._needs_filter(plant):
+        falls = self.plant.falls if self.action is None else self.action == "direct"
+        inner_falls = self.inner_plant is not None and self.inner_plant.falls
+        parts = parts_of(design, falls, inner_falls, self.kind)
+        if parts.inner is None and self.action is None:
+            parts = replace(
+                parts, outer={**parts.outer, "kp": -parts.outer["kp"] if inner_falls else parts.outer["kp"]}
+            )
+        if (reason := self._impossible(parts.name)) is not None:
+            raise InvalidDesign(f"structure: {reason}")
+        if self.sample_time is not None:
+            check_sampled(parts, self.sample_time)
+        elif parts.outer["td"] > 0.0 and parts.outer["tf"] == 0.0 and self._needs_filter(plant):
             raise InvalidDesign(f"tf: {_NO_FILTER}")
-        b = 0.0 if self.kind == "I_PD" else design.get("b", 1.0)
-        return {"kp": sign * kp, "ti": ti, "td": td, "tf": tf, "b": b, "tt": design.get("tt", np.nan)}
+        return parts
+
+    def regulators_of(self, design: Mapping[str, Any]) -> Structure:
+        """The sampled regulators of a design, their numbers arrays (1,); raises `InvalidDesign`."""
+        nominal, T = self.plant_in({}), cast(float, self.sample_time)
+        parts = self.parts_of(nominal, design)
+        model = predictor(nominal, T) if parts.name == "smith" else None
+        return assemble([parts], T, self.command_limits, self.inner_setpoint_limits, model)
 
     def _mistakes(self, given: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
-        """Parameters that do not fit the kind or each other, and why; those `always` given are in every design."""
-        if "kp" not in given:
-            yield "kp", "is missing; every regulator needs it"
-        for one, other in _TWINS:
-            if one in always and other in always:
-                yield other, f"give it or {one}, not both"
-        if "tt" in given and not self._limited:
-            yield "tt", "is of no use without 'limit' or 'rate_limit': the command is never clipped"
-        if self.kind is None:
-            return
-        known = PARAMETERS[self.kind]
-        known = (*known, *(other for one, other in _TWINS if one in known))
-        for name in given:
-            if name not in known:
-                yield name, f"a {self.kind} regulator has none (it has {', '.join(known)})"
-        for one, other in _TWINS:
-            if one in known and one not in given and other not in given:
-                yield one, f"is missing; a {self.kind} regulator needs it or {other}"
+        return mistakes(given, always, self.kind, self._limited, self.inner_plant is not None)
 
     def _needs_filter(self, plant: Plant) -> bool:
         """Whether a derivative without filter would let the command jump beyond all bounds."""
-        return self.sample_time is None and bool(plant.C @ plant.B != 0.0)
+        return self.sample_time is None and bool(plant.C @ plant.B != 0.0 or plant.D != 0.0)
 
-    def _sampled(self, rows: Sequence[tuple[Plant, dict[str, float]]], arrays: Set[str]) -> list[Answer | Exception]:
+    def _sampled(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+        answers: list[Answer | Exception] = [Diverged("")] * len(rows)
+        kinds = [(parts.like, plants.plant.D != 0.0) for plants, parts in rows]
+        for kind in dict.fromkeys(kinds):
+            each = [i for i, other in enumerate(kinds) if other == kind]
+            for i, answer in zip(each, self._alike([rows[i] for i in each], arrays), strict=True):
+                answers[i] = answer
+        return answers
+
+    def _alike(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+        """Figures of sampled loops with regulators of the same parts."""
         T = cast(float, self.sample_time)
-        A, B, C, delay = (np.stack([getattr(p, name) for p, _ in rows]) for name in ("A", "B", "C", "delay"))
-        settings = pid(**{name: [s[name] for _, s in rows] for name in rows[0][1]}, sample_time=T)
-        linear = measures(A, B, C, delay / T, settings, T)
-        ks, gs = np.full(len(rows), np.inf), np.full(len(rows), np.inf)
-        if len(good := np.flatnonzero(linear.stable)):
-            some = replace(settings, **{name: getattr(settings, name)[good] for name in rows[0][1]})
-            ks[good], gs[good] = sensitivity_peaks(A[good], B[good], C[good], delay[good] / T, some, T)
-        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at, self.command_limits)
-        runs = simulate(Plant(A, B, C, delay), settings, steps, trace=bool(arrays))
+        plant, name = _stacked([plants.plant for plants, _ in rows]), rows[0][1].name
+        steps = Steps(T, self.substeps, cast(float, self.horizon), self._load_at)
+        within = None
+        if rows[0][1].is_pid and not plant.D.any():
+            settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
+            linear = _of_pids(plant, settings, T)
+            regulator: Running | Working = Running(
+                settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
+            )
+        else:
+            nominal = self.plant_in({})
+            linear = [_of_structure(plants, parts, nominal, T) for plants, parts in rows]
+            model = predictor(nominal, T) if name == "smith" else None
+            made = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
+            regulator = Working(made, len(rows))
+            if name == "cascade":
+                within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
+        runs = simulate(plant, regulator, steps, inner=within, trace=bool(arrays))
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):
             if runs.failed[i]:
                 answers.append(Diverged("the output grew beyond all bounds", reason="bounds"))
                 continue
-            outputs = {name: float(values[i]) for name, values in runs.figures.items()}
-            outputs |= {name: float(getattr(linear, name)[i]) for name in _SAMPLED_MEASURES}
-            outputs |= {"stable": float(linear.stable[i]), "ks_peak": float(ks[i]), "gs_peak": float(gs[i])}
+            outputs = {key: float(values[i]) for key, values in runs.figures.items()} | linear[i]
             if np.isinf(outputs["rise"]):
                 del outputs["rise"]
-            kept = {name: np.array(values[i]) for name, values in runs.trace.items() if name in arrays}
+            kept = {key: np.array(values[i]) for key, values in runs.trace.items() if key in arrays}
             answers.append((cast(LinearOutputs, outputs), kept))
         return answers
 
 
+def _stacked(plants: Sequence[Plant]) -> Plant:
+    return Plant(*(np.stack([getattr(plant, f.name) for plant in plants]) for f in fields(Plant)))
+
+
+def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
+    """Linear figures of n loops with PIDs."""
+    late = plant.delay / T
+    linear = measures(plant.A, plant.B, plant.C, late, settings, T)
+    peaks = np.full((2, len(late)), np.inf)
+    if len(good := np.flatnonzero(linear.stable)):
+        some = replace(
+            settings, **{name: getattr(settings, name)[good] for name in ("kp", "ti", "td", "tf", "b", "tt")}
+        )
+        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some, T)
+    return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
+
+
+def _of_structure(plants: Plants, parts: Parts, nominal: Plant, T: float) -> dict[str, float]:
+    """Linear figures of one loop with more parts."""
+    loop = analysed(plants, parts, nominal, T)
+    linear = loop.measures()
+    stable = bool(linear.stable[0])
+    figures = _figures(linear, 0, loop.sensitivity_peaks() if stable else (np.inf, np.inf))
+    if parts.name == "cascade":
+        for part, seen in (("inner", loop.inner().measures()), ("outer", loop.outer_margins())):
+            figures |= {f"{part}_{name}": float(getattr(seen, name)[0]) for name in _MARGINS if name != "mt"}
+    return figures
+
+
+def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
+    return {
+        **{name: float(getattr(linear, name)[row]) for name in _SAMPLED_MEASURES},
+        "stable": float(linear.stable[row]),
+        "ks_peak": float(peaks[0]),
+        "gs_peak": float(peaks[1]),
+    }
+
+
+_MAY_BE_0 = ("td", "kd", "tf", "b", "td_inner", "tf_inner", "b_inner", "notch_depth")
 _NO_FILTER = "is missing; the derivative of this plant's output needs a filter"
 _MARGINS = ("ms", "mt", "gm", "gm_down", "pm", "delay_margin", "crossover")
 _SAMPLED_MEASURES = (*_MARGINS, "damping", "spectral_radius", "stab_degree", "noise_gain")
@@ -289,13 +413,30 @@ def _changed(plant: Plant, scenario: Mapping[str, float]) -> Plant:
         A=plant.A / pace,
         B=plant.B / pace,
         C=plant.C * scenario.get("gain_factor", 1.0),
+        D=plant.D * scenario.get("gain_factor", 1.0),
         delay=plant.delay * scenario.get("delay_factor", 1.0),
     )
 
 
-def _continuous(rows: Sequence[tuple[Plant, dict[str, float]]], arrays: Set[str]) -> list[Answer | Exception]:
-    loops = [Loop(plant, *(settings[name] for name in ("kp", "ti", "td", "tf", "b"))) for plant, settings in rows]
-    return [_solved(loop, seen, arrays) for loop, seen in zip(loops, loop_margins(loops), strict=True)]
+def _continuous(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
+    loops: list[Loop | InvalidDesign] = []
+    for plants, parts in rows:
+        try:
+            loops.append(continuous_loop(plants.plant, parts))
+        except InvalidDesign as error:
+            loops.append(error)
+    seen = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
+    return [_solved(loop, next(seen), arrays) if isinstance(loop, Loop) else loop for loop in loops]
+
+
+def continuous_loop(plant: Plant, parts: Parts) -> Loop:
+    """The loop of a continuous regulator; raises `InvalidDesign` for one that has none."""
+    try:
+        return Loop(
+            plant, **{name: parts.outer[name] for name in ("kp", "ti", "td", "tf", "b")}, sections=parts.sections
+        )
+    except ValueError as error:
+        raise InvalidDesign(f"kp: {error}") from None
 
 
 def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:

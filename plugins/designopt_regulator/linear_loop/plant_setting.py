@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
@@ -31,12 +31,12 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
     "lag": ("gain", "time_constant", "order", "delay"),
     "double_integrator": ("gain", "delay"),
     "transfer_function": ("numerator", "denominator", "delay"),
-    "state_space": ("A", "B", "C", "delay"),
+    "state_space": ("A", "B", "C", "D", "delay"),
     "discrete": ("numerator", "denominator", "sample_time", "delay"),
     "data": ("file", "model", "between"),
     "frequency_response": ("file", "model"),
 }
-_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "model": "fopdt", "between": "held"}
+_DEFAULTS: Mapping[str, Any] = {"gain": 1.0, "delay": 0.0, "D": 0.0, "model": "fopdt", "between": "held"}
 _HIGHEST_ORDER = 10
 
 
@@ -76,7 +76,10 @@ class LinearPlant:
     )
     A: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u, row after row, times in s")] = None
     B: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u")] = None
-    C: Annotated[tuple[float, ...] | None, Q("", "of y = C x")] = None
+    C: Annotated[tuple[float, ...] | None, Q("", "of y = C x + D u")] = None
+    D: Annotated[float | None, Q("", "of y = C x + D u: what passes at once; 0 if none")] = field(
+        default=None, metadata={"later": True}
+    )
 
     file: Annotated[
         InputFile | None,

@@ -1,23 +1,23 @@
 """Sampled loops around linear plants, many at once: steps of set-point and load, saturation, anti-windup.
 
 Between samples the input is held, so that the plant's motion with its exact delay is known in closed form; only the
-integrals of the error are sums (trapezoidal rule over the substeps).
+integrals of the error are sums (trapezoidal rule over the substeps, split where a command arrives that the plant passes
+at once).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_regulator.controllers.pid import PID, Limits, Running
 from designopt_regulator.plants.linear import Plant, sampled
 
 Vector = NDArray[np.float64]
 
 _BOUND = 1e6  # of the output, in steps of the set-point
-_NO_LIMITS = Limits()
 SETTLED = 0.02  # share of the step within which a loop counts as settled
 
 
@@ -29,7 +29,42 @@ class Steps:
     substeps: int
     horizon: float
     load_at: float
-    limits: Limits = _NO_LIMITS  # of the command
+
+
+class Regulator(Protocol):
+    """n regulators at work; in a cascade they see the output of the inner plant too and have a `setpoint` for it."""
+
+    @property
+    def setpoint(self) -> Vector: ...
+    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector: ...
+    def reset(self, rows: NDArray[np.bool_]) -> None: ...
+
+
+class _Motion:
+    """n plants over substeps of `h` s, of which `count` are a sample."""
+
+    def __init__(self, plant: Plant, h: float, count: int) -> None:
+        self._R, self._B0, self._B1, self._late = sampled(plant.A, plant.B, plant.delay / h, h)
+        self._plant, self._count = plant, count
+        self._x, self._rows = np.zeros_like(plant.B), np.arange(len(plant.A))
+        self.share = plant.delay / h - self._late  # of a substep, after which a new input acts
+        self.share = np.where(self.share < 1e-9, 0.0, self.share)
+
+    def step(self, held: Vector, at: int) -> tuple[Vector, Vector, Vector]:
+        """The output at the end of substep `at` without what passes at once; that before a new input, and at the end.
+
+        Inputs are `held` (n, samples + 1), column k + 1 is that of sample k.
+        """
+        first = np.maximum((at - self._late) // self._count + 1, 0)
+        second = np.maximum((at - self._late - 1) // self._count + 1, 0)
+        new, old = held[self._rows, first], held[self._rows, second]
+        self._x = self._x + (self._R @ self._x[:, :, None])[..., 0] + self._B0 * new[:, None] + self._B1 * old[:, None]
+        D = self._plant.D
+        before = np.where(self.share > 0.0, old, new)
+        return (self._plant.C[:, None, :] @ self._x[:, :, None])[:, 0, 0], D * before, D * new
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        self._x[rows] = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,68 +76,111 @@ class SampledRuns:
     trace: dict[str, Vector]
 
 
-def simulate(plant: Plant, settings: PID, steps: Steps, *, trace: bool = False) -> SampledRuns:
-    """Run n loops from rest; plants are (n, s, s), settings (n,)."""
-    n, count = len(plant.A), steps.substeps
-    h = steps.sample_time / count
-    R, B0, B1, late = sampled(plant.A, plant.B, plant.delay / h, h)
-    samples, load_from = round(steps.horizon / steps.sample_time), round(steps.load_at / steps.sample_time)
+class _Figures:
+    """Integrals, extremes and times of n steps of `h` s, added piece by piece; times are in substeps."""
 
-    regulator = Running(settings, np.zeros(n), np.zeros(n), limits=steps.limits)
-    held = np.zeros((n, samples + 1))  # commands with the load, column k + 1 for sample k
-    rows = np.arange(n)
-    x, y, u, before = np.zeros_like(plant.B), np.zeros(n), np.zeros(n), np.zeros(n)
-    e = np.ones(n)
-    sums = {name: np.zeros(n) for name in ("iae_setpoint", "iae_load", "ise_setpoint", "ise_load", "tv", "tv_load")}
-    most, largest = np.ones(n), np.zeros(n)
-    reached = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
-    outside, left = np.zeros(n), np.ones(n)
-    failed = np.zeros(n, dtype=bool)
-    outputs, commands = np.empty((n, samples + 1)), np.empty((n, samples + 1))
-    one = np.ones(n)
-    for k in range(samples):
-        u = regulator.sample(one, y)
-        part = "setpoint" if k < load_from else "load"
-        sums["tv" if k < load_from else "tv_load"] += np.abs(u - before)
-        before = u
+    def __init__(self, n: int, h: float) -> None:
+        self._h, self.sums = h, {name: np.zeros(n) for name in _SUMS}
+        self._most, self._largest = np.ones(n), np.zeros(n)
+        self._reached = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
+        self._outside, self._left = np.zeros(n), np.ones(n)
+
+    def command(self, part: str, change: Vector, u: Vector) -> None:
+        self.sums["tv" if part == "setpoint" else "tv_load"] += np.abs(change)
         if part == "setpoint":
-            largest = np.maximum(largest, np.abs(u))
-        outputs[:, k], commands[:, k] = y, u
+            self._largest = np.maximum(self._largest, np.abs(u))
+
+    def piece(
+        self, part: str, begin: Vector, end: Vector, high: Vector, start: Vector | float, length: Vector | float
+    ) -> None:
+        """Errors at `begin` and `end` of a piece, the output `high` at its end, when it starts, and its length."""
+        h = self._h
+        self.sums[f"iae_{part}"] += 0.5 * h * length * (np.abs(end) + np.abs(begin))
+        self.sums[f"ise_{part}"] += 0.5 * h * length * (end * end + begin * begin)
+        if part != "setpoint":
+            return
+        self._most = np.maximum(self._most, high)
+        for level, when in self._reached.items():
+            met = np.isinf(when) & (high >= level)
+            passed = (level - (1.0 - begin)) / np.where(met & (begin != end), begin - end, 1.0)
+            when[met] = ((start + np.maximum(passed, 0.0) * length) * h)[met]  # a jump passes the level at once
+        self._left = np.abs(end)
+        self._outside = np.where(self._left > SETTLED, (start + length) * h, self._outside)
+
+    def jump(self, part: str, high: Vector) -> None:
+        """The output after a jump."""
+        if part == "setpoint":
+            self._most = np.maximum(self._most, high)
+
+    def all(self, setpoint: Vector, sample_time: float) -> dict[str, Vector]:
+        """All figures; `setpoint` (n, samples) are the commands before the load comes."""
+        rise = self._reached[0.9] - np.where(np.isinf(self._reached[0.1]), 0.0, self._reached[0.1])
+        return {
+            **self.sums,
+            "overshoot": self._most - 1.0,
+            "effort": sample_time * ((setpoint - setpoint[:, -1:]) ** 2).sum(axis=1),
+            "rise": rise,
+            "settling": self._outside,
+            "not_settled": (self._left > SETTLED).astype(float),
+            "error_left": self._left,
+            "largest_command": self._largest,
+        }
+
+
+_SUMS = ("iae_setpoint", "iae_load", "ise_setpoint", "ise_load", "tv", "tv_load")
+
+
+def simulate(
+    plant: Plant, regulator: Regulator, steps: Steps, *, inner: Plant | None = None, trace: bool = False
+) -> SampledRuns:
+    """Run n loops from rest; plants are (n, s, s). The `inner` one, of a cascade, has the same input as the `plant`."""
+    n, count, T = len(plant.A), steps.substeps, steps.sample_time
+    samples, load_from = round(steps.horizon / T), round(steps.load_at / T)
+    motion, within = _Motion(plant, T / count, count), None if inner is None else _Motion(inner, T / count, count)
+    at_once = bool((plant.D != 0.0).any())
+    held = np.zeros((n, samples + 1))  # commands with the load, column k + 1 for sample k
+    y, u, failed, figures = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), _Figures(n, T / count)
+    inner_y = None if inner is None else np.zeros(n)
+    e, c = np.ones(n), np.zeros(n)  # c is the output without what passes at once
+    kept: dict[str, list[Vector]] = {"output": [], "command": []}
+    if inner is not None:
+        kept |= {"inner_output": [], "inner_setpoint": []}
+
+    def keep() -> None:
+        for name, values in zip(kept, (y, u, inner_y, regulator.setpoint), strict=False):
+            assert values is not None
+            kept[name].append(values.copy())
+
+    for k in range(samples):
+        before, u = u, regulator.sample(np.ones(n), y, inner_y)
+        part = "setpoint" if k < load_from else "load"
+        figures.command(part, u - before, u)
+        keep()
         held[:, k + 1] = u + (k >= load_from)
-        for sub in range(count):
-            at = k * count + sub
-            first = np.maximum((at - late) // count + 1, 0)
-            second = np.maximum((at - late - 1) // count + 1, 0)
-            x = x + (R @ x[:, :, None])[..., 0] + B0 * held[rows, first][:, None] + B1 * held[rows, second][:, None]
-            y = (plant.C[:, None, :] @ x[:, :, None])[:, 0, 0]
-            e, last = 1.0 - y, e
-            sums[f"iae_{part}"] += 0.5 * h * (np.abs(e) + np.abs(last))
-            sums[f"ise_{part}"] += 0.5 * h * (e * e + last * last)
-            if part == "setpoint":
-                most = np.maximum(most, y)
-                for level, when in reached.items():
-                    new = np.isinf(when) & (y >= level)
-                    passed = (level - (1.0 - last)) / np.where(new, last - e, 1.0)
-                    when[new] = ((at + passed) * h)[new]
-                left = np.abs(e)
-                outside = np.where(left > SETTLED, (at + 1) * h, outside)
+        for at in range(k * count, (k + 1) * count):
+            began, (c, old, new) = c, motion.step(held, at)
+            y, last = c + new if at_once else c, e
+            e = 1.0 - y
+            if at_once:
+                share = motion.share
+                middle = began + share * (c - began)
+                figures.piece(part, 1.0 - began - old, 1.0 - middle - old, middle + old, at, share)
+                figures.jump(part, np.maximum(began + old, middle + new))
+                figures.piece(part, 1.0 - middle - new, e, y, at + share, 1.0 - share)
+            else:
+                figures.piece(part, last, e, y, at, 1.0)
+            if within is not None:
+                c_inner, _, passed = within.step(held, at)
+                inner_y = c_inner + passed
         wild = ~(np.abs(y) <= _BOUND)
         if wild.any():
             failed |= wild
-            x[wild], y[wild], held[wild] = 0.0, 0.0, 0.0
-            regulator.reset(wild)
-    outputs[:, -1], commands[:, -1] = y, u
-    setpoint = commands[:, :load_from]
-    effort = steps.sample_time * ((setpoint - setpoint[:, -1:]) ** 2).sum(axis=1)
-    figures = {
-        **sums,
-        "overshoot": most - 1.0,
-        "effort": effort,
-        "rise": reached[0.9] - np.where(np.isinf(reached[0.1]), 0.0, reached[0.1]),
-        "settling": outside,
-        "not_settled": (left > SETTLED).astype(float),
-        "error_left": left,
-        "largest_command": largest,
-    }
-    kept = {"time": np.tile(np.arange(samples + 1) * steps.sample_time, (n, 1)), "output": outputs, "command": commands}
-    return SampledRuns(figures, failed, kept if trace else {})
+            for values in (y, c, held, *(() if inner_y is None else (inner_y,))):
+                values[wild] = 0.0
+            for one in (motion, regulator, *(() if within is None else (within,))):
+                one.reset(wild)
+    keep()
+    trace_of = {name: np.stack(values, axis=1) for name, values in kept.items()}
+    found = figures.all(trace_of["command"][:, :load_from], T)
+    trace_of["time"] = np.tile(np.arange(samples + 1) * T, (n, 1))
+    return SampledRuns(found, failed, trace_of if trace else {})

@@ -1,7 +1,7 @@
 """Linear plants as state spaces with one exact delay at their input, single or many at once.
 
-``dx/dt = A x + B u(t - delay)``, ``y = C x``. The delay is never approximated by a rational function: the frequency
-response has its factor, and `sampled` discretises with it, whole number of samples or not.
+``dx/dt = A x + B u(t - delay)``, ``y = C x + D u(t - delay)``. The delay is never approximated by a rational function:
+the frequency response has its factor, and `sampled` discretises with it, whole number of samples or not.
 
 Functions that make plants take numbers, or arrays (n,) for n plants in one call.
 """
@@ -9,7 +9,7 @@ Functions that make plants take numbers, or arrays (n,) for n plants in one call
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,16 @@ Entry = float | Array
 
 @dataclass(frozen=True)
 class Plant:
-    """One input, one output: `A` (..., s, s), `B` (..., s), `C` (..., s) and the `delay` (...) of the input in s."""
+    """One input, one output: `A` (..., s, s), `B` (..., s), `C` (..., s) and the `delay` (...) of the input in s.
+
+    `D` (...) is what passes from input to output at once, 0 for most plants.
+    """
 
     A: Array
     B: Array
     C: Array
     delay: Array
+    D: Array = field(default_factory=lambda: np.zeros(()))
 
     def response(self, frequency: ArrayLike) -> NDArray[np.complex128]:
         """G(j w) of a single plant at `frequency` (rad/s), any shape; the delay's factor included."""
@@ -35,7 +39,7 @@ class Plant:
     def transfer(self, s: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
         """G(s) of a single plant at complex `s`, any shape; the delay's factor included."""
         matrix = s[..., None, None] * np.eye(len(self.A)) - self.A
-        inner = np.linalg.solve(matrix, self.B[:, None])[..., 0] @ self.C
+        inner = np.linalg.solve(matrix, self.B[:, None])[..., 0] @ self.C + self.D
         return np.asarray(inner * np.exp(-s * self.delay))
 
 
@@ -78,7 +82,7 @@ def double_integrator(gain: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
 def transfer_function(numerator: Sequence[float], denominator: Sequence[float], delay: float = 0.0) -> Plant:
     """``numerator(s) / denominator(s) e^(-delay s)``; coefficients of falling powers, highest first.
 
-    Raises `ValueError` for what has no strictly proper state space.
+    Raises `ValueError` for what has no state space: a numerator of higher degree.
     """
     from scipy.signal import tf2ss
 
@@ -90,25 +94,44 @@ def transfer_function(numerator: Sequence[float], denominator: Sequence[float], 
         raise ValueError("the denominator begins with the coefficient of its highest power, which is not 0, from s on")
     if len(top) == 0:
         raise ValueError("the numerator is 0")
-    if len(top) >= len(bottom):
+    if len(top) > len(bottom):
         raise ValueError(
             f"the numerator has the degree {len(top) - 1} and the denominator {len(bottom) - 1}: "
-            "a step at the input may not pass at once; the numerator needs the lower degree"
+            "a step at the input would be an impulse at the output; the numerator may not have the higher degree"
         )
     # With time in units of 1/rate the coefficients are of like size: those of slow or fast plants span many decades.
     degree = len(bottom) - 1
     rate = float(np.abs(np.roots(bottom)).max()) or 1.0
-    A, B, C, _ = tf2ss(top * rate ** np.arange(len(top) - 1, -1, -1.0), bottom * rate ** np.arange(degree, -1, -1.0))
-    return Plant(rate * A, rate * B[:, 0], C[0], np.asarray(delay, dtype=np.float64))
+    A, B, C, D = tf2ss(top * rate ** np.arange(len(top) - 1, -1, -1.0), bottom * rate ** np.arange(degree, -1, -1.0))
+    return Plant(rate * A, rate * B[:, 0], C[0], np.asarray(delay, dtype=np.float64), np.asarray(D[0, 0]))
 
 
-def state_space(A: Sequence[float], B: Sequence[float], C: Sequence[float], delay: float = 0.0) -> Plant:
-    """``x' = A x + B u(t - delay)``, ``y = C x``; `A` is given row after row. Raises `ValueError` for other lengths."""
+def state_space(
+    A: Sequence[float], B: Sequence[float], C: Sequence[float], delay: float = 0.0, D: float = 0.0
+) -> Plant:
+    """``x' = A x + B u(t - delay)``, ``y = C x + D u(t - delay)``; `A` is given row after row.
+
+    Raises `ValueError` for other lengths.
+    """
     s = len(B)
     if s == 0 or len(A) != s * s or len(C) != s:
         raise ValueError(f"A, B, C have {len(A)}, {s}, {len(C)} numbers; {s} states need {s * s}, {s}, {s}")
-    matrix, b, c, late = (np.asarray(v, dtype=np.float64) for v in (A, B, C, delay))
-    return Plant(matrix.reshape(s, s), b, c, late)
+    matrix, b, c, late, d = (np.asarray(v, dtype=np.float64) for v in (A, B, C, delay, D))
+    return Plant(matrix.reshape(s, s), b, c, late, d)
+
+
+def series(first: Plant, second: Plant) -> Plant:
+    """The plant of one behind the other, single ones; its states are those of the `first`, then of the `second`."""
+    a, b = len(first.A), len(second.A)
+    A = np.zeros((a + b, a + b))
+    A[:a, :a], A[a:, :a], A[a:, a:] = first.A, np.outer(second.B, first.C), second.A
+    return Plant(
+        A,
+        np.concatenate([first.B, second.B * first.D]),
+        np.concatenate([second.D * first.C, second.C]),
+        first.delay + second.delay,
+        first.D * second.D,
+    )
 
 
 def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_time: float, delay: float = 0.0) -> Plant:

@@ -25,9 +25,11 @@ from designopt_regulator.carrier.cascade import cascade_measures
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.controllers.pid import PID, pid
 from designopt_regulator.frequency.margins import Margins
-from designopt_regulator.frequency.sampled_loop import frequency_response, measures
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, frequency_response, measures
+from designopt_regulator.frequency.structured_loop import StructuredLoop
+from designopt_regulator.linear_loop.assembly import analysed
 from designopt_regulator.linear_loop.continuous import Loop
-from designopt_regulator.linear_loop.model import LinearLoop
+from designopt_regulator.linear_loop.model import LinearLoop, continuous_loop
 from designopt_regulator.report.responses import (
     DRAWN,
     Regulated,
@@ -70,13 +72,17 @@ class SeenLoop:
     sample_time: float | None = None
 
 
+#: Of a design that has no such loop.
+_ABSENT = SeenLoop("none")
+
+
 def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
     """The linear loops of the regulators that the design is of, by name; of a linear plant there is one, ``loop``."""
     try:
         return (
             _of_carrier(model, design, scenario)
             if isinstance(model, TrackedCarrier)
-            else {"loop": _of_plant(model, design, scenario)}
+            else _of_plant(model, design, scenario)
         )
     except InvalidDesign as error:
         return dict.fromkeys(names_of(model), SeenLoop(f"refused: {error}"))
@@ -94,7 +100,9 @@ def loops_by_scenario(
 
 
 def names_of(model: Regulated) -> tuple[str, ...]:
-    return model.tuned if isinstance(model, TrackedCarrier) else ("loop",)
+    if isinstance(model, TrackedCarrier):
+        return model.tuned
+    return ("loop",) if model.inner_plant is None else ("loop", "inner", "outer")
 
 
 def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
@@ -119,19 +127,49 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
     return seen
 
 
-def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> SeenLoop:
-    plant = model.plant_in(scenario)
-    settings = model.regulator_of(plant, design)
-    if model.sample_time is not None:
-        regulator = pid(**settings, sample_time=model.sample_time)
-        delay = float(plant.delay) / model.sample_time
-        return _sampled(plant.A[None], plant.B[None], plant.C[None], delay, regulator)
-    loop = Loop(plant, *(settings[name] for name in ("kp", "ti", "td", "tf", "b")))
+def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
+    plants = model.plants_in(scenario)
+    parts, plant, T = model.parts_of(plants.plant, design), plants.plant, model.sample_time
+    if T is None:
+        return {"loop": _continuous(continuous_loop(plant, parts))}
+    if parts.is_pid and plant.D == 0.0:
+        regulator = pid(**parts.outer, sample_time=T)
+        seen = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, regulator)
+        return {"loop": seen, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
+    loop = analysed(plants, parts, model.plant_in({}), T)
+    measures = loop.measures()
+    found = {"loop": _structured(loop, measures, measures, loop.response, loop.parts)}
+    if parts.name != "cascade":
+        return {**found, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
+    inner = loop.inner()
+    alone = inner.measures()
+    within = _structured(inner, alone, alone, inner.response, inner.parts)
+    outer = loop.outer_margins() if measures.stable[0] else None
+    return {**found, "inner": within, "outer": _structured(loop, measures, outer, loop.outer_response, None)}
+
+
+def _continuous(loop: Loop) -> SeenLoop:
     seen = loop.margins()
     if seen is None:
         return SeenLoop("unstable")
     grid = loop.grid()
     return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
+
+
+def _structured(
+    loop: StructuredLoop, measures: LoopMeasures, found: Margins | LoopMeasures | None, L: Response, parts: Parts | None
+) -> SeenLoop:
+    """A loop of more parts than a PID; `found` are its margins, `measures` those of the closed loop."""
+    radius = float(measures.spectral_radius[0])
+    if not measures.stable[0] or found is None:
+        return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
+    highest = np.pi / loop.sample_time
+    margins, noise = _margins(found), float(measures.noise_gain[0])
+    return SeenLoop("", margins, L, (min(0.01, 1e-4 * highest), highest), radius, noise, parts, loop.sample_time)
+
+
+def _margins(found: Margins | LoopMeasures) -> Margins:
+    return Margins(*(getattr(found, f.name) for f in fields(Margins)))
 
 
 def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
@@ -154,11 +192,10 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
     radius = float(found.spectral_radius[0])
     if not found.stable[0]:
         return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
-    margins = Margins(*(getattr(found, f.name) for f in fields(Margins)))
     highest = np.pi / T
     return SeenLoop(
         "",
-        margins,
+        _margins(found),
         response,
         (min(0.01, 1e-4 * highest), highest),
         radius,
@@ -244,11 +281,11 @@ def _findings(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLo
     """A sentence for each loop that has no margins."""
     names = [s.name for s in result.problem.scenarios]
     return tuple(
-        f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 else ''}: {one.words}. It has no margins and is not "
-        "drawn."
+        f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 and loop != 'loop' else ''}: {one.words}. "
+        "It has no margins and is not drawn."
         for (label, s), loops in seen.items()
         for loop, one in loops.items()
-        if one.margins is None
+        if one.margins is None and one is not _ABSENT
     )
 
 
@@ -397,6 +434,7 @@ def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]
         (label, names[s], loop, one.words or "stable", *_numbers(one))
         for (label, s), loops in seen.items()
         for loop, one in loops.items()
+        if one is not _ABSENT
     ]
     head = ("design", "scenario", "loop", "stability", *_COLUMNS)
     # A continuous loop has no spectral radius: what nobody has is left out.

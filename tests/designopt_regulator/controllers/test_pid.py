@@ -23,7 +23,7 @@ def outputs(settings, references, measurements, *, rest=0.0, angle=False, scale=
     running = Running(settings, np.asarray(measurements[0], float), np.full(len(settings.kp), rest), angle=angle)
     found = []
     for k, (r, y) in enumerate(zip(references, measurements, strict=True)):
-        u = running.sample(np.asarray(r, float), np.asarray(y, float), 1.0 if scale is None else scale[k])
+        u = running.sample(np.asarray(r, float), np.asarray(y, float), scale=1.0 if scale is None else scale[k])
         found.append((u.copy(), running.raw.copy()))
     return np.array(found)
 

@@ -4,10 +4,14 @@ import ctypes
 import re
 import shutil
 import subprocess
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from designopt_regulator.controllers.structure import Working
+from designopt_regulator.linear_loop.simulation import Steps, simulate
+from designopt_regulator.plants.linear import Plant
 
 import designopt
 from designopt.cli import main
@@ -76,7 +80,7 @@ def by_c(file, inputs, rest):
     library = file.with_suffix(".so")
     options = ["-std=c99", "-O2", "-Wall", "-Werror", "-ffp-contract=off", "-fPIC", "-shared"]
     subprocess.run([compiler, *options, "-o", library, file, "-lm"], check=True)
-    code, state = ctypes.CDLL(str(library)), (ctypes.c_double * 16)()
+    code, state = ctypes.CDLL(str(library)), (ctypes.c_double * 64)()
     code.regulator_sample.restype = ctypes.c_double
     code.regulator_reset(state, *map(ctypes.c_double, rest))
     return np.array([code.regulator_sample(state, *map(ctypes.c_double, values)) for values in inputs])
@@ -116,6 +120,89 @@ def test_the_text_gives_the_bits_of_the_sampled_loop(linear, language, tmp_path)
     given = RUNNERS[language](file, [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
     assert given.tobytes() == commands.tobytes()
     assert np.ptp(commands) > 0.5
+
+
+#: Text of the plant and the space of regulators with more parts than a PID.
+PARTS = {
+    "sections": (
+        "{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}",
+        "lead_frequency: 0.9 rad/s, lead_ratio: 1.7, notch_frequency: 6 rad/s, notch_width: 0.4, notch_depth: 0.2",
+    ),
+    "predictor": (
+        "{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.73 s}",
+        "structure: smith, notch_frequency: 6 rad/s, notch_width: 0.4, notch_depth: 0",
+    ),
+    "feedthrough": (
+        "{type: transfer_function, numerator: [0.1, 0.4, 1], denominator: [1, 2, 0.5], delay: 0.33 s}",
+        "structure: smith",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("limits", ["asymmetric and rate limits", "no limit"])
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("language", RUNNERS)
+def test_the_text_of_more_parts_gives_the_bits_of_the_sampled_loop(parts, limits, language, tmp_path):
+    plant, more = PARTS[parts]
+    text = LINEAR.replace("{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}", plant)
+    text = text.replace("tf: 0.13 s", f"tf: 0.13 s, {more}")
+    result = run(tmp_path, text.replace("LIMITS", LIMITS[limits][0]).replace("TT", LIMITS[limits][1]))
+    arrays = result.arrays(result.chosen()["best iae"], 0)
+    seen, commands = arrays["output"][:-1], arrays["command"][:-1]
+    given = RUNNERS[language](exported(result, tmp_path, language), [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
+    assert given.tobytes() == commands.tobytes()
+    assert np.ptp(commands) > 0.3
+
+
+CASCADE = """
+study: drive
+model:
+  use: linear_loop
+  plant: {type: ipdt, gain: 1, delay: 0.03 s}
+  inner_plant: {type: sopdt, gain: 2, time_constant: 0.3 s, time_constant_2: 0.05 s}
+  sample_time: 0.02 s
+  horizon: 6 s
+  limit: 0.8
+  setpoint_limits: [-0.6, 0.9]
+space: {kp: {low: 1.3, high: 2.7}, b: 0.9, kp_inner: 0.9, ti_inner: 0.4 s, td_inner: 0.01 s, tf_inner: 0.05 s,
+        tt_inner: 0.2 s, notch_frequency: 40 rad/s, notch_width: 0.4, notch_depth: 0.2}
+objectives: [{name: iae, minimize: iae_setpoint}]
+stages: [{name: all, solver: {use: full_factorial, levels: {kp: 2}}}]
+execution: {arrays: [time, output, command]}
+"""
+
+
+@pytest.mark.parametrize("language", ["python", "c", "st"])
+def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(language, tmp_path):
+    result = run(tmp_path, CASCADE)
+    form = Use(find("export", "controller"), {"language": language, "design": "best iae"})
+    files = designopt.export(result, tmp_path, [form])
+    assert [file.stem for file in files] == ["controller_outer", "controller_inner"]
+    model = result.problem.model.build()
+    design = result.problem.space.design(result.outcomes.X[result.chosen()["best iae"]].tolist())
+    plants = model.plants_in({})
+    working = Working(model.regulators_of(design), 1)
+    many, inner = (
+        Plant(*(np.stack([getattr(p, f.name)]) for f in fields(Plant))) for p in (plants.plant, plants.inner)
+    )
+    trace = simulate(many, working, Steps(0.02, 5, 6.0, 3.0), inner=inner, trace=True).trace
+    y, inner_y, setpoint, u = (trace[k][0][:-1] for k in ("output", "inner_output", "inner_setpoint", "command"))
+    assert u.tobytes() == result.arrays(result.chosen()["best iae"], 0)["command"][:-1].tobytes()
+    outer = RUNNERS[language](files[0], [(1.0, v) for v in y.tolist()], (0.0, 0.0))
+    assert outer.tobytes() == setpoint.tobytes()
+    within = RUNNERS[language](files[1], list(zip(outer.tolist(), inner_y.tolist(), strict=True)), (0.0, 0.0))
+    assert within.tobytes() == u.tobytes()
+    assert setpoint.max() == 0.9
+
+
+@pytest.mark.parametrize("language", ["python", "c", "st"])
+def test_a_program_that_begins_away_from_0_begins_without_bump(language, tmp_path):
+    """Sections and the model of the plant are at rest at the command of that moment."""
+    plant, more = PARTS["predictor"]
+    text = LINEAR.replace("{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}", plant)
+    text = text.replace("LIMITS", "").replace("TT", "").replace("tf: 0.13 s", f"tf: 0.13 s, {more}")
+    file = exported(run(tmp_path, text), tmp_path, language)
+    assert RUNNERS[language](file, [(1.4, 1.4)] * 40, (1.4, 0.7)) == pytest.approx(0.7, rel=1e-12)
 
 
 @pytest.mark.parametrize("schedule", ["", ", gain_schedule: {reference_speed: 3.5 m/s, least_speed: 1 m/s}"])

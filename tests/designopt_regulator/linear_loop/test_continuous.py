@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from designopt_regulator.controllers.rules import gain_for_ms, iae_optimal_pi, max_ki_pi, simc_pi
-from designopt_regulator.linear_loop.continuous import Loop, step_responses
+from designopt_regulator.linear_loop.continuous import Loop
+from designopt_regulator.linear_loop.step_response import step_responses
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import double_integrator, fopdt, ipdt, lag, sopdt
 from scipy.linalg import expm
@@ -181,7 +182,7 @@ def test_stability_is_that_of_the_finely_sampled_loop(seed):
     rng = np.random.default_rng(seed)
     plant = sopdt(1.0, rng.uniform(0.5, 5.0), rng.uniform(0.1, 1.0), 1.0)
     loop = Loop(plant, rng.uniform(0.5, 6.0), rng.uniform(1.0, 8.0), rng.uniform(0.0, 0.5), 0.1)
-    M, N, K, _ = loop.equations()
+    M, N, K, *_ = loop.equations()
     count, n = 150, len(M)
     both = expm(np.block([[M, N[:, None]], [np.zeros((1, n + 1))]]) / count)
     A = np.zeros((n + count, n + count))
@@ -197,7 +198,7 @@ def test_stability_is_that_of_the_finely_sampled_loop(seed):
 
 def fine_steps(loop, horizon, count, disturbance):
     """The response by trapezoidal integration of the delayed equations with `count` steps in a delay; second order."""
-    M, N, K, R = loop.equations()
+    M, N, K, R, _ = loop.equations()
     h = loop.delay / count
     left, right = np.eye(len(M)) - 0.5 * h * M, np.eye(len(M)) + 0.5 * h * M
     r, d = (0.0, 1.0) if disturbance else (1.0, 0.0)

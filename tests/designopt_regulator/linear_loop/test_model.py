@@ -377,7 +377,7 @@ def test_an_unstable_continuous_loop_does_not_disturb_those_beside_it():
         ({"plant": LinearPlant(type="ipdt", time_constant=1.0)}, "time_constant: a plant of type ipdt has none"),
         ({"plant": LinearPlant(type="ipdt", gain=0.0)}, "gain: 0"),
         ({"plant": LinearPlant(type="ipdt", gain=np.inf)}, "not finite"),
-        ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1), denominator=(1, 1))}, "lower degree"),
+        ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1, 1), denominator=(1, 1))}, "higher degree"),
         ({"plant": LAG, "horizon": 10.0}, "give its sample_time"),
         ({"plant": LAG, "limit": 10.0}, "give its sample_time"),
         ({"plant": LAG, "sample_time": 0.1, "limit": 1.0, "limits": (-1.0, 1.0)}, "limits: give it or limit"),

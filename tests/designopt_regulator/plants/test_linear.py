@@ -45,7 +45,7 @@ def test_coefficients_of_slow_and_fast_plants_do_not_lose_digits(slow):
 @pytest.mark.parametrize(
     ("numerator", "denominator", "reason"),
     [
-        ([1.0, 0.0], [1.0, 1.0], "lower degree"),
+        ([1.0, 0.0, 2.0], [1.0, 1.0], "higher degree"),
         ([0.0], [1.0, 1.0], "numerator is 0"),
         ([1.0], [1.0], "from s on"),
         ([1.0], [0.0, 1.0], "not 0"),

@@ -1,0 +1,86 @@
+"""The Smith predictor: a model of the plant within the regulator, which sees what the delay still hides.
+
+What the model's output without its delay is ahead of that with it is added to the measurement (Smith 1957), so that the
+regulator acts on the output as it will be, as far as the model is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from designopt_regulator.plants.held import HeldPlant, held
+from designopt_regulator.plants.linear import Plant
+
+
+class ModelMemory(NamedTuple):
+    """The model's states, and what its output without delay and that with it will be at the samples to come."""
+
+    states: tuple[Any, ...]
+    prompt: tuple[Any, ...]
+    late: tuple[Any, ...]
+
+
+class Output(NamedTuple):
+    """``P x + q u`` of one sample."""
+
+    P: tuple[Any, ...]
+    q: Any
+
+
+class Predictor(NamedTuple):
+    """Numbers of the model's difference equations (`plants.held`): `R` by rows, `G`, and both outputs."""
+
+    R: tuple[tuple[Any, ...], ...]
+    G: tuple[Any, ...]
+    prompt: Output
+    late: Output
+    samples: int  # of the delay, with the sample in which the command acts
+
+    @classmethod
+    def of(cls, plant: Plant, sample_time: float) -> Predictor:
+        """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
+        if not (np.linalg.eigvals(plant.A).real < 0.0).all():
+            raise ValueError("a Smith predictor needs a stable plant: what its model has integrated would stay")
+        model = two_outputs(plant, sample_time)
+        late, prompt = (Output(tuple(out.P.tolist()), out.q) for out in model.outputs)
+        rows = tuple(tuple(row) for row in model.R.tolist())
+        return cls(rows, tuple(model.G.tolist()), prompt, late, model.outputs[0].samples)
+
+    def at_rest(self) -> tuple[tuple[float, ...], float]:
+        """Its states at rest at the command 1, and its output."""
+        states = np.linalg.solve(-np.array(self.R), np.array(self.G))
+        return tuple(states.tolist()), float(np.array(self.prompt.P) @ states + self.prompt.q)
+
+    def memory(self, u: Any) -> ModelMemory:
+        """At rest at the command `u`."""
+        states, output = self.at_rest()
+        return ModelMemory(tuple(u * x for x in states), (u * output,), (u * output,) * self.samples)
+
+    def ahead(self, memory: ModelMemory) -> Any:
+        """What the output without delay is ahead of the output at this sample."""
+        return memory.prompt[0] - memory.late[-1]
+
+    def after(self, memory: ModelMemory, u: Any) -> ModelMemory:
+        """What it keeps after a sample with the command `u`."""
+        x = memory.states
+
+        def seen(output: Output) -> Any:
+            return _sum(output.P, x) + output.q * u
+
+        states = tuple(at + (_sum(row, x) + gain * u) for at, row, gain in zip(x, self.R, self.G, strict=True))
+        return ModelMemory(states, (seen(self.prompt),), (seen(self.late), *memory.late[:-1]))
+
+
+def two_outputs(plant: Plant, sample_time: float) -> HeldPlant:
+    """The plant, sampled, with its output as it is and without its delay."""
+    return held(plant, sample_time, [(plant.C, float(plant.D), 0.0)])
+
+
+def _sum(factors: Sequence[Any], values: Sequence[Any]) -> Any:
+    total = factors[0] * values[0]
+    for factor, value in zip(factors[1:], values[1:], strict=True):
+        total = total + factor * value
+    return total

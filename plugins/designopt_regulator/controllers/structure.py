@@ -1,0 +1,88 @@
+"""Regulators of more than one part: one alone, one with a Smith predictor, or two in cascade.
+
+Stated once, for the module `m` that computes: simulation and linear analysis use numpy, exported programs symbols.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.pid import Law, Limits, Memory
+from designopt_regulator.controllers.predictor import ModelMemory, Predictor
+
+Vector = NDArray[np.float64]
+
+StructureName = Literal["single", "smith", "cascade"]
+
+
+class Kept(NamedTuple):
+    """What a structure keeps between samples: memories and last outputs of its laws, and of the model of the plant."""
+
+    law: Memory
+    last: Any
+    model: ModelMemory | None = None
+    inner: Memory | None = None
+    inner_last: Any = None
+
+
+class Structure(NamedTuple):
+    """The `law` from output to command; in a cascade from output to the set-point of the `inner` one.
+
+    With a `predictor` the law sees the output without the delay of the model.
+    """
+
+    law: Law
+    limits: Limits = Limits()
+    predictor: Predictor | None = None
+    inner: Law | None = None
+    inner_limits: Limits = Limits()
+
+    def at_rest(self, zero: Any) -> Kept:
+        """At rest at measurements and commands that are 0; `zero` has the shape of all."""
+        return Kept(
+            self.law.at_rest(zero, zero),
+            zero,
+            None if self.predictor is None else self.predictor.memory(zero),
+            None if self.inner is None else self.inner.at_rest(zero, zero),
+            None if self.inner is None else zero,
+        )
+
+    def sample(self, m: Any, kept: Kept, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, Kept]:
+        """The command of a sample, and what is kept after it, of reference `r` and the output `y`.
+
+        `inner_y` is the output that the inner law of a cascade sees.
+        """
+        seen = y if self.predictor is None or kept.model is None else y + self.predictor.ahead(kept.model)
+        u, _, law = self.law.sample(m, kept.law, r, seen, limits=self.limits, last=kept.last)
+        after = Kept(law, u)
+        if self.inner is not None and kept.inner is not None:
+            u, _, inner = self.inner.sample(m, kept.inner, u, inner_y, limits=self.inner_limits, last=kept.inner_last)
+            after = after._replace(inner=inner, inner_last=u)
+        if self.predictor is not None and kept.model is not None:
+            after = after._replace(model=self.predictor.after(kept.model, u))
+        return u, after
+
+
+class Working:
+    """n regulators of one structure at work, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
+
+    def __init__(self, structure: Structure, n: int) -> None:
+        self._structure = structure
+        self._kept = structure.at_rest(np.zeros(n))
+
+    @property
+    def setpoint(self) -> Vector:
+        return np.asarray(self._kept.last)
+
+    def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector:
+        """The command of this sample."""
+        u, self._kept = self._structure.sample(np, self._kept, r, y.copy(), inner_y)
+        return np.asarray(u)
+
+    def reset(self, rows: NDArray[np.bool_]) -> None:
+        """Put these rows to rest."""
+        self._kept = like(self._kept, (np.where(rows, 0.0, kept) for kept in leaves(self._kept)))

@@ -1,0 +1,211 @@
+"""Robustness of sampled loops whose regulator has more parts than a PID: sections, a Smith predictor, an inner loop.
+
+The closed loop's matrix is that of `Structure.sample`, the statement that is simulated, for unit states: nothing is
+linearised by hand. The loop is broken at the command of the plant; that of a cascade besides at the command of its
+outer regulator, and its inner loop is looked at alone. One loop at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.pid import Law, Limits, Memory
+from designopt_regulator.controllers.structure import Kept, Structure
+from designopt_regulator.frequency.grid import finer, grid
+from designopt_regulator.frequency.margins import Margins, margins, no_margins
+from designopt_regulator.frequency.peaks import peaks
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
+from designopt_regulator.plants.held import HeldPlant
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+_INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
+
+
+class Closed(NamedTuple):
+    """The closed loop ``x' = M x + noise e``, ``u = command x + direct e`` of measurement noise e.
+
+    The last `own` states are those of the regulator.
+    """
+
+    M: Array
+    noise: Array
+    command: Array
+    direct: float
+    own: int
+
+
+@dataclass(frozen=True)
+class StructuredLoop:
+    """A single `plant`, whose second output is what the inner law of a cascade sees, with a `structure` of numbers."""
+
+    plant: HeldPlant
+    structure: Structure
+    model: HeldPlant | None = None  # of the predictor: with its delay, and without
+    inner_plant: HeldPlant | None = None  # of a cascade, by itself
+
+    @property
+    def sample_time(self) -> float:
+        return self.plant.sample_time
+
+    @cached_property
+    def closed(self) -> Closed:
+        free = self.structure._replace(limits=Limits(), inner_limits=Limits())
+        kept = free.at_rest(0.0)
+        alive = np.array(list(leaves(_alive(free, kept))), dtype=bool)
+        s, chains = len(self.plant.R), [out.samples for out in self.plant.outputs]
+        own = int(alive.sum())
+        size = s + sum(chains) + own
+        unit = np.eye(size, size + 1)  # the last column is the noise
+        x, late, states = unit[:s], unit[s : size - own], iter(unit[size - own :])
+        start = like(kept, (next(states) if lives else np.zeros(size + 1) for lives in alive))
+        noise = np.eye(1, size + 1, size)[0]
+        ends = np.cumsum(chains)
+        seen = [late[end - 1] + (noise if k == 0 else 0.0) for k, end in enumerate(ends)]
+        u, after = free.sample(np, start, np.zeros(size + 1), *seen)
+        rows = [x + self.plant.R @ x + np.outer(self.plant.G, u)]
+        for end, out in zip(ends, self.plant.outputs, strict=True):
+            rows += [(out.P @ x + out.q * u)[None], late[end - out.samples : end - 1]]
+        rows.append(np.stack([np.broadcast_to(v, size + 1) for v in leaves(after)])[alive])
+        whole = np.concatenate(rows)
+        return Closed(whole[:, :-1], whole[:, -1], u[:-1], float(u[-1]), own)
+
+    def parts(self, frequency: Array) -> tuple[Complex, Complex]:
+        """K from the measured output to the command, and G of the plant."""
+        path, G, _ = self._parts(self._z(frequency))
+        return path, G
+
+    def response(self, frequency: Array) -> Complex:
+        """L of the loop broken at the command of the plant."""
+        return self._loop(self._z(frequency))
+
+    def outer_response(self, frequency: Array) -> Complex:
+        """L of the outer loop of a cascade, its inner loop closed."""
+        path, G, within = self._parts(self._z(frequency))
+        return np.asarray(path * G / (1.0 + within))
+
+    def inner(self) -> StructuredLoop:
+        """The inner loop of a cascade alone."""
+        assert self.structure.inner is not None
+        assert self.inner_plant is not None
+        return StructuredLoop(self.inner_plant, Structure(self.structure.inner))
+
+    def measures(self) -> LoopMeasures:
+        """Of the loop broken at the command of the plant, arrays (1,)."""
+        closed = self.closed
+        modes = np.linalg.eigvals(closed.M)[None]
+        radius = largest(modes)
+        degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / self.sample_time
+        noise_gain, found = np.full(1, np.inf), no_margins(1)
+        if radius[0] < 1.0:
+            variance = variance_of(closed.M[None].copy(), closed.noise[None], closed.command[None], radius)
+            noise_gain = np.sqrt(variance + closed.direct**2)
+            found = self._margins(self._loop)
+        return LoopMeasures(
+            radius, degree, **{f.name: getattr(found, f.name) for f in fields(Margins)}, noise_gain=noise_gain,
+            damping=damping_ratio(modes),
+        )  # fmt: skip
+
+    def outer_margins(self) -> Margins:
+        """Of the outer loop of a cascade that is stable."""
+
+        def outer(z: Complex) -> Complex:
+            path, G, within = self._parts(z)
+            return np.asarray(path * G / (1.0 + within))
+
+        return self._margins(outer)
+
+    def sensitivity_peaks(self) -> tuple[float, float]:
+        """Peaks of |K S| and |G S| of a stable loop."""
+
+        def sizes(_: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+            path, G, within = self._parts(self._z(w))
+            return np.abs(1.0 + within + path * G) ** 2, np.abs(path) ** 2, np.abs(G) ** 2
+
+        ks, gs = peaks(sizes, self.grid, 1)
+        return float(ks[0]), float(gs[0])
+
+    @cached_property
+    def grid(self) -> Array:
+        """Frequencies (rad/s) up to half the sampling rate, dense where anything of the loop is hardly damped."""
+        T = self.sample_time
+        z = np.linalg.eigvals(self.closed.M).astype(np.complex128)
+        regulator = np.linalg.eigvals(self.closed.M[len(z) - self.closed.own :, len(z) - self.closed.own :])
+        rate = float(rates(z[None]).min()) / T
+        known = np.concatenate([z, regulator, _notches(self.structure)])
+        poles = np.concatenate([self.plant.poles(), np.log(known[np.abs(known) > 0.0]) / T])
+        latest = max(out.samples for out in self.plant.outputs)
+        poles = poles[(poles.imag > 0.0) & (poles.imag < np.pi / T * (1.0 - 1e-9))]
+        whole = finer(grid(T, float(latest)), rate, poles)
+        on_pole = [np.abs(whole - pole.imag) <= 1e-10 * pole.imag for pole in poles]
+        return whole[~np.any(on_pole, axis=0)] if on_pole else whole
+
+    def _margins(self, loop: Callable[[Complex], Complex]) -> Margins:
+        def response(_: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
+            L = loop(self._z(w))
+            return L.real.copy(), L.imag.copy()
+
+        re, im = response(np.empty(0, np.intp), self.grid)
+        laws = [law for law in (self.structure.law, self.structure.inner) if law is not None]
+        integrates = any(law.ki != 0.0 for law in laws) or bool((np.abs(self.plant.poles()) < _INTEGRATES).any())
+        at_rest = np.nan if integrates else float(loop(np.ones(1, complex)).real[0])
+        found = margins(response, self.grid, re[None], im[None], at_rest=np.array([at_rest]), real_at_end=True)
+        return replace(found, mt=np.maximum(found.mt, 1.0)) if integrates else found
+
+    def _z(self, frequency: Array) -> Complex:
+        return np.asarray(np.exp(1j * np.asarray(frequency, dtype=np.float64) * self.sample_time))
+
+    def _loop(self, z: Complex) -> Complex:
+        path, G, within = self._parts(z)
+        return np.asarray(within + path * G)
+
+    def _parts(self, z: Complex) -> tuple[Complex, Complex, Complex]:
+        """From output to command, the plant to the output, and the inner loop, 0 where there is none."""
+        G, *more = self.plant.responses(z)
+        path, _ = _regulator(self.structure.law, z)
+        if self.model is not None:
+            late, prompt = self.model.responses(z)
+            path = path / (1.0 + path * (prompt - late))
+        if self.structure.inner is None:
+            return path, G, np.zeros_like(G)
+        measured, setpoint = _regulator(self.structure.inner, z)
+        return setpoint * path, G, measured * more[0]
+
+
+def _regulator(law: Law, z: Complex) -> tuple[Complex, Complex]:
+    """From the measurement and from the set-point to the output."""
+    slow = law.ki / (z - 1.0) if law.ki != 0.0 else 0.0
+    fast = law.kd * (z - 1.0) / (z - law.forget) if law.kd != 0.0 else 0.0
+    after = np.ones_like(z)
+    for section in law.sections:
+        after = after * section.response(z)
+    return (law.kp + slow + fast) * after, (law.kp * (1.0 - law.off) + slow) * after
+
+
+def _alive(structure: Structure, kept: Kept) -> Kept:
+    """Which states a law has at all: what it does not have would keep its value, or fade by itself."""
+
+    def of(law: Law, memory: Memory) -> Memory:
+        acts = bool(law.kd != 0.0)
+        return Memory(acts, bool(law.ki != 0.0), acts, like(memory.sections, iter([True] * len([*leaves(memory)]))))
+
+    model = None if kept.model is None else like(kept.model, iter([True] * len([*leaves(kept.model)])))
+    inner = None
+    if structure.inner is not None and kept.inner is not None:
+        inner = of(structure.inner, kept.inner)
+    return Kept(of(structure.law, kept.law), False, model, inner, None if inner is None else False)
+
+
+def _notches(structure: Structure) -> Complex:
+    """Zeros of the sections, about which the loop changes quickly."""
+    laws: list[Any] = [law for law in (structure.law, structure.inner) if law is not None]
+    zeros = [np.roots(section.b).astype(np.complex128) for law in laws for section in law.sections]
+    return np.concatenate(zeros) if zeros else np.empty(0, np.complex128)

@@ -1,0 +1,192 @@
+"""From the values of a design to its regulators: which parts they have, what is wrong with them, their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from designopt.plugin import InvalidDesign
+from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.pid import PARAMETERS, Kind, Law, Limits, pid
+from designopt_regulator.controllers.predictor import Predictor, two_outputs
+from designopt_regulator.controllers.sections import SECTIONS, Section, Transfer, transfers
+from designopt_regulator.controllers.structure import Structure, StructureName
+from designopt_regulator.frequency.structured_loop import StructuredLoop
+from designopt_regulator.plants.held import held
+from designopt_regulator.plants.linear import Plant
+
+Settings = dict[str, float]
+
+#: Two ways to say the same of a regulator: a time, or a gain in parallel.
+TWINS = (("ti", "ki"), ("td", "kd"))
+INNER = tuple(f"{name}_inner" for name in ("kp", "ti", "td", "tf", "b", "tt"))
+#: Parameters that say what a regulator is made of, and those of its sections.
+CHOICES = ("structure", "sections")
+OF_SECTIONS = tuple(name for names in SECTIONS.values() for name in names)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Regulators of a design: kp, ti, td, tf, b, tt of the only or the `outer` one and of the `inner` one.
+
+    The `sections` stand before the command of the plant. kp is below 0 for direct action.
+    """
+
+    name: StructureName
+    outer: Settings
+    inner: Settings | None = None
+    sections: tuple[Transfer, ...] = ()
+
+    @property
+    def is_pid(self) -> bool:
+        """Whether it is one regulator without sections."""
+        return self.name == "single" and not self.sections
+
+    @property
+    def like(self) -> tuple[Any, ...]:
+        """What designs have alike that are computed side by side."""
+        return self.name, tuple(len(section.denominator) for section in self.sections)
+
+
+@dataclass(frozen=True)
+class Plants:
+    """The whole `plant` from the command to the output, and the `inner` one, to the inner output, if there is one."""
+
+    plant: Plant
+    inner: Plant | None = None
+
+
+def structure_of(design: Mapping[str, Any]) -> StructureName:
+    """The structure of a design: as it says, else a cascade if it has an inner regulator."""
+    name: StructureName = design.get("structure", "cascade" if "kp_inner" in design else "single")
+    return name
+
+
+def mistakes(
+    given: Collection[str], always: Collection[str], kind: Kind | None, limited: bool, cascade: bool
+) -> Iterator[tuple[str, str]]:
+    """Parameters that do not fit the kind or each other, and why; those `always` given are in every design.
+
+    `limited` says whether anything clips the command, `cascade` whether there is an inner plant.
+    """
+    if "kp" not in given:
+        yield "kp", "is missing; every regulator needs it"
+    for one, other in TWINS:
+        if one in always and other in always:
+            yield other, f"give it or {one}, not both"
+    if "tt" in given and not limited:
+        yield "tt", "is of no use without 'limit' or 'rate_limit': the command is never clipped"
+    for names in SECTIONS.values():
+        for name in names:
+            if name not in given and any(other in given for other in names):
+                yield name, f"is missing; the section needs {', '.join(names)}"
+    for name in INNER:
+        if name in given and not cascade:
+            yield name, "is of the inner regulator of a cascade: give the model its inner_plant"
+        elif name in given and "kp_inner" not in given:
+            yield name, "is of an inner regulator, which needs kp_inner"
+    if kind is None:
+        return
+    known = PARAMETERS[kind]
+    known = (*known, *(other for one, other in TWINS if one in known))
+    for name in given:
+        if name not in (*known, *CHOICES, *OF_SECTIONS, *INNER):
+            yield name, f"a {kind} regulator has none (it has {', '.join(known)})"
+    for one, other in TWINS:
+        if one in known and one not in given and other not in given:
+            yield one, f"is missing; a {kind} regulator needs it or {other}"
+
+
+def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a design says of its structure and its sections that its other parameters do not agree with."""
+    name = structure_of(design)
+    if name == "cascade" and "kp_inner" not in design:
+        yield "kp_inner", "is missing; a cascade needs it"
+    if name != "cascade" and (inner := [key for key in INNER if key in design]):
+        yield inner[0], f"is of a cascade; the structure is {name}"
+    if (said := design.get("sections")) is not None:
+        for kind, names in SECTIONS.items():
+            if (kind in said.split("_")) != (names[0] in design):
+                why = "is missing" if kind in said.split("_") else "is of no use"
+                yield names[0], f"{why}; the sections are {said}"
+
+
+def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = None) -> Settings:
+    """kp, ti, td, tf, b, tt of the only or outer regulator; what is absent has no effect."""
+    kp = design["kp"]
+    return {
+        "kp": -kp if direct else kp,
+        "ti": kp / design["ki"] if "ki" in design else design.get("ti", np.inf),
+        "td": design["kd"] / kp if "kd" in design else design.get("td", 0.0),
+        "tf": design.get("tf", 0.0),
+        "b": 0.0 if kind == "I_PD" else design.get("b", 1.0),
+        "tt": design.get("tt", np.nan),
+    }
+
+
+def parts_of(design: Mapping[str, Any], direct: bool, inner_direct: bool, kind: Kind | None) -> Parts:
+    """The parts of a design without mistakes; `direct` and `inner_direct` say which regulators have a kp below 0."""
+    name = structure_of(design)
+    inner = None
+    if name == "cascade":
+        inner = settings_of({key.removesuffix("_inner"): design[key] for key in INNER if key in design}, inner_direct)
+    return Parts(name, settings_of(design, direct, kind), inner, transfers(design))
+
+
+def check_sampled(parts: Parts, sample_time: float) -> None:
+    """Raise `InvalidDesign` for a section beyond half the sampling rate."""
+    for transfer in parts.sections:
+        if not transfer.frequency * sample_time < np.pi:
+            raise InvalidDesign(
+                f"{'notch' if len(transfer.denominator) == 3 else 'lead'}_frequency: {transfer.frequency:g} rad/s "
+                f"is not below half the sampling rate, {np.pi / sample_time:.6g} rad/s"
+            )
+
+
+def predictor(plant: Plant, sample_time: float) -> Predictor:
+    """The Smith predictor with a model of the nominal `plant`; raises `InvalidDesign`."""
+    try:
+        return Predictor.of(plant, sample_time)
+    except ValueError as error:
+        raise InvalidDesign(f"structure: {error}") from None
+
+
+def assemble(
+    rows: Sequence[Parts], sample_time: float, limits: Limits, setpoint_limits: Limits, model: Predictor | None
+) -> Structure:
+    """The structure of n regulators that are `Parts.like` each other, its numbers arrays (n,); one `model` for all."""
+    sections = tuple(
+        Section(
+            *(
+                tuple(np.array(numbers) for numbers in zip(*(section[which] for section in column), strict=True))
+                for which in (0, 1)
+            )
+        )
+        for column in zip(*([Section.of(t, sample_time) for t in parts.sections] for parts in rows), strict=True)
+    )
+
+    def law(settings: Sequence[Settings], behind: tuple[Section, ...]) -> Law:
+        made = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
+        return Law.of(replace(made, sections=behind), np.zeros(len(settings)))
+
+    inner = [parts.inner for parts in rows if parts.inner is not None]
+    if inner:
+        return Structure(law([parts.outer for parts in rows], ()), setpoint_limits, None, law(inner, sections), limits)
+    return Structure(law([parts.outer for parts in rows], sections), limits, model if rows[0].name == "smith" else None)
+
+
+def analysed(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:
+    """The linear loop of one design; `nominal` is the plant that a predictor has a model of."""
+    model = predictor(nominal, sample_time) if parts.name == "smith" else None
+    many = assemble([parts], sample_time, Limits(), Limits(), model)
+    one = like(many, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(many)))
+    more, inner = [], None
+    if parts.inner is not None and plants.inner is not None:
+        C = np.zeros(len(plants.plant.A))
+        C[: len(plants.inner.A)] = plants.inner.C
+        more, inner = [(C, float(plants.inner.D), float(plants.inner.delay))], held(plants.inner, sample_time)
+    own = None if model is None else two_outputs(nominal, sample_time)
+    return StructuredLoop(held(plants.plant, sample_time, more), one, own, inner)
