@@ -28,9 +28,12 @@ from designopt.cli.showing import store_and_point
     default=Path("."),
     help="Where the files go [default: here].",
 )
+@click.option("--replace", is_flag=True, help="Replace files of the same name that hold another text.")
 @plugin_option
 @data_option
-def export(name: str, language: str, folder: Path, plugin_files: tuple[str, ...], data: dict[str, str]) -> None:
+def export(
+    name: str, language: str, folder: Path, replace: bool, plugin_files: tuple[str, ...], data: dict[str, str]
+) -> None:
     """Write a design as a program for the machine that it is for.
 
     POINT is a design's number, the beginning of its key, or a label such as "best mass", as for `designopt show`.
@@ -46,7 +49,7 @@ def export(name: str, language: str, folder: Path, plugin_files: tuple[str, ...]
     result = open_result(found[0], plugin_files, data)
     row = row_of(result, found[1])
     try:
-        use = Use(plugin.find("export", "controller"), {"language": language, "design": str(row)})
+        use = Use(plugin.find("export", "controller"), {"language": language, "design": str(row), "replace": replace})
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     if not result.outcomes.feasible[row] and not result.outcomes.failed[row]:

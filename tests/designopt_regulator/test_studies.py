@@ -32,6 +32,25 @@ BUNDLED = {
     "benchmark_third_order": ("linear_loop", ("iae_load", "ms"), ("kp", "ti")),
     "own_plant": ("linear_loop", ("iae", "noise"), ("kp", "ti", "td", "tf", "b")),
     "identified_plant": ("linear_loop", ("iae", "noise"), ("kp", "ti", "td", "tf", "b")),
+    "late_plant": ("linear_loop", ("iae", "ms"), ("structure", "kp", "ti")),
+    "resonant_drive": (
+        "linear_loop",
+        ("iae", "ms"),
+        (
+            "structure",
+            "sections",
+            "kp",
+            "td",
+            "tf",
+            "ti",
+            "b",
+            "kp_inner",
+            "ti_inner",
+            "notch_frequency",
+            "notch_width",
+            "notch_depth",
+        ),
+    ),
 }
 
 

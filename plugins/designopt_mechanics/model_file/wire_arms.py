@@ -88,6 +88,12 @@ class WireArms:
     wire: Annotated[str, Q("", "name of the wire")] = "quadriceps"
     coordinate: Annotated[str, Q("", "name of the coordinate")] = "knee"
 
+    @property
+    def unit(self) -> str:
+        """Of the coordinate."""
+        tree = self._mechanism.tree
+        return tree.coordinates[tree.names.index(self.coordinate)].unit
+
     def check(self) -> None:
         """Read the mechanism and find wire and coordinate."""
         made = self._mechanism

@@ -7,6 +7,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
 from designopt.report.section import Section
 from designopt.store.result import Result
+from designopt_mechanics.model_file.wire_arms import WireArms
 
 
 @report("wire_moment_arm", version=1)
@@ -17,13 +18,15 @@ def wire_moment_arm(result: Result) -> Section | None:
     motions = kept(result, *names)
     if not motions:
         return missing(title, *names) if len(result.outcomes.X) else None
+    made = result.problem.model.build()
+    over = f"{made.coordinate} [{made.unit}]" if isinstance(made, WireArms) else "coordinate"
     return Section(
         title,
         figures=(
-            selectable("Moment arm", motions, lambda a: _curve(a, "arm", "moment arm [mm]", 1e3), height=360),
-            selectable("Length", motions, lambda a: _curve(a, "length", "length [mm]", 1e3), height=320),
-            selectable("Tension that holds the weight", motions, lambda a: _curve(a, "tension", "tension [N]", 1.0),
-                       height=320),
+            selectable("Moment arm", motions, lambda a: _curve(a, over, "arm", "moment arm [mm]", 1e3), height=360),
+            selectable("Length", motions, lambda a: _curve(a, over, "length", "length [mm]", 1e3), height=320),
+            selectable("Tension that holds the weight", motions,
+                       lambda a: _curve(a, over, "tension", "tension [N]", 1.0), height=320),
         ),
     )  # fmt: skip
 
@@ -55,6 +58,6 @@ def _curves(arrays: Arrays, name: str, what: str, title: str) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("first coordinate [rad]"), yaxis=axis(title))}
 
 
-def _curve(arrays: Arrays, name: str, title: str, factor: float) -> Plot:
+def _curve(arrays: Arrays, over: str, name: str, title: str, factor: float) -> Plot:
     data = [line(arrays["time"], factor * arrays[name], line={"color": "@accent"})]
-    return {"data": data, "layout": layout(xaxis=axis("coordinate [rad or m]"), yaxis=axis(title))}
+    return {"data": data, "layout": layout(xaxis=axis(over), yaxis=axis(title))}

@@ -29,17 +29,25 @@ def write_controller(
     design: Annotated[
         str | None, Quantity("", "label of a chosen design, or the number of one; all chosen ones if none")
     ] = None,
+    replace: Annotated[bool, Quantity("", "whether programs of other designs that are there are replaced")] = True,
 ) -> list[Path]:
     """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator."""
     ending, write = LANGUAGES[language]
-    files = []
+    texts: dict[Path, str] = {}
     for label, row in _designs(result, design).items():
         for loop, one in programs(result, row).items():
             of_loop = "" if loop == "loop" else f"_{loop}"
             file = folder / f"{prefix}controller{f'_{label}' if label else ''}{of_loop}.{ending}"
-            file.write_text(write(one), encoding="utf-8")
-            files.append(file)
-    return files
+            texts[file] = write(one)
+    if not replace:
+        for file, text in texts.items():
+            if file.exists() and file.read_bytes() != text.encode():
+                raise ExportError(
+                    f"controller: {file} is there with another text; take another folder, or replace it with --replace"
+                )
+    for file, text in texts.items():
+        file.write_bytes(text.encode())
+    return list(texts)
 
 
 def _designs(result: Result, design: str | None) -> dict[str, int]:

@@ -228,6 +228,23 @@ def test_the_command_line_writes_a_design(linear, tmp_path):
     )
 
 
+def test_a_program_of_another_design_is_not_replaced_unasked(linear, tmp_path):
+    def call(design, *more):
+        arguments = ["export", f"{linear.path}/{design}", "--controller", "c", "--folder", str(tmp_path), *more]
+        return CliRunner().invoke(main, arguments)
+
+    file = tmp_path / "controller.c"
+    assert call(0).exit_code == 0
+    first = file.read_bytes()
+    assert call(0).exit_code == 0  # the same text again
+    refused = call(1)
+    assert refused.exit_code == 2, refused.output
+    assert "is there with another text" in refused.output
+    assert file.read_bytes() == first
+    assert call(1, "--replace").exit_code == 0
+    assert file.read_bytes() != first
+
+
 def test_a_design_that_breaks_limits_is_written_with_a_warning(tmp_path):
     text = LINEAR.replace("LIMITS", "").replace("TT", "") + "constraints: [{name: quick, of: settling, max: 1 ms}]\n"
     strict = run(tmp_path, text)
