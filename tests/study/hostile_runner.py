@@ -29,7 +29,7 @@ from designopt.cli import main
 IMPORTED = (designopt_knee.model, numpy, pydantic, designopt.api, designopt.study.load)
 
 #: A child is ended after so many seconds of the processor, and of the clock.
-HANGS, WAITS = 10, 60.0
+HANGS, WAITS = 10, 600.0
 
 
 def judged(case: Case, folder: Path) -> dict[str, object]:

@@ -16,6 +16,8 @@ RUNNER = Path(__file__).with_name("hostile_runner.py")
 
 #: What one file may cost: seconds of the processor, and MB together with what is imported.
 SECONDS, MEGABYTES = 2.0, 300.0
+#: Seconds in the default run, where the machine may be slow and busy.
+PATIENT = 8.0
 
 
 def run(every: int) -> list[dict[str, Any]]:
@@ -24,8 +26,8 @@ def run(every: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def judge(results: list[dict[str, Any]]) -> None:
-    assert [r for r in results if r["seconds"] > SECONDS or r["megabytes"] > MEGABYTES] == []
+def judge(results: list[dict[str, Any]], seconds: float) -> None:
+    assert [r for r in results if r["seconds"] > seconds or r["megabytes"] > MEGABYTES] == []
     assert [r for r in results if r["code"] != r["wanted"]] == []
     assert [r["name"] for r in results if "Traceback" in r["said"]] == []
     assert [r["name"] for r in results if r["code"] == 2 and "error" not in r["said"]] == []
@@ -34,14 +36,14 @@ def judge(results: list[dict[str, Any]]) -> None:
 def test_one_hostile_file_of_six_costs_little_and_is_answered() -> None:
     results = run(6)
     assert len(results) >= 30
-    judge(results)
+    judge(results, PATIENT)
 
 
 @pytest.mark.faults
 def test_every_hostile_file_costs_little_and_is_answered() -> None:
     results = run(1)
     assert len(results) >= 150
-    judge(results)
+    judge(results, SECONDS)
 
 
 @pytest.mark.parametrize(

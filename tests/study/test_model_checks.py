@@ -178,3 +178,10 @@ def test_a_check_that_fails_is_one_line_at_the_model() -> None:
     ((line, path, message),) = issues("load: 1}", "load: 1, slope: 2}")
     assert (line, path) == (2, "model")
     assert message == "test_asked: ArithmeticError: too steep for the check"
+
+
+@pytest.mark.parametrize("given", ["name: {light: 1}, load: 1", "use: [1], load: 1", "name: [light], load: 9"])
+def test_sections_whose_names_are_no_texts_are_reported_and_nothing_else_happens(given: str) -> None:
+    found = issues("{name: light, load: 1}", f"{{{given}}}")
+    assert {line for line, _, _ in found} == {7}
+    assert issues("{name: light, load: 1}", "light") != []

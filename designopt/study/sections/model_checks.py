@@ -65,15 +65,15 @@ def _places(given: Any, path: Path) -> Callable[[str], Place]:
     """Tells of a scenario's name where it is given."""
     if isinstance(given, Mapping):
         return lambda name: (path, given)
-    named: dict[str | None, Place] = {}
+    named: dict[str, Place] = {}
     several: list[Place] = []
     for position, section in enumerate(given):
-        if section is None:
+        if not isinstance(section, Mapping):
             continue
-        if "use" in section:
+        if isinstance(section.get("use"), str):
             several.append(((*path, position), section))
-        else:
-            named.setdefault(section.get("name"), ((*path, position), section))
+        elif isinstance(name := section.get("name"), str):
+            named.setdefault(name, ((*path, position), section))
 
     def place(name: str) -> Place:
         if name in named:
