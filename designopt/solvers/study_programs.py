@@ -93,7 +93,7 @@ class StudyPrograms:
         """Refined, and with all that shows how far it can be trusted."""
         if found.success and self._options.refine is not None:
             own = Program(problem, self._options, statement=self._program.statement)
-            found = refine(own, found, self._options.refine)
+            found = refine(own, found, self._options.refine, self._guess(problem, found.seed))
         return checked(problem, self._program.statement, found) if found.success else found
 
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:

@@ -14,7 +14,7 @@ import casadi as ca
 import numpy as np
 from scipy.optimize import brentq
 
-from designopt.collocation import Integral, Phase, TrajectoryProblem
+from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
 
 INF = math.inf
@@ -336,3 +336,43 @@ def oscillator_mass() -> TrajectoryProblem:
         ],
         cost=lambda e: (e.final["x"] - 0.5) ** 2,
     )
+
+
+def four_peaks(limit: float = INF) -> TrajectoryProblem:
+    """Four states that decay, two of them unstable in time reversed and forward, stay outside a sphere with four narrow
+    peaks: 2030.85609 [Betts, section 4.7: "Alp rider"]. `limit` bounds the controls."""
+    hills = system(
+        "hills",
+        {
+            "a": lambda s: -10.0 * s["a"] + s["u"] + s["w"],
+            "b": lambda s: -2.0 * s["b"] + s["u"] + 2.0 * s["w"],
+            "c": lambda s: -3.0 * s["c"] + 5.0 * s["d"] + s["u"] - s["w"],
+            "d": lambda s: 5.0 * s["c"] - 3.0 * s["d"] + s["u"] + 3.0 * s["w"],
+        },
+        ["u", "w"],
+        bounds={"u": (-limit, limit), "w": (-limit, limit)},
+    )
+
+    def square(v: Any) -> Any:
+        return v["a"] ** 2 + v["b"] ** 2 + v["c"] ** 2 + v["d"] ** 2
+
+    def peaks(t: Any) -> Any:
+        shapes = ((3.0, 3.0, 12.0), (3.0, 6.0, 10.0), (3.0, 10.0, 6.0), (8.0, 15.0, 4.0))
+        return sum(height * ca.exp(-sharpness * (t - at) ** 2) for height, at, sharpness in shapes) + 0.01
+
+    phase = Phase(
+        hills,
+        tf=20.0,
+        initial={"a": 2.0, "b": 1.0, "c": 2.0, "d": 1.0},
+        final={"a": 2.0, "b": 3.0, "c": 1.0, "d": -2.0},
+        path={"outside": Constraint(lambda v: square(v) - peaks(v.time), 0.0)},
+        integrals={"cost": Integral(lambda v: 100.0 * square(v) + 0.01 * (v["u"] ** 2 + v["w"] ** 2))},
+    )
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
+
+
+def struck(at: float) -> TrajectoryProblem:
+    """A state that decays is struck by a pulse of 4 ms: invisible to points that are all 10 ms from it."""
+    state = system("struck", {"x": lambda s: s["u"] - s["x"] + 160.0 * ca.exp(-(((s["t"] - at) / 0.0025) ** 2))}, ["u"])
+    phase = Phase(state, tf=1.0, initial={"x": 1.0}, integrals={"cost": Integral(lambda v: v["x"] ** 2 + v["u"] ** 2)})
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])

@@ -203,3 +203,61 @@ def test_refinement_gives_up_after_two_rounds_without_progress(monkeypatch: pyte
     found = solve(benchmark_problems.double_integrator(), Options(intervals=4, refine=Refinement(1e-9), check=False))
     assert found.status is Status.REFINEMENT_STALLED
     assert len(found.rounds) == 1 + 2
+
+
+def test_a_pulse_between_all_points_is_found_and_resolved() -> None:
+    problem = benchmark_problems.struck(0.527)
+    blind = solve(problem, Options(scheme="radau", intervals=10))
+    found = solve(problem, Options(intervals=10, refine=Refinement(1e-5)))
+    fine = Program(problem, Options(scheme="radau", intervals=2000)).solve()
+
+    assert blind.error_estimate < 1e-5
+    assert "re-simulation does not agree with the estimate" in blind.message
+    assert abs(blind.objective / fine.objective - 1.0) > 0.1
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(fine.objective, rel=1e-5)
+    assert len(found.phase.mesh) < 100
+
+
+def test_refinement_goes_on_where_the_simulation_of_an_interval_does_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An estimate that sees nothing does not end it."""
+    module = sys.modules[finer_mesh.__module__]
+    monkeypatch.setattr(module, "interval_errors", lambda phase, found, parameters: np.zeros(len(found.mesh)))
+    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
+
+    assert found.status is Status.SOLVED
+    assert len(found.rounds) > 1
+    assert found.rounds[0].error > 1e-3
+    assert found.phase.segment_errors.max() <= 1e-5
+
+
+def test_a_round_that_fails_is_tried_again_in_other_ways_which_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Program.solve, []
+
+    def failing(self: Program, *given: object, **named: object) -> Solution:
+        calls.append(dict(self.options.ipopt))
+        found = real(self, *given, **named)  # type: ignore[arg-type]
+        return replace(found, status=Status.ITERATION_LIMIT) if len(calls) in (2, 3, 4) else found
+
+    monkeypatch.setattr(Program, "solve", failing)
+    found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=20, refine=Refinement(1e-4)))
+
+    assert found.status is Status.SOLVED
+    assert [a.way for a in found.attempts] == [
+        "round 1 as stated", "round 1 from its end", "round 1 with a small barrier", "round 1 with an adaptive barrier"
+    ]  # fmt: skip
+    assert calls[:5] == [{}, {}, {}, {"mu_init": 1e-3}, {"mu_strategy": "adaptive"}]
+    assert found.attempts[-1].status is Status.SOLVED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [float("inf"), 5000.0])
+@pytest.mark.parametrize("method", ["split", "hp"])
+@pytest.mark.parametrize("intervals", [20, 50])
+def test_four_narrow_peaks_are_resolved_from_every_setting(limit: float, method: str, intervals: int) -> None:
+    fine = Refinement(1e-6, method=method)  # type: ignore[arg-type]
+    found = solve(benchmark_problems.four_peaks(limit), Options(intervals=intervals, degree=3, refine=fine))
+
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(2030.8546, rel=1e-6)  # Betts: 2030.85609
+    assert found.phase.segment_errors.max() <= 1e-5

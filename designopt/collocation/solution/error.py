@@ -6,19 +6,24 @@ Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.equations import Equations
+from designopt.collocation.solution.equations import Cube, Equations, Indices
 from designopt.collocation.solution.solution import PhaseSolution
+from designopt.collocation.solution.violation import point_values
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme, derivative_matrix
+from designopt.collocation.transcription.points import Point
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+#: Panels of an interval, and Gauss points of each, in the search for pulses.
+PANELS, GAUSS = 4, 5
 
 
 def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
@@ -44,6 +49,46 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
             difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
         errors[some] = difference.max(axis=1)
     return np.where(np.isnan(errors), np.inf, errors)
+
+
+def pulse_errors(phase: Phase, point: Point, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+    """What a pulse between the points of an interval does to states and integrals (intervals,), relative as above.
+
+    Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
+    points, which see what is as narrow as a twentieth of the interval; integrals count relative to 1 + their size.
+    """
+    equations = Equations(phase, found, parameters)
+    mesh, states = found.mesh, [v.name for v in phase.system.states]
+    others = point.names[len(states) :]
+    inner, weights = np.polynomial.legendre.leggauss(GAUSS)
+    tau = (np.arange(PANELS)[:, None] + 0.5 * (inner + 1.0)).ravel() / PANELS
+    weights = np.tile(0.5 * weights / PANELS, PANELS)
+    errors = np.zeros(len(mesh))
+    for scheme, some in mesh.groups:
+        ends = equations.states(some, np.array([0.0, 1.0]))
+        x = equations.states(some, tau)
+        h = equations.duration * mesh.widths[some]
+        with np.errstate(all="ignore"):
+            gained = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, some, tau))
+            difference = np.abs(gained - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
+            errors[some] = difference.max(axis=1)
+            if phase.integrals:
+                fine = _integrals(point, equations, x, some, tau, others) @ weights
+                own = scheme.points[1:] if not scheme.starts else scheme.points
+                of_scheme = scheme.weights[-len(own) :]
+                coarse = _integrals(point, equations, equations.states(some, own), some, own, others) @ of_scheme
+                sizes = 1.0 + np.abs(list(found.integrals.values()))
+                missed = np.abs(fine - coarse) * mesh.widths[some] / sizes[:, None]
+                errors[some] = np.maximum(errors[some], missed.max(axis=0))
+    return np.where(np.isnan(errors), np.inf, errors)
+
+
+def _integrals(point: Point, equations: Equations, x: Cube, some: Indices, tau: Vector, others: Sequence[str]) -> Cube:
+    """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
+    count = len(some) * len(tau)
+    w = np.hstack([x.reshape(count, -1), equations.others(some, tau, others).reshape(count, -1)])
+    values = point_values(point, equations, w, equations.fractions(some, tau).ravel())[1]
+    return np.asarray(values.T.reshape(-1, len(some), len(tau)))
 
 
 def control_degree(scheme: Scheme) -> int:

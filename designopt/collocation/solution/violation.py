@@ -38,7 +38,7 @@ def violation_between_points(
         trajectories.append(x)
         if phase.path:
             w = np.hstack([x, equations.others(some, tau, others).reshape(len(x), -1)])
-            path.append(_path(point, equations, w, equations.fractions(some, tau).ravel()))
+            path.append(point_values(point, equations, w, equations.fractions(some, tau).ravel())[0])
     bounds = [found.bounds[name] for name in states]
     worst = _outside(np.vstack(trajectories), bounds)
     if path:
@@ -54,8 +54,9 @@ def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
     return float(np.where(np.isnan(shares), np.inf, shares).max(initial=0.0))
 
 
-def _path(point: Point, equations: Equations, w: Vector, fractions: Vector) -> Vector:
-    """Path constraints (n, rows) for the variables `w` (n, nw) at `fractions` (n,)."""
+def point_values(point: Point, equations: Equations, w: Vector, fractions: Vector) -> tuple[Vector, Vector]:
+    """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
+    `fractions` (n,)."""
     phase, found, count = equations.phase, equations.found, len(fractions)
     times = [found.t0, found.tf]
     free = [t for t, is_free in zip(times, point.free_times, strict=True) if is_free]
@@ -72,4 +73,5 @@ def _path(point: Point, equations: Equations, w: Vector, fractions: Vector) -> V
         np.array(signals).reshape(-1, count),
         fractions[None, :],
     )
-    return np.asarray(point.everything.map(count)(*given)[1], float).T
+    _, path, integrands = point.everything.map(count)(*given)
+    return np.asarray(path, float).T.reshape(count, -1), np.asarray(integrands, float).T.reshape(count, -1)

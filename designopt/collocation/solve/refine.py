@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.error import interval_errors
-from designopt.collocation.solution.solution import PhaseSolution, Round, Solution
+from designopt.collocation.solution.error import interval_errors, pulse_errors
+from designopt.collocation.solution.resimulate import resimulate
+from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import Scheme, radau
+from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.mesh import Mesh, refined
 
 Vector = NDArray[np.float64]
@@ -32,6 +34,16 @@ PROGRESS = 0.8
 PATIENCE = 2
 #: No interval is divided into more parts at once.
 MOST_PARTS = 5
+#: A re-simulation of an interval agrees with the estimate when its error is at most so many times the tolerance.
+AGREES = 10.0
+#: What is tried when a round fails, with settings of IPOPT: from where it ended; from the solution before it, deep in
+#: the barrier, or with one that follows the progress; from the first guess.
+RETRIES: Mapping[str, Mapping[str, float | str]] = {
+    "from its end": {},
+    "with a small barrier": {"mu_init": 1e-3},
+    "with an adaptive barrier": {"mu_strategy": "adaptive"},
+    "cold": {},
+}
 #: Errors beyond so many times the tolerance count as this.
 LARGEST = 1e9
 
@@ -47,20 +59,35 @@ def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
     return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
-def refine(program: Program, first: Solution, refinement: Refinement) -> Solution:
+def verified(problem: TrajectoryProblem, statement: Statement, found: Solution, tolerance: float) -> Solution:
+    """The solution with larger errors where its controls, simulated anew, or a search for pulses do not agree."""
+    phases = {}
+    for phase, point in zip(problem.phases, statement.points, strict=True):
+        solved = found.phases[phase.name]
+        segments = resimulate(phase, solved, found.parameters).segment_errors
+        seen = np.maximum(segments, pulse_errors(phase, point, solved, found.parameters))
+        error = np.where(seen > AGREES * tolerance, np.maximum(solved.error, seen), solved.error)
+        phases[phase.name] = replace(solved, error=error)
+    return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+
+
+def refine(program: Program, first: Solution, refinement: Refinement, start: Guess | None = None) -> Solution:
     """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
 
-    Each round begins with the solution before it and divides those intervals only that are too coarse; the result is
-    the round with the smallest error. Its status says where that ended: REFINEMENT_STALLED names the intervals,
-    MESH_UNRESOLVED the error that is left. A round that fails ends the refinement, and the message says so; one that is
-    cancelled is the result.
+    Each round begins with the solution before it and divides those intervals only that are too coarse. When all are
+    fine enough by the estimate, each is simulated anew and searched for pulses: those that do not agree are divided
+    further. A round that fails is tried in the ways of `RETRIES`, the last from `start`, the first guess;
+    `Solution.attempts` tells of them. The result is the round with the smallest error. Its status says where that
+    ended: REFINEMENT_STALLED names the intervals, MESH_UNRESOLVED the error that is left. One that is cancelled is the
+    result.
     """
     problem, options = program.problem, program.options
-    found = best = with_errors(problem, first)
+    tolerance = refinement.tolerance
+    found = best = _estimated(program, first, tolerance)
     rounds = [Round(_intervals(found), found.error_estimate, found.iterations)]
     timing, idle = dict(found.timing), 0
-    status, message = found.status, found.message
-    while found.error_estimate > refinement.tolerance:
+    status, message, attempts = found.status, found.message, first.attempts
+    while found.error_estimate > tolerance:
         if len(rounds) > refinement.rounds:
             status = Status.MESH_UNRESOLVED
             message = f"{status.value} It is {best.error_estimate:.1e} after {refinement.rounds} rounds."
@@ -69,33 +96,61 @@ def refine(program: Program, first: Solution, refinement: Refinement) -> Solutio
             finer_mesh(phase.mesh, phase.error, refinement, options.scheme_for(problem), options.defects)
             for phase in found.phases.values()
         ]
-        guess = Guess.of(found)
-        finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
-        result = replace(
-            finer.solve(guess=guess), starts=first.starts, seed=first.seed, warm_path=first.warm_path
-        )  # they tell where the first solution is from
+        result, tried = _round(program, found, meshes, start)
+        attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
+        result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
+        # they tell where the first solution is from
         timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
             key: seconds for key, seconds in timing.items() if key not in result.timing
         }
         if result.status is Status.CANCELLED:
-            return replace(result, rounds=tuple(rounds), timing=timing)
+            return replace(result, rounds=tuple(rounds), timing=timing, attempts=attempts)
         if not result.success:
             status = Status.MESH_UNRESOLVED
             text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended so: {result.message}"
             message = f"{status.value} It is {best.error_estimate:.1e}; {text}"
             break
-        result = with_errors(problem, result)
+        result = _estimated(program, result, tolerance)
         rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
         idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
         found = result
         best = found if found.error_estimate < best.error_estimate else best
         status, message = best.status, best.message
-        if idle == PATIENCE and best.error_estimate > refinement.tolerance:
+        if idle == PATIENCE and best.error_estimate > tolerance:
             status = Status.REFINEMENT_STALLED
-            where = "; ".join(too_coarse(best.phases, refinement.tolerance))
+            where = "; ".join(too_coarse(best.phases, tolerance))
             message = f"{status.value} The estimate is {best.error_estimate:.1e}, above the tolerance in {where}."
             break
-    return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing)
+    return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
+
+
+def _estimated(program: Program, found: Solution, tolerance: float) -> Solution:
+    """The solution with its errors, verified once they are small."""
+    found = with_errors(program.problem, found)
+    if found.error_estimate > tolerance:
+        return found
+    return verified(program.problem, program.statement, found, tolerance)
+
+
+def _round(
+    program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None
+) -> tuple[Solution, list[Attempt]]:
+    """The solution on finer `meshes` from that `before`, and what was tried after a failure; else what failed first."""
+    problem, options, guess = program.problem, program.options, Guess.of(before)
+    finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
+    result = finer.solve(guess=guess)
+    if result.success or result.status is Status.CANCELLED or not options.persistent:
+        return result, []
+    tried = [Attempt("as stated", result.status, result.iterations)]
+    for way, settings in RETRIES.items():
+        begin = {"from its end": Guess.of(result), "cold": start}.get(way, guess)
+        changed = replace(options, ipopt={**settings, **options.ipopt})
+        other = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
+        again = other.solve(guess=begin)
+        tried.append(Attempt(way, again.status, again.iterations))
+        if again.success or again.status is Status.CANCELLED:
+            return again, tried
+    return result, tried
 
 
 def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:

@@ -21,6 +21,10 @@ from designopt.collocation.transcription.functions import Statement
 
 #: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
 COARSE = 1e-3
+#: A run that differs by more than so many times what its segments add up to has left an unstable motion.
+UNSTABLE = 1e3
+#: Segments that differ by more than so many times the estimate contradict it; smaller errors than SMALL are none.
+DISAGREES, SMALL = 100.0, 1e-7
 
 
 def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
@@ -37,7 +41,7 @@ def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Gue
     if options.persistent:
         found = persist(program, problem, guess, found)
     if found.success and options.refine is not None:
-        found = refine(program, found, options.refine)
+        found = refine(program, found, options.refine, begin)
     if found.starts:
         found = replace(found, message=f"{found.message} {spread(found.starts)}")
     if found.success and options.check:
@@ -65,12 +69,23 @@ def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -
         )
     whole = max(phase.resimulation_error for phase in phases.values())
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
-    text = (
-        f"Error estimate {found.error_estimate:.1e}; re-simulation of the controls differs by {whole:.1e},"
-        f" by {segments:.1e} when it restarts at every node. Optimisation error {found.optimisation_error:.1e}."
+    intervals = sum(len(phase.mesh) for phase in found.phases.values())
+    simulated = (
+        f"re-simulation of the controls differs by {whole:.1e}, by {segments:.1e} when it restarts at every node."
     )
+    if whole > UNSTABLE * max(intervals * segments, SMALL):
+        simulated = (
+            f"re-simulation of the controls differs by {segments:.1e} when it restarts at every node; the motion is"
+            " unstable, so that a run over the whole of it leaves it and says nothing."
+        )
+    text = f"Error estimate {found.error_estimate:.1e}; {simulated} Optimisation error {found.optimisation_error:.1e}."
     if found.error_estimate > COARSE:
         text += " The mesh is coarse: take more intervals, or refine."
+    elif segments > DISAGREES * max(found.error_estimate, SMALL):
+        text += (
+            " The re-simulation does not agree with the estimate: a pulse or a switch lies between points; take more"
+            " intervals, or refine."
+        )
     doubts = tuple(
         f"{phase.name}: the algebraic equations do not determine {', '.join(v.name for v in phase.system.algebraic)}"
         " (a higher index): the checks take them from the solution and do not see their error"
