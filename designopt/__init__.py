@@ -1,6 +1,7 @@
 """Design studies of mechanical and biomechanical models.
 
-``designopt.load("study.yaml").run()`` runs a study file; `designopt.define` builds the same study from Python values.
+``designopt.load("study.yaml").run()`` runs a study file; `designopt.define` builds the same study from Python values,
+and `designopt.minimize` runs one of a plain function in one call.
 Plugins are declared with `model`, `objective`, `solver`, `aggregation`, `report_part` and `exporter`.
 """
 
@@ -26,7 +27,7 @@ from designopt.plugin import (
 from designopt.plugin import report as report_part
 
 if TYPE_CHECKING:
-    from designopt.api import Study, compare, define, export, load, open_store, resume
+    from designopt.api import Study, compare, define, export, load, minimize, open_store, resume
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "export",
     "exporter",
     "load",
+    "minimize",
     "model",
     "objective",
     "open_store",
@@ -57,7 +59,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load the running side only when it is used: importing `designopt` in a plugin stays light."""
-    if name in ("Study", "compare", "define", "export", "load", "open_store", "resume"):
+    if name in ("Study", "compare", "define", "export", "load", "minimize", "open_store", "resume"):
         from designopt import api
 
         return getattr(api, name)

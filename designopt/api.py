@@ -10,11 +10,16 @@ Examples:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from designopt.plugin import as_model, refuse_while_loading
+from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
 from designopt.study import study as definitions
 from designopt.study.load import load_study, study_from_data
@@ -96,11 +101,90 @@ def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | N
     """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
 
     Files are looked for below `base` (the current folder by default), those of data roots in the folders `data`. A
-    decorated model or solver may stand where the file has ``use: name``. Raises
-    `designopt.study.language.errors.StudyError`.
+    decorated model or solver may stand where the file has ``use: name``, and a plain function that returns numbers
+    where it has the model (`designopt.plugin.as_model`). Raises `designopt.study.language.errors.StudyError`.
     """
     folder = Path(base) if base else Path.cwd()
+    given = sections.get("model")
+    if isinstance(given, FunctionType):
+        as_model(given)
+    elif isinstance(given, Mapping) and isinstance(given.get("use"), FunctionType):
+        as_model(given["use"])
     return Study(study_from_data(sections, base=folder, problem_of=Problem.of, data=_folders(data)))
+
+
+def minimize(
+    function: Callable[..., Any],
+    space: Mapping[str, Any],
+    objectives: str | Sequence[str | Mapping[str, Any]] | None = None,
+    *,
+    constraints: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
+    scenarios: Sequence[Mapping[str, Any]] | None = None,
+    evaluations: int = 200,
+    solver: str | Mapping[str, Any] | None = None,
+    seed: int = 0,
+    store: str | Path | None = None,
+    report: Mapping[str, Any] | None = None,
+    execution: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Result:
+    """Minimise what a plain function returns: a study in one call, as durable and resumable as any other.
+
+    >>> def beam(design):
+    ...     return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
+    >>> result = designopt.minimize(beam, {"width": [0.01, 0.1]}, evaluations=100)    # doctest: +SKIP
+    >>> result.to_pandas(result.front())                                             # doctest: +SKIP
+
+    `function` is called as `designopt.plugin.as_model` says. `space`, `constraints`, `scenarios`, `report` and
+    `execution` are the sections of a study file; constraints may be a mapping from names of outputs to ``{"min": ...,
+    "max": ...}``. `objectives` are outputs, or members of the section (``{"maximize": "stiffness"}``); without any the
+    function is evaluated once, in the middle of the space, and all that it returns is minimised. Several objectives are
+    searched with `nsga2`; one with `cma_es`, if all parameters are real numbers, or else with `genetic`.
+
+    The store is ``results/NAME-DIGEST.study`` unless given; a call with the same arguments, or more evaluations, goes
+    on there. `options` as for `Study.run`. Raises `StudyError` and what `Study.run` raises.
+    """
+    from designopt.workers.evaluation.evaluate import middle
+
+    plugin = as_model(function)
+    refuse_while_loading()
+    sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space), "seed": seed}
+    given = {"scenarios": scenarios, "report": report, "execution": execution}
+    sections |= {key: value for key, value in given.items() if value is not None}
+    if objectives is None and not plugin.outputs:
+        objectives = middle(define(**sections, **_ONE).definition)
+    names = (
+        [objectives] if isinstance(objectives, str) else list(objectives if objectives is not None else plugin.outputs)
+    )
+    sections["objectives"] = [{"minimize": item} if isinstance(item, str) else dict(item) for item in names]
+    if isinstance(constraints, Mapping):
+        constraints = [{"of": name, **limits} for name, limits in constraints.items()]
+    if constraints:
+        sections["constraints"] = list(constraints)
+    several = len(names) > 1
+    real = all(p.kind in ("real", "fixed") for p in define(**{**_ONE, **sections}).definition.space)
+    chosen = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
+    sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
+    study = define(**sections, budget={"evaluations": evaluations})
+    place = Path(store) if store else Path("results") / f"{plugin.name}-{_digest(study.definition)}.study"
+    return study.run(place, resume=(place / "journal.db").exists(), **options)
+
+
+#: What a study is checked with before its objectives and its solver are known.
+_ONE: Mapping[str, Any] = {
+    "objectives": [{"minimize": VALUE}],
+    "solver": {"use": "random", "samples": 1},
+}
+
+
+def _digest(study: definitions.Study) -> str:
+    """A few letters that stand for all of a study but how long it searches, and where."""
+    from designopt.store import archive
+
+    data = archive.encode(study)
+    asked = [{**stage, "budget": None} for stage in data["stages"]]
+    text = json.dumps({**data, "stages": asked, "execution": None}, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
 
 
 def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None) -> Result:

@@ -118,6 +118,12 @@ def knee(F: Matrix) -> int | None:
 # --------------------------------------------------------------------------------------------------- compromises
 
 
+def distance_from_ideal(F: Matrix, front: Matrix) -> Matrix:
+    """Euclidean distance of designs `F` (n, m) from the ideal point of a `front` (k, m), in ranges of the front."""
+    span = np.ptp(front, axis=0)
+    return np.asarray(np.linalg.norm((F - front.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1))
+
+
 def utopia_distance(F: Matrix, weights: Matrix | None = None, norm: Distance = "l2") -> Matrix:
     """Distance (n,) of the normalised designs, each objective times its weight, from the ideal point.
 
@@ -241,6 +247,8 @@ def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choi
     direction. Raises `DecisionError` where the rule cannot be applied.
     """
     weights = np.array([choice.weights.get(name, 1.0) for name in names])
+    if choice.method == "robust":
+        raise DecisionError("robustness is no property of a front alone: see Result.most_robust")
     if choice.method == "knee":
         return knee(F)
     if choice.method == "utopia":

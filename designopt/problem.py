@@ -6,6 +6,7 @@ value, a choice as the index of its value). Everything here is vectorised over r
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -210,7 +211,10 @@ class Problem:
             **({"missing": self.missing} if self.missing else {}),
             "model": canonical_use(self.model),
             "figures": {name: canonical_use(use) for name, use in self.figures.items()},
-            "scenarios": [{"name": s.name, "values": plain(s.values)} for s in self.scenarios],
+            "scenarios": [
+                {"name": s.name, "values": plain(s.values), **({"shift": _plain_shift(s)} if s.shift else {})}
+                for s in self.scenarios
+            ],
             "space": [
                 {
                     "name": p.name,
@@ -255,11 +259,19 @@ class Problem:
         special = [self._special] if self._special else []
         return [
             hashlib.blake2b(
-                canonical_json([canonical_use(self.model), figures, plain(s.values), *special]).encode(),
+                canonical_json(
+                    [canonical_use(self.model), figures, plain(s.values), *special, *_plain_shift(s)]
+                ).encode(),
                 digest_size=16,
             )
             for s in self.scenarios
         ]
+
+    @cached_property
+    def unshifted(self) -> Problem:
+        """The same problem in the scenarios that evaluate a design itself, which come first, not its neighbours."""
+        own = tuple(s for s in self.scenarios if not s.shift)
+        return self if len(own) == len(self.scenarios) else dataclasses.replace(self, scenarios=own)
 
     @cached_property
     def first_alike(self) -> tuple[int, ...]:
@@ -499,13 +511,19 @@ class Problem:
         partial = derivatives(expression, figures)
         slopes = np.zeros((len(X), len(self.scenarios), len(self.space.free)))
         unknown = np.full(slopes.shape[:2], np.nan)
+        stretch = np.array([self.space.stretch(s.shift) for s in self.scenarios])
         for j, p in enumerate(self.space.free):
             for name, outer in partial.items():
                 known = p.kind == "real" and name not in self.figures
                 inner = p.factor * figures.get(derivative_name(name, p.name), unknown) if known else unknown
                 with np.errstate(all="ignore"):
-                    slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner)
+                    slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner * stretch[:, j])
         return np.where(self.space.active(X)[:, None, :], slopes, 0.0)
+
+
+def _plain_shift(scenario: Scenario) -> list[Any]:
+    """The shift of a scenario as plain data."""
+    return [[s.parameter, s.factor, s.offset, s.low, s.high] for s in scenario.shift]
 
 
 def unequal(low: Matrix, high: Matrix, limit: float) -> Matrix:

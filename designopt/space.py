@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.study.language.expression import Expression
-from designopt.study.study import Parameter
+from designopt.study.study import Parameter, Shift
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -146,6 +146,20 @@ class Space:
         """One design as the model receives it: in the model's units, without the inactive parameters."""
         values = self.values(x)
         return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters if p.name in values}
+
+    def shifted(self, X: Matrix, shift: Sequence[Shift]) -> Matrix:
+        """The neighbours (n, d) of designs `X` (n, d) that lie off by `shift`."""
+        X = np.array(X, dtype=float)
+        for s in shift:
+            j = self.names.index(s.parameter)
+            low, high = -np.inf if s.low is None else s.low, np.inf if s.high is None else s.high
+            X[:, j] = np.clip(s.factor * X[:, j] + s.offset, low, high)
+        return self.impute(X)
+
+    def stretch(self, shift: Sequence[Shift]) -> Matrix:
+        """The derivatives (d,) of the values of a neighbour by those of its design."""
+        factors = {s.parameter: s.factor for s in shift}
+        return np.array([factors.get(name, 1.0) for name in self.names])
 
     def relation_violation(self, X: Matrix) -> Matrix:
         """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known.

@@ -110,6 +110,7 @@ _SCALAR = {"string", "number", "boolean"}
 _MEANINGS = {
     "scenarios.0.name": "name of the scenario; of a sample, the first part of the names",
     "scenarios.0.seed": "seed of the sample; default: that of the study",
+    "report.choose.0.robust": "the design of which most neighbours within its tolerances keep all limits; no settings",
     "report.choose.0.knee": "the design farthest below the line between the ends of the front; it has no settings",
     "report.choose.0.utopia": "the design nearest to the best value of every objective at once",
     "report.choose.0.utopia.norm": "how the distance is measured; default l2",

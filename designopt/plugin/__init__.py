@@ -29,6 +29,7 @@ from designopt.plugin.kinds import (
     SolverPlugin,
     Use,
 )
+from designopt.plugin.plain import as_model
 from designopt.plugin.values import (
     Array,
     Diverged,
@@ -62,6 +63,7 @@ __all__ = [
     "SolverPlugin",
     "Use",
     "aggregation",
+    "as_model",
     "closest",
     "exporter",
     "find",

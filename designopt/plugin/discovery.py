@@ -5,6 +5,8 @@ The name of an entry point *is* the plugin's name, so listing plugins imports no
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import difflib
 import functools
 import hashlib
@@ -41,6 +43,8 @@ REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evoluti
 
 _declared: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
+#: Functions of files that were run for their plugins, by name.
+_plain: dict[str, types.FunctionType] = {}
 
 
 def register(target: Any, plugin: Plugin) -> None:
@@ -120,6 +124,10 @@ def find(kind: Kind, name: str) -> Plugin:
     declared = _declared.get((kind, bare))
     if declared and not distribution:
         return declared
+    if not entries and kind == "model" and bare in _plain and not distribution:
+        from designopt.plugin.plain import as_model
+
+        return as_model(_plain[bare])
     if not entries:
         if (kind, bare) in REPLACED:
             raise PluginError(f"the {kind} '{bare}' of earlier versions is gone; use '{REPLACED[kind, bare]}'")
@@ -158,7 +166,8 @@ def refuse_while_loading() -> None:
 def load_file(name: str, content: bytes) -> None:
     """Run the Python file `content`, typed by the user as ``--plugin FILE``, so that its plugins are declared.
 
-    A script that runs a study without the guard ``if __name__ == "__main__":`` is run up to there.
+    A script that runs a study without the guard ``if __name__ == "__main__":`` is run up to there, and of what follows
+    its functions, classes and imports. A plain function of the file is a model where one of its name is asked for.
     """
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     module_name = f"designopt_plugin_{digest}"
@@ -170,13 +179,26 @@ def load_file(name: str, content: bytes) -> None:
     _loading.append(name)
     try:
         exec(compile(content, name, "exec"), module.__dict__)
-    except RunBegins:
-        pass
+    except RunBegins as begins:
+        frame = begins.__traceback__.tb_next if begins.__traceback__ is not None else None
+        _define_rest(module, name, content, frame.tb_lineno if frame is not None else 0)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         raise PluginError(f"{name}: {_one_line(error)}") from error
     finally:
         _loading.pop()
+    functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
+    _plain.update({k: f for k, f in functions.items() if f.__module__ == module_name})
+
+
+def _define_rest(module: types.ModuleType, name: str, content: bytes, line: int) -> None:
+    """Run what a file defines and imports below `line`, as far as it can do without what was not run."""
+    for statement in ast.parse(content, name).body:
+        if statement.lineno > line and isinstance(
+            statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        ):
+            with contextlib.suppress(Exception, RunBegins):
+                exec(compile(ast.Module([statement], []), name, "exec"), module.__dict__)
 
 
 def _one_line(error: BaseException) -> str:

@@ -34,6 +34,7 @@ from designopt.report.parts import (
     programs,
     scenarios,
     surrogate,
+    tolerances,
     trajectories,
     validation,
 )
@@ -47,7 +48,12 @@ if TYPE_CHECKING:
 Part = Callable[..., Section | None]
 
 #: Parts that begin and end every report.
-FIRST: Mapping[str, Part] = {"overview": overview.overview, "analysis": analysis.analysis, "best": best.best}
+FIRST: Mapping[str, Part] = {
+    "overview": overview.overview,
+    "analysis": analysis.analysis,
+    "best": best.best,
+    "tolerances": tolerances.tolerances,
+}
 LAST: Mapping[str, Part] = {
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,

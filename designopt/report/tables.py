@@ -20,6 +20,7 @@ from designopt.report.labels import (
 from designopt.report.parts.best import without_feasible
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.limits import warnings
+from designopt.report.parts.tolerances import fragile
 from designopt.solvers.given import given_names
 from designopt.store.errors import resume_command
 
@@ -33,8 +34,8 @@ LINES, FIGURES = 20, 6
 def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
-    Below stands a note for each bound and limit that most of the front has reached. Of a study without objectives it is
-    the `analysis_table`.
+    Above stands a note for each recommended design that breaks limits within its tolerances, below for each bound and
+    limit that most of the front has reached. Of a study without objectives it is the `analysis_table`.
     """
     if not result.problem.objectives:
         return analysis_table(result)
@@ -45,14 +46,21 @@ def summary_table(result: Result) -> str:
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]
     head += [with_unit(o.name, o.unit) for o in problem.objectives]
+    near = result.tolerated()
+    if near is not None:
+        head.append("neighbours feasible")
     values = objective_values(result)
     lines = [head]
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         broken = "" if result.outcomes.feasible[row] else " (breaks limits)"
+        if near is not None:
+            place = near.place(row)
+            cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
+    first = [f"note: {clause}" for clause in fragile(result)]
     notes = [*_lacking(result, chosen), *_failed(result), *(f"note: {clause}" for clause in warnings(result))]
-    return "\n".join([*_aligned(lines, 1), *notes])
+    return "\n".join([*first, *_aligned(lines, 1), *notes])
 
 
 def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:

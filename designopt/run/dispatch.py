@@ -161,14 +161,19 @@ class Dispatcher:
                 self._executor = self._start_executor(queue.left() + len(work))
             self._chunks += 1
             self._flight[self._chunks] = work
-            # On a worker the scenarios of the validation follow the study's own.
-            first = len(self.ledger.problem.scenarios) if work.kind == "validation" else 0
             programs = work.kind == "program"
             seeds = self._seeds(work)
-            chunk = Chunk(self._chunks, work.X, work.scenarios + first, arrays, seeds, work.alone, programs)
+            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs)
             self._executor.submit(chunk)
             self._describe()
         return True
+
+    def _scenarios(self, work: Work) -> NDArray[np.int32]:
+        """The scenarios as workers number them: those of the validation follow the study's own."""
+        problem = self.ledger.problem
+        if work.kind == "neighbour":
+            return np.asarray(work.scenarios % len(problem.unshifted.scenarios), np.int32)
+        return work.scenarios + (len(problem.scenarios) if work.kind == "validation" else 0)
 
     def _seeds(self, work: Work) -> tuple[int, ...]:
         if work.chain:
@@ -333,6 +338,8 @@ class Dispatcher:
         failed = np.flatnonzero((result.status[new] != CODE["ok"]) & (result.status[new] != CODE["invalid"]))
         self.failures += len(failed)
         messages = {int(i): result.messages[j] for i, j in enumerate(new.tolist()) if j in result.messages}
+        if kind == "neighbour":  # of a design that is there already: whatever fails says how far off it may be
+            return
         ending = self._failures.note(work.X[new], result.status[new], messages)
         if ending:
             self._stop_because(ending)

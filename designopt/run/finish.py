@@ -10,6 +10,7 @@ import numpy as np
 from designopt.run.dispatch import Dispatcher
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import Snapshot
+from designopt.run.tolerated import neighbours_to_do
 from designopt.run.work import LARGEST_CHUNK, Work
 from designopt.space import Matrix
 from designopt.store.disk.arrays import intact, remove_arrays
@@ -21,6 +22,10 @@ from designopt.study.study import Study
 
 def finish(study: Study, dispatcher: Dispatcher) -> None:
     """Evaluate what the study asks for beyond its stages and what is not on record yet."""
+    if study.tolerances is not None:
+        work = neighbours_to_do(study, dispatcher, study.tolerances)
+        if work is not None:
+            dispatcher.run(pieces(work), len(work), tick=shown("tolerances", study, dispatcher, len(work)))
     if study.validate is None and not study.execution.arrays:
         return
     result = Result.open(dispatcher.store.path, study)
@@ -54,25 +59,25 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
     ledger.add_slots(len(new))
     work = _work(ledger, X, todo, "validation")
     dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
-    dispatcher.run(_pieces(work), len(work), tick=_shown(study, dispatcher, len(work)))
+    dispatcher.run(pieces(work), len(work), tick=shown("validation", study, dispatcher, len(work)))
 
 
-def _shown(study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
-    """Tells the progress display how far the validation is, twice a second."""
+def shown(what: str, study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
+    """Tells the progress display how far `what`, of which there are `total` evaluations, is: twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
-    shown = [began]
+    last = [began]
 
     def tick() -> None:
         now = time.monotonic()
-        if now - shown[0] < 0.5:
+        if now - last[0] < 0.5:
             return
-        shown[0] = now
+        last[0] = now
         done = dispatcher.evaluations - before
         rate = done / (now - began)
         left = (total - done) / rate if rate else None
         number = len(study.stages) + 1
         state = (done, total, dispatcher.evaluations, dispatcher.failures, rate, now - began, left)
-        dispatcher.progress.update(Snapshot("validation", number, number, *state))
+        dispatcher.progress.update(Snapshot(what, number, number, *state))
 
     return tick
 
@@ -102,7 +107,7 @@ def keep_arrays_of_best(study: Study, dispatcher: Dispatcher, result: Result) ->
         place = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
         complete = intact(store.path, {key: _returned(dispatcher, key, some) for key in place if key in have})
         work = _work(ledger, X, {key: at for key, at in place.items() if key not in complete})
-        dispatcher.run(_pieces(work), len(work), arrays=some)
+        dispatcher.run(pieces(work), len(work), arrays=some)
         wanted |= place.keys()
     if "all" not in arrays.values():  # the front of an earlier session with a smaller budget
         for key in have - wanted:
@@ -127,7 +132,7 @@ def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
         scenarios=np.array([row[2] for row in lost], np.int32),
         X=ledger.designs[designs],
     )
-    dispatcher.run(_pieces(work), len(work), arrays=names)
+    dispatcher.run(pieces(work), len(work), arrays=names)
 
 
 def _returned(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -149,7 +154,7 @@ def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind
     )
 
 
-def _pieces(work: Work) -> Iterator[Work]:
+def pieces(work: Work) -> Iterator[Work]:
     """`work` in parts that are quickly taken apart further."""
     for begin in range(0, len(work), LARGEST_CHUNK):
         yield work.part(begin, begin + LARGEST_CHUNK)

@@ -21,7 +21,8 @@ LARGEST_CHUNK = 4096
 class Work:
     """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
 
-    `kind` says what `scenarios` are: of the study, of its validation, or stages (from 0) whose solver has programs.
+    `kind` says what `scenarios` are: of the study, of its validation, stages (from 0) whose solver has programs, or
+    neighbours in scenarios (`designopt.store.journal.schema`).
     `whole` keeps them together in one chunk. One that is `alone` is a suspect: it travels alone, and nothing else is at
     work in its process shortly before and after it. A `chain` of programs, with their `seeds`, stays together in its
     order.

@@ -55,6 +55,8 @@ def changed_study(
             path,
         )
     changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
+    if changed.tolerances != stored.tolerances:
+        _refuse(path, "report.tolerances")
     validate = study.validate
     if validate is not None and changed.validate is not None:
         if changed.validate.scenarios != validate.scenarios:

@@ -29,6 +29,7 @@ from designopt.store.rescore import changed_study
 from designopt.store.views import activity, table
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.programs import ProgramRecord, read_programs
+from designopt.store.views.tolerated import Tolerated, read_neighbours
 from designopt.store.views.validated import Validated, read_validation
 from designopt.study.study import Study
 
@@ -202,8 +203,8 @@ class Result:
     def chosen(self) -> dict[str, int]:
         """Designs worth a closer look: the best of each objective, what the study's rules of choice pick, the baseline.
 
-        A study without such rules has the compromise between several objectives. A rule that finds nothing on this
-        front (no knee) is left out.
+        A study without such rules, or with `robust` alone, has the compromise between several objectives. A rule that
+        finds nothing on this front (no knee) is left out.
         """
         front = self.front()
         if not len(front):
@@ -211,9 +212,13 @@ class Result:
         objectives = self.problem.objectives
         F = self.outcomes.objectives[front]
         named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
-        if len(objectives) > 1 and not self.study.choose:
+        if len(objectives) > 1 and all(choice.method == "robust" for choice in self.study.choose):
             named["compromise"] = int(front[decision.utopia(F)])
         for choice in self.study.choose:
+            if choice.method == "robust":
+                robust = self.most_robust()
+                named.update({} if robust is None else {decision.label(choice): robust})
+                continue
             with contextlib.suppress(decision.DecisionError):
                 place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
                 if place is not None:
@@ -262,6 +267,35 @@ class Result:
             return None
         with self._journal() as journal, self._plugins():
             return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+
+    def tolerated(self) -> Tolerated | None:
+        """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated."""
+        return self._tolerated
+
+    @cached_property
+    def _tolerated(self) -> Tolerated | None:
+        study = (self.original or self).study
+        if study.tolerances is None:
+            return None
+        problems, rows = (self.recorded_problem, self.problem), self._recorded
+        with self._journal() as journal, self._plugins():
+            return read_neighbours(journal, *problems, study.tolerances, study.seed, rows.outcomes.X, rows.numbers)
+
+    def most_robust(self) -> int | None:
+        """The row of the feasible design of which most neighbours keep all limits; of equals the one nearest to the
+        ideal point by the worst that its neighbours give. None where no feasible design has neighbours."""
+        done = self.tolerated()
+        places = [] if done is None else [i for i, row in enumerate(done.rows.tolist()) if self.outcomes.feasible[row]]
+        if done is None or not places or not self.problem.objectives:
+            return None
+        signs = np.array([o.sign for o in self.problem.objectives])
+        shares = done.share[places]
+        F = (signs * done.worst(signs))[places]
+        best = np.flatnonzero((shares >= shares.max() - 1e-9) & np.isfinite(F).all(axis=1))
+        if not len(best):
+            return int(done.rows[places[int(np.argmax(shares))]])
+        nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front()])
+        return int(done.rows[places[int(best[np.argmin(nearest)])]])
 
     def programs(self) -> tuple[ProgramRecord, ...]:
         """The programs that solvers had solved (`collocation` does), with their solutions; empty without any."""

@@ -18,6 +18,7 @@ from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part
 from designopt.study.language.refusals import shown
 from designopt.study.language.values import check
+from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.sections import designs as designs_
 from designopt.study.sections import execution as execution_
 from designopt.study.sections import figures as figures_
@@ -26,10 +27,11 @@ from designopt.study.sections import report as report_
 from designopt.study.sections import scenarios as scenarios_
 from designopt.study.sections import space as space_
 from designopt.study.sections import stages as stages_
+from designopt.study.sections import tolerances as tolerances_
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.schema import SECTIONS, Section, section_type
-from designopt.study.study import Parameter, Scenario, Stage, Study
+from designopt.study.study import Parameter, Scenario, Stage, Study, Tolerances
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")
@@ -196,15 +198,17 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         scenarios = []
     figures = values.get("figures", None if "figures" in given.present else {})
     space = figures_.namespace(ctx, figures, plugin, names)
-    objectives = figures_.objectives(ctx, given.members("objectives"), space, len(scenarios))
-    constraints = figures_.constraints(ctx, given.members("constraints"), space, len(scenarios))
+    robust = values.get("robust") or 0
+    count = len(scenarios) * (1 + robust)
+    objectives = figures_.objectives(ctx, given.members("objectives"), space, count)
+    constraints = figures_.constraints(ctx, given.members("constraints"), space, count)
     goals = Goals.of(values.get("objectives"), objectives, given="objectives" in given.present)
     solvers = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
     needed = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
     missing = [name for name, is_needed in needed.items() if is_needed and name not in given.present]
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
-    if "missing" in values and len(scenarios) == 1:
+    if "missing" in values and count == 1:
         ctx.add(("missing",), "there is one scenario; without its result a design has none", key="")
     parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
     own = _baseline(ctx, given, parameters, placed)
@@ -224,6 +228,13 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
             given_there = report["validate"]["scenarios"]
             model_checks.scenarios(ctx, model, validation.scenarios, given_there, ("report", "validate", "scenarios"))
     reference = report_.reference(ctx, report, goals)
+    sections = names if "space" in given.present else {}
+    tolerances = tolerances_.tolerances(ctx, sections, parameters, None if goals.none else report, plugin)
+    if goals.none and (report or {}).get("tolerances") is not None:
+        ctx.add(("report", "tolerances"), "objectives choose the designs that have neighbours; leave it out", key="")
+    if robust and ctx.sound(("space",)) and (tolerances is None or tolerances.assumed):
+        message = "needs the tolerances of parameters, as in space: {stiffness: {..., tolerance: 2 %}}"
+        ctx.add(("robust",), message, key="")
     export = report_.exports(ctx, report)
     varies = any(p.kind != "fixed" for p in parameters)
     if parameters and not varies and needed["space"] and ctx.sound(("space",)):
@@ -240,7 +251,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         title=values.get("title", ""),
         description=values.get("description", ""),
         seed=values.get("seed", 0),
-        scenarios=tuple(scenarios) or (Scenario("nominal"),),
+        scenarios=_with_neighbours(scenarios, robust, tolerances, values.get("seed", 0)),
         relations=tuple(relations),
         figures=space.figures,
         constraints=tuple(constraints),
@@ -252,5 +263,14 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
         export=tuple(export),
         tables=tuple(ctx.tables),
         missing=(values.get("missing") or {}).get("at_most") or 0.0,
+        tolerances=None if goals.none else tolerances,
     )
     return study, placed
+
+
+def _with_neighbours(
+    scenarios: Sequence[Scenario], count: int, tolerances: Tolerances | None, seed: int
+) -> tuple[Scenario, ...]:
+    """The scenarios, in a robust study also with `count` neighbours of the design."""
+    own = tuple(scenarios) or (Scenario("nominal"),)
+    return with_neighbours(own, shifts(tolerances, count, seed)) if count and tolerances is not None else own

@@ -42,11 +42,55 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Tolerance:
+    """How far the value of `parameter` may be off: by `size` in the study's unit, or `relative` to the value.
+
+    Every value within it is as likely as any other, or it is the standard deviation of a `normal` distribution. Nothing
+    lies beyond `low` and `high`, which the model admits (in the study's unit, None for no limit).
+    """
+
+    parameter: str
+    size: float
+    relative: bool = False
+    normal: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """The tolerances of the parameters, and what is evaluated within them after the last stage.
+
+    Each chosen design has so many `neighbours`; `front` is the number of neighbours that other designs of the front
+    have together. None is what a tenth of the designs of the stages allows. `assumed` are tolerances that the study
+    does not state.
+    """
+
+    of: tuple[Tolerance, ...]
+    neighbours: int | None = None
+    front: int | None = None
+    assumed: bool = False
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Where a neighbour of a design lies in one parameter: at ``factor * value + offset`` in the study's unit, within
+    `low` and `high`."""
+
+    parameter: str
+    factor: float = 1.0
+    offset: float = 0.0
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
 class Scenario:
-    """A named set of external conditions, in the model's units."""
+    """A named set of external conditions, in the model's units; with `shift` a neighbour of the design is evaluated."""
 
     name: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    shift: tuple[Shift, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,7 +224,7 @@ class Choice:
     of ``weighted_tchebycheff``, the limits of ``epsilon_constraint``, under which `objective` is the best.
     """
 
-    method: Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint"]
+    method: Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint", "robust"]
     weights: Mapping[str, float] = field(default_factory=dict)
     norm: str = ""
     target: Mapping[str, float] = field(default_factory=dict)
@@ -204,7 +248,8 @@ class Study:
     `choose` the rules that pick designs of the front besides the best of each objective, `validate` where these are
     tried out, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
     `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those of which designs and scenarios
-    were taken. `missing` is the share of the scenarios that may lack a result without failing their design.
+    were taken. `missing` is the share of the scenarios that may lack a result without failing their design. Within
+    `tolerances` the chosen designs are evaluated once more.
     """
 
     name: str
@@ -230,6 +275,7 @@ class Study:
     plugin_files: tuple[tuple[str, bytes], ...] = ()
     tables: tuple[InputFile, ...] = ()
     missing: float = 0.0
+    tolerances: Tolerances | None = None
 
     @property
     def baseline(self) -> Stage | None:

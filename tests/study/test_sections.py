@@ -126,7 +126,7 @@ MISTAKES = [
     ("after: 100", "after: «0»", "execution.on_failure.after", "must be at least 1"),
     ("timeout: 20 s", "timeout: 20 s\n  order: «completion»", "execution.order", "in the order of its asks"),
     # --- report.choose
-    ("- knee", "- «kne»", "report.choose.0", "epsilon_constraint; did you mean 'knee'?"),
+    ("- knee", "- «kne»", "report.choose.0", "epsilon_constraint, robust; did you mean 'knee'?"),
     ("- knee", "- «7»", "report.choose.0", "expected a rule such as knee"),
     ("- knee", "- «nearest_to»", "report.choose.0", "write the values to be near to"),
     ("- knee\n    - topsis\n", "- topsis\n    - «topsis»\n", "report.choose.1", "this rule is given twice"),

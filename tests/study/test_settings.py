@@ -278,8 +278,8 @@ def test_the_json_schema_has_every_section_of_a_large_study(full_text) -> None:
     }
     failures = members(at("execution", "on_failure"))
     assert set(failures) == {*STATUSES, "stop_if_share_above", "after"} - {"ok", "invalid"}
-    assert {"plots", "choose", "validate", "reference", "export"} == set(members(at("report")))
-    assert {"knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint"} == set(
+    assert {"plots", "choose", "validate", "tolerances", "reference", "export"} == set(members(at("report")))
+    assert {"knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint", "robust"} == set(
         members(at("report", "choose")["items"])
     )
     assert {"scenarios", "quantiles"} == set(members(at("report", "validate")))

@@ -47,6 +47,8 @@ _MEANING = {
     "nearest_to": "nearest to the values asked for, in ranges of the front",
     "weighted_tchebycheff": "least beyond a reference point in the objective that is farthest beyond it",
     "epsilon_constraint": "the best in one objective that keeps limits on others",
+    "robust": "of the front and of feasible designs behind it that keep margins to their limits, the one of which most "
+    "neighbours within the tolerances keep all limits; of equals the nearest to the ideal point by its worst neighbour",
 }
 
 
@@ -85,6 +87,9 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
     for choice in result.study.choose or DEFAULT:
         label = rules.label(choice)
         try:
+            if choice.method == "robust":
+                findings += _robust(result)
+                continue
             place = rules.choose(F, names, signs, choice)
         except rules.DecisionError as error:
             findings.append(f"{label}: {error}.")
@@ -105,6 +110,14 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
     if len(same) == 1 and len(picked) > 1:
         findings.append("All rules agree.")
     return picked, findings
+
+
+def _robust(result: Result) -> list[str]:
+    """What the rule by tolerances picks, which may lie behind the front."""
+    row = result.most_robust()
+    if row is None:
+        return ["robust: no design has neighbours yet."]
+    return [f"robust picks design {row}: {describe(result, row)}."]
 
 
 def _volume(result: Result, F: Matrix) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:

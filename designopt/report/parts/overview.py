@@ -12,6 +12,8 @@ import numpy as np
 from designopt.plugin import InputFile, Plugin, Use, report
 from designopt.report.labels import count, figure_meaning, figure_unit, listed, number, plural, with_unit
 from designopt.report.parts.failures import invalid_designs
+from designopt.report.parts.limits import sentence
+from designopt.report.parts.tolerances import fragile
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 
@@ -56,7 +58,9 @@ def overview(result: Result) -> Section:
         findings.append("Nothing has been evaluated yet.")
     elif not evaluated:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
-    elif not done.feasible.any():
+    else:
+        findings += [sentence(clause) for clause in fragile(result)]
+    if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
     return Section(
         title="Overview",

@@ -203,7 +203,7 @@ class JournalReader:
         """The evaluations that failed: design, status, reason, message."""
         return self._select(
             "SELECT design, status, IFNULL(reason, ''), IFNULL(message, '') FROM evaluation"
-            " WHERE status NOT IN ('ok', 'invalid') ORDER BY design, kind, number"
+            " WHERE status NOT IN ('ok', 'invalid') AND kind <> 'neighbour' ORDER BY design, kind, number"
         )
 
     # ----------------------------------------------------------------------------------------------- bookkeeping

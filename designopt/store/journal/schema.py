@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 FORMAT = 2
 
-#: What an evaluation is: a design in a scenario of the study, one of its validation, or a program of a stage's solver.
-Kind = Literal["scenario", "validation", "program"]
+#: What an evaluation is: a design in a scenario of the study, one of its validation, a program of a stage's solver, or
+#: a neighbour of the design within the tolerances.
+Kind = Literal["scenario", "validation", "program", "neighbour"]
 
 #: Columns of the tables, without that of the digest. In `point` a row is a run of consecutive asks for consecutive
-#: designs. In `evaluation`, `number` is that of the scenario, of the validation's scenario, or of the program's stage
-#: (from 0), by `kind`. In `total` stands how many rows other tables had a moment ago.
+#: designs. In `evaluation`, `number` is by `kind` that of the scenario, of the validation's scenario, of the program's
+#: stage (from 0), or of the neighbour, times the number of scenarios, plus that of its scenario. In `total` stands how
+#: many rows other tables had a moment ago.
 COLUMNS = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "total": "name TEXT PRIMARY KEY, count INTEGER NOT NULL",

@@ -20,7 +20,7 @@ from designopt.study.study import Choice
 #: Rules of a study: each one is a design in tables and plots.
 MOST_RULES = 100
 
-Method = Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint"]
+Method = Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint", "robust"]
 
 
 _Weight = Annotated[float, Quantity("", "weight", ge=0.0)]
@@ -58,6 +58,10 @@ class EpsilonSection(TypedDict):
     within: dict[str, Amount]
 
 
+class RobustSection(TypedDict):
+    """Robustness has no settings: the tolerances are those of the parameters."""
+
+
 _SETTINGS: dict[str, Any] = {
     "knee": KneeSection,
     "utopia": UtopiaSection,
@@ -65,6 +69,7 @@ _SETTINGS: dict[str, Any] = {
     "nearest_to": dict[str, Amount],
     "weighted_tchebycheff": TchebycheffSection,
     "epsilon_constraint": EpsilonSection,
+    "robust": RobustSection,
 }
 _NORM = {"utopia": "l2", "topsis": "vector"}
 
@@ -104,7 +109,7 @@ _WEIGHTS = {"type": "object", "additionalProperties": {"type": "number", "minimu
 _AMOUNTS = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
 _JSON_SCHEMA = {
     "anyOf": [
-        {"enum": ["knee", "utopia", "topsis", "weighted_tchebycheff"]},
+        {"enum": ["knee", "utopia", "topsis", "weighted_tchebycheff", "robust"]},
         {
             "type": "object",
             "minProperties": 1,
@@ -112,6 +117,7 @@ _JSON_SCHEMA = {
             "additionalProperties": False,
             "properties": {
                 "knee": {"type": "object", "additionalProperties": False},
+                "robust": {"type": "object", "additionalProperties": False},
                 "utopia": {
                     "type": "object",
                     "additionalProperties": False,

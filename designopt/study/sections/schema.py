@@ -22,6 +22,16 @@ from designopt.study.sections.cluster import Memory
 from designopt.study.sections.scenarios import ScenarioEntry
 
 
+class DeviationSection(TypedDict):
+    """A tolerance that is normally distributed."""
+
+    deviation: Annotated[Amount, Quantity("", "standard deviation; the distribution ends at three of them")]
+
+
+#: A tolerance: half the width of an even distribution, or a normal one.
+ToleranceEntry = Amount | DeviationSection
+
+
 class ParameterSection(TypedDict, total=False):
     """One design variable."""
 
@@ -34,6 +44,10 @@ class ParameterSection(TypedDict, total=False):
     value: Annotated[Scalar, Quantity("", "the value of a fixed parameter")]
     unit: Annotated[str, Quantity("", "unit of bare numbers here, and of results; default: the model's")]
     scale: Annotated[Literal["linear", "log"], Quantity("", "scale on which solvers search; default linear")]
+    tolerance: Annotated[
+        ToleranceEntry,
+        Quantity("", "how far the value may be off, in percent of it or in its unit; default: see report.tolerances"),
+    ]
     when: Annotated[
         dict[str, Scalar | list[Scalar]],
         Quantity("", "values of other parameters with which this one is active; default: always"),
@@ -85,17 +99,20 @@ class ConstraintSection(TypedDict, total=False):
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
 
 
+_FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()
+
+
 def _named(value: Any, handler: Any) -> Any:
     """A figure without a name goes by its expression, if that can be a name."""
-    if isinstance(value, Mapping) and "name" not in value:
+    texts: list[str] = []
+    if isinstance(value, Mapping) and value.keys() <= _FIGURE - {"name"}:
         texts = [value[key] for key in ("minimize", "maximize", "of") if isinstance(value.get(key), str)]
         if len(texts) == 1 and LABEL.fullmatch(texts[0]):
             value = {"name": texts[0], **value}
-        elif len(texts) == 1:
-            raise refused(f"'name' is missing: '{texts[0][:40]}' is no name itself, give it one")
     checked = handler(value)
     if "name" not in checked:
-        raise refused("'name' is missing (name in results)")
+        why = f"'{texts[0][:40]}' is no name itself, give it one" if texts else "name in results"
+        raise refused(f"'name' is missing ({why})")
     return checked
 
 
@@ -226,12 +243,27 @@ class ValidateSection(TypedDict, total=False):
     ]
 
 
+class TolerancesSection(TypedDict, total=False):
+    """What is evaluated around the chosen designs, within the tolerances of the parameters."""
+
+    of: Annotated[dict[str, ToleranceEntry], Quantity("", "tolerances by parameter, where space does not state them")]
+    neighbours: Annotated[
+        int, Quantity("", "neighbours of each chosen design; default: a tenth of the designs allows", ge=0, le=4096)
+    ]
+    front: Annotated[
+        int, Quantity("", "neighbours of other designs of the front, together; default: the rest of it", ge=0)
+    ]
+
+
 class ReportSection(TypedDict, total=False):
     """What the report shows, and what is worked out for it."""
 
     plots: Annotated[list[NamedPart], Quantity("", "parts of the page, in order; default: the general ones")]
     choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
     validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are tried out")]
+    tolerances: Annotated[
+        TolerancesSection, Quantity("", "neighbours of the chosen designs that are evaluated within tolerances")
+    ]
     reference: Annotated[dict[str, Amount], Quantity("", "reference point of the hypervolume, by objective")]
     export: Annotated[list[NamedPart], Quantity("", "formats written beside the page; default none")]
 
@@ -265,6 +297,10 @@ SECTIONS: dict[str, Section] = {
     "model": Section(PartSection, meaning="what computes a design", required=True, kind="model"),
     "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
     "missing": Section(MissingSection, meaning="scenarios that may lack a result without failing their design"),
+    "robust": Section(
+        Annotated[int, Quantity("", "neighbours", ge=1, le=1000)],
+        meaning="neighbours within the tolerances with which each design is evaluated; default none",
+    ),
     "space": Section(ParameterEntry, "mapping", "the design variables"),
     "relations": Section(Formula, "list", "inequalities between design variables"),
     "figures": Section(

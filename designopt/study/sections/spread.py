@@ -237,7 +237,7 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
         ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
         return None
     mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
-    low, high = _admitted(item)
+    low, high = admitted(item)
     given = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
     bounds = {key: value for key, value in given.items() if value is not None}
     deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
@@ -252,7 +252,7 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
     return Normal(float(mean), deviation, float(low), float(high))
 
 
-def _admitted(item: Field | None) -> tuple[float, float]:
+def admitted(item: Field | None) -> tuple[float, float]:
     """The range that the model admits, its ends included."""
     q = item.quantity if item is not None else None
     if q is None:

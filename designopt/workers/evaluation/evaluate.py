@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import Array, Diverged, InvalidDesign, ModelPlugin, ObjectivePlugin, PluginError, Use, find
+from designopt.plugin import (
+    Array,
+    Diverged,
+    InvalidDesign,
+    ModelPlugin,
+    ObjectivePlugin,
+    PluginError,
+    Use,
+    as_model,
+    find,
+)
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
 from designopt.study.study import Scenario, Study
@@ -260,10 +270,15 @@ class Evaluator:
             names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
         return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 
+    def design(self, x: Sequence[float], scenario: int) -> dict[str, Any]:
+        """The design `x` (d,) as the model receives it in a scenario, or its neighbour there."""
+        shift = self.scenarios[scenario].shift
+        return self.space.design(self.space.shifted(np.array([x]), shift)[0].tolist() if shift else x)
+
     def _evaluations(self, chunk: Chunk, begin: Callable[[int], None]) -> Iterator[Evaluation]:
         """The evaluations of a chunk in its order."""
-        designs = [self.space.design(x) for x in chunk.X.tolist()]
         scenarios = chunk.scenarios.tolist()
+        designs = [self.design(x, s) for x, s in zip(chunk.X.tolist(), scenarios, strict=True)]
         for first in range(0, len(designs), self.batch_size):
             some = range(first, min(first + self.batch_size, len(designs)))
             if len(some) > 1:
@@ -332,7 +347,7 @@ def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArr
 def _frames(error: BaseException) -> traceback.StackSummary:
     """Where the error comes from: below this file's own frames, down to the last line that is no library's."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if f.filename not in (__file__, _plugin_file())]
+    theirs = [f for f in frames if f.filename not in (__file__, _plugin_file(), _plain_file())]
     own = _package(theirs[0].filename) if theirs else ""
     while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", own):
         theirs.pop()
@@ -350,6 +365,10 @@ def _package(file: str) -> str:
 
 def _plugin_file() -> str:
     return find.__code__.co_filename
+
+
+def _plain_file() -> str:
+    return as_model.__code__.co_filename
 
 
 def place_of(error: BaseException) -> str:
@@ -415,7 +434,24 @@ def evaluate_one(
         raise KeyError(f"parameter '{missing[0]}' has no value")
     index = names.index(scenario) if scenario is not None else 0
     seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
-    return Evaluator.of(problem).evaluate(design, index, arrays, seed=seed)
+    evaluator = Evaluator.of(problem)
+    return evaluator.evaluate(evaluator.design(x, index), index, arrays, seed=seed)
+
+
+def middle(study: Study) -> list[str]:
+    """Names of what the model gives for the design in the middle of the space, in the first scenario.
+
+    Raises `ValueError` when it gives nothing there: with the message of the model.
+    """
+    problem = Problem.of(study)
+    x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
+    evaluator = Evaluator.of(problem)
+    seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
+    done = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
+    if not done.outputs:
+        at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
+        raise ValueError(f"the model gives no figure in the middle of the space ({at}): {done.message or done.reason}")
+    return list(done.outputs)
 
 
 def trial(study: Study, count: int) -> tuple[list[str], int]:
@@ -439,7 +475,7 @@ def trial(study: Study, count: int) -> tuple[list[str], int]:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
-            done = evaluator.evaluate(space.design(x), s, seed=evaluation_seed(key, study.seed))
+            done = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
             statuses.append(done.status)
             outputs = {
                 k: v for k, v in done.outputs.items() if not k.startswith("d(")

@@ -26,7 +26,7 @@ from designopt.problem import Problem
 from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
-from designopt.study.study import Parameter, Scenario, Study
+from designopt.study.study import Parameter, Scenario, Shift, Study
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
 
@@ -45,7 +45,7 @@ class Delivery:
     model: tuple[str, int, Mapping[str, Any]]
     figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
     parameters: tuple[Parameter, ...]
-    scenarios: tuple[tuple[str, Mapping[str, Any]], ...]
+    scenarios: tuple[tuple[str, Mapping[str, Any], tuple[Shift, ...]], ...]
     files: tuple[tuple[str, bytes], ...]
     versions: Mapping[str, str]
     gradients: bool = False
@@ -68,7 +68,7 @@ class Delivery:
             model=(study.model.plugin.name, study.model.plugin.version, dict(study.model.settings)),
             figures=tuple((n, u.plugin.name, u.plugin.version, dict(u.settings)) for n, u in study.figures.items()),
             parameters=study.space,
-            scenarios=tuple((s.name, dict(s.values)) for s in study.scenarios),
+            scenarios=tuple((s.name, dict(s.values), s.shift) for s in study.scenarios),
             files=tuple(files),
             versions=versions([use.plugin for use in uses]),
             gradients=Problem.of(study).gradients,
@@ -86,21 +86,21 @@ class Delivery:
             self,
             model=(*self.model[:2], _by_digest(self.model[2])),
             figures=tuple((*figure[:3], _by_digest(figure[3])) for figure in self.figures),
-            scenarios=tuple((name, _by_digest(values)) for name, values in self.scenarios),
+            scenarios=tuple((name, _by_digest(values), shift) for name, values, shift in self.scenarios),
             programs=programs,
         )
 
     def input_files(self) -> dict[str, InputFile]:
         """The files that workers may ask for, by digest."""
         found: dict[str, InputFile] = {}
-        parts = [self.model[2], *(figure[3] for figure in self.figures), *(values for _, values in self.scenarios)]
+        parts = [self.model[2], *(figure[3] for figure in self.figures), *(values for _, values, _ in self.scenarios)]
         _collect([*parts, *(self.programs[1] if self.programs else ())], found)
         return found
 
     def build(self) -> Evaluator:
         """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
         model, figures = self.plugins()
-        scenarios = tuple(Scenario(name, values) for name, values in self.scenarios)
+        scenarios = tuple(Scenario(*scenario) for scenario in self.scenarios)
         solve = None
         if self.programs is not None:
             text, files = self.programs

@@ -1,0 +1,87 @@
+"""A plain Python function as a model: what it returns is what it is asked for, without a declaration."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from designopt.plugin.declaration import model
+from designopt.plugin.discovery import register
+from designopt.plugin.kinds import ModelPlugin
+from designopt.plugin.signature import source, typed_dict
+from designopt.plugin.values import PluginError
+
+#: The name of what a function gives that returns one number.
+VALUE = "value"
+
+
+def as_model(function: Callable[..., Any]) -> ModelPlugin:
+    """Declare `function` as a model of its own name, and return that.
+
+    It takes the design, and the scenario if it has a second argument, as mappings; or, by their names, the parameters
+    that it asks for: ``f(design)``, ``f(design, scenario)``, ``f(stiffness, damping)``. It returns a mapping of
+    numbers, or one number, which is called ``value``. Annotations with `TypedDict` are taken over. Its version follows
+    from its code, so that results of an edited function are not taken for those of another; code that it calls does
+    not count.
+    Raises `PluginError` for what cannot be called so.
+    """
+    known = getattr(function, "__designopt__", None)
+    if isinstance(known, ModelPlugin):
+        return known
+    if not isinstance(function, types.FunctionType):
+        raise PluginError(f"a model is a function, or a decorated class, not {function!r}")
+    name = re.sub(r"\W", "_", function.__name__).strip("_") or "function"
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not names:
+        raise PluginError(f"model '{name}': the function takes no design; write def {name}(design): ...")
+    asked = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+    def evaluate(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Any:
+        if names[0] in design:
+            given = {**scenario, **design}
+            answer = function(**{one: given[one] for one in asked if one in given})
+        else:
+            answer = function(design) if len(names) == 1 else function(design, scenario)
+        return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
+
+    evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__
+    model(name, version=_version(function.__code__), unchecked=True)(evaluate)
+    hints = typing.get_type_hints(function, include_extras=True)
+    plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
+    plugin = replace(
+        plugin,
+        source=source(function),
+        inputs=typed_dict(hints.get(names[0])) if len(names) <= 2 else None,
+        outputs=typed_dict(hints.get("return")) or {},
+    )
+    register(function, plugin)
+    return plugin
+
+
+def _number(answer: Any, name: str) -> float:
+    try:
+        return float(answer)
+    except (TypeError, ValueError) as error:
+        what = f"model '{name}' returned {type(answer).__name__}; return a number, or a mapping of names to numbers"
+        raise TypeError(what) from error
+
+
+def _version(code: types.CodeType) -> int:
+    """A number that changes with the code of a function."""
+    return int.from_bytes(hashlib.blake2b(repr(_content(code)).encode(), digest_size=4).digest(), "big") >> 1
+
+
+def _content(value: Any) -> Any:
+    """What a code object computes, without names of files and numbers of lines."""
+    if isinstance(value, types.CodeType):
+        return (value.co_code, value.co_names, value.co_varnames, [_content(item) for item in value.co_consts])
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    return [_content(item) for item in value] if isinstance(value, tuple) else value

@@ -1,0 +1,109 @@
+"""Report part `tolerances`: what becomes of the designs when their parameters are off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values, plural
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+from designopt.store.views.tolerated import Tolerated
+from designopt.study.study import Tolerance
+
+#: A design of which fewer neighbours keep the limits is not one to act on without a word.
+ENOUGH = 0.9
+
+
+@report("tolerances", version=1)
+def tolerances(result: Result) -> Section | None:
+    """Designs and their neighbours within the tolerances: how many keep the limits, the worst and the spread of each
+    objective, and which parameter matters."""
+    done = result.tolerated()
+    study = (result.original or result).study
+    if done is None or study.tolerances is None:
+        return None
+    words = listed([told(t, _unit(result, t)) for t in study.tolerances.of])
+    stated = "assumed, as the study states none" if study.tolerances.assumed else "as stated in the study"
+    chosen = {label: place for label, row in chosen_once(result).items() if (place := done.place(row)) is not None}
+    named = {place: label for label, place in chosen.items()}
+    order = [*named, *(i for i in range(len(done)) if i not in named)]
+    others = len(order) - len(named)
+    most = plural(int(done.known.sum(axis=1).max()), "neighbour")
+    findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in fragile(result)]
+    if not findings and result.problem.constraints:
+        findings.append(
+            f"The chosen designs keep all limits in {number(100.0 * ENOUGH)} % of their neighbours or more."
+        )
+    return Section(
+        "Tolerances",
+        introduction=f"What becomes of a design when its parameters are off by {words} ({stated}): each has "
+        f"{most}, points of a Sobol' sequence within these tolerances.",
+        findings=tuple(findings),
+        tables=(_table(result, done, order, named), _effects(result, done, named)),
+        notes=(f"Below the chosen designs stand {plural(others, 'further design')} of the front.",) if others else (),
+    )
+
+
+def fragile(result: Result) -> list[str]:
+    """A clause for each recommended design of which too few neighbours keep the limits."""
+    done = result.tolerated()
+    if done is None:
+        return []
+    own = set(result.baseline.values())
+    found = []
+    for label, row in chosen_once(result).items():
+        place = done.place(row)
+        if place is None or row in own or not result.outcomes.feasible[row] or done.share[place] >= ENOUGH:
+            continue
+        lost, of = int((done.known[place] & ~done.feasible[place]).sum()), int(done.known[place].sum())
+        why = f"; {name} matters most" if (name := done.matters(place)) else ""
+        found.append(
+            f"{label} breaks limits, or has no result, in {lost} of {of} neighbours within its tolerances{why}"
+        )
+    return found
+
+
+def told(tolerance: Tolerance, unit: str) -> str:
+    """A tolerance in words."""
+    size = f"{number(100.0 * tolerance.size)} %" if tolerance.relative else f"{number(tolerance.size)} {unit}".rstrip()
+    return f"{tolerance.parameter} {'a standard deviation of' if tolerance.normal else '±'} {size}".replace("± ", "±")
+
+
+def _unit(result: Result, tolerance: Tolerance) -> str:
+    return next(p.unit for p in result.problem.space.parameters if p.name == tolerance.parameter)
+
+
+def _table(result: Result, done: Tolerated, order: list[int], named: dict[int, str]) -> Table:
+    """How the neighbours do, design by design: the chosen ones, then others of the front."""
+    signs = np.array([o.sign for o in result.problem.objectives])
+    values, worst, spread = objective_values(result), done.worst(signs), done.spread
+    labels = objective_labels(result.problem)
+    head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
+    head += [name for label in labels for name in (label, "worst", "spread")]
+    rows = []
+    for i in order:
+        row = int(done.rows[i])
+        each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
+        feasible = f"{int(done.feasible[i].sum())} of {int(done.known[i].sum())}"
+        share = 100.0 * float(done.share[i])
+        rows.append((named.get(i, "of the front"), row, feasible, share, done.matters(i) or "–", *each))
+    note = "Worst: of all neighbours with a result. Spread: their standard deviation."
+    return Table("Designs within their tolerances", tuple(head), tuple(rows), shown=40, note=note)
+
+
+def _effects(result: Result, done: Tolerated, named: dict[int, str]) -> Table:
+    """Which parameter explains how much, for the chosen designs."""
+    labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
+    rows = []
+    for place, label in named.items():
+        for name, shares in zip(done.names, done.effects[place], strict=True):
+            rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
+    return Table(
+        "What the parameters explain [%]",
+        ("design", "parameter", *labels),
+        tuple(rows),
+        shown=60,
+        note="Share of the variance over the neighbours that a linear dependence on the parameter explains (squared "
+        "correlation); of the limits, for the one that is nearest or broken. –: nothing varies, or too few neighbours.",
+    )

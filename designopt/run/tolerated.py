@@ -1,0 +1,94 @@
+"""After the last stage: the chosen designs, and others of the front, evaluated within the tolerances of parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt import decision
+from designopt.run.dispatch import Dispatcher
+from designopt.run.ledger import PENDING
+from designopt.run.work import Work
+from designopt.store.result import Result
+from designopt.store.views.tolerated import beyond_limits, neighbours, spread_over
+from designopt.study.study import Study, Tolerances
+
+#: Where the study does not say how many, all neighbours together are this share of the designs of the stages, ...
+SHARE = 0.1
+#: ... and a chosen design has at most, or not fewer than, so many.
+MOST, LEAST = 16, 8
+#: A rule that chooses by robustness has so many designs more to choose from: with ever larger margins to the limits.
+ROBUST = 24
+
+
+def plan(study: Study, tolerances: Tolerances, result: Result) -> dict[int, int]:
+    """How many neighbours designs have, by row: a matter of numbers alone, so that a resumed run plans the same."""
+    named = {label: row for label, row in result.chosen().items() if label != "robust"}
+    chosen = [row for row in dict.fromkeys(named.values()) if not result.outcomes.failed[row]]
+    total = int(SHARE * len(result.outcomes))
+    each = tolerances.neighbours
+    if each is None and tolerances.assumed:
+        each = min(MOST, total // max(1, len(chosen)))
+        each = 0 if each < LEAST else each
+    elif each is None:
+        each = MOST
+    if not each:
+        return {}
+    if any(choice.method == "robust" for choice in study.choose):
+        chosen = list(dict.fromkeys([*chosen, *with_margins(result)]))
+    left = tolerances.front if tolerances.front is not None else max(0, total - each * len(chosen))
+    others = [row for row in result.front().tolist() if row not in chosen]
+    return dict.fromkeys([*chosen, *spread_over(others, left // each)], each)
+
+
+def with_margins(result: Result) -> list[int]:
+    """Rows of feasible designs that keep ever larger margins to their limits, each the one nearest to the ideal point
+    of the front among all that keep as much; designs of the front where there are no limits to keep away from."""
+    front, outcomes = result.front(), result.outcomes
+    beyond = beyond_limits(result.problem, outcomes)
+    rows = np.flatnonzero(outcomes.feasible & np.isfinite(beyond))
+    if not len(rows) or not len(front):
+        return spread_over(front.tolist(), ROBUST)
+    distance = decision.distance_from_ideal(outcomes.objectives[rows], outcomes.objectives[front])
+    margin = -beyond[rows]
+    levels = float(margin.max()) * np.linspace(0.0, 1.0, ROBUST) ** 2
+    picked = [int(rows[np.argmin(np.where(margin >= level, distance, np.inf))]) for level in levels]
+    return list(dict.fromkeys(picked))
+
+
+def neighbours_to_do(study: Study, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
+    """The neighbours that are not on record yet, their slots registered in the ledger; None for none."""
+    ledger = dispatcher.ledger
+    if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:
+        return None
+    result = Result.open(dispatcher.store.path, study)
+    planned = plan(study, tolerances, result)
+    if not planned:
+        return None
+    problem, rows, count = ledger.problem.unshifted, list(planned), max(planned.values())
+    X = result.outcomes.X[rows]
+    N = neighbours(problem, tolerances, X, count, study.seed)
+    todo: dict[bytes, tuple[int, int, int]] = {}
+    for i, near in enumerate(N):
+        valid = problem.space.relation_violation(near) <= 0.0
+        for k, keys in enumerate(problem.keys(near)):
+            for s, key in enumerate(keys if valid[k] else ()):
+                slot = ledger.slot_of.get(key)
+                if slot is None or ledger.status[slot] == PENDING:
+                    todo.setdefault(key, (i, k, s))
+    if not todo:
+        return None
+    text = f"{len(rows)} designs with {count} neighbours each, within the tolerances of the parameters"
+    if not dispatcher.journal.has_event("tolerances", text):
+        dispatcher.event("tolerances", text)
+    new = [key for key in todo if key not in ledger.slot_of]
+    ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
+    ledger.add_slots(len(new))
+    numbers = [ledger.design_of[keys[0]] for keys in ledger.problem.keys(X)]
+    return Work(
+        slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
+        keys=list(todo),
+        designs=np.array([numbers[i] for i, _, _ in todo.values()], np.int64),
+        scenarios=np.array([k * len(problem.scenarios) + s for _, k, s in todo.values()], np.int32),
+        X=np.array([N[i, k] for i, k, _ in todo.values()]),
+        kind="neighbour",
+    )

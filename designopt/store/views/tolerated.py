@@ -1,0 +1,178 @@
+"""What became of designs within the tolerances of their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import EQUAL, Outcomes, Problem
+from designopt.space import Matrix
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
+from designopt.study.neighbours import shifts
+from designopt.study.study import Tolerances
+
+#: Fewer neighbours with a result than this, beyond the number of parameters, say nothing of which one matters.
+LEAST = 4
+
+
+@dataclass(frozen=True)
+class Tolerated:
+    """Designs (r) with their neighbours (k).
+
+    `rows` are their rows in the outcomes. `known` (r, k) says which neighbours are on record, `feasible` (r, k) which
+    of them keep all limits; `share` (r,) is that of the feasible ones among the known. `objectives` (r, k, m) are
+    those of the neighbours in their own direction, NaN without a result; `worst` and `spread` (r, m) the worst of
+    them and their standard deviation. `effects` (r, d, m + 1) are the squares of the correlations between the
+    tolerated parameters (`names`) and the objectives, the last one with the violation of the limits: the share of the
+    variance that a linear dependence on the parameter explains (Saltelli et al. 2008, chapter 1); NaN where nothing
+    varies.
+    """
+
+    rows: NDArray[np.int64]
+    names: tuple[str, ...]
+    known: NDArray[np.bool_]
+    feasible: NDArray[np.bool_]
+    objectives: Matrix
+    effects: Matrix
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def share(self) -> Matrix:
+        """See the class."""
+        return np.asarray((self.feasible & self.known).sum(axis=1) / np.maximum(self.known.sum(axis=1), 1))
+
+    @property
+    def spread(self) -> Matrix:
+        """See the class."""
+        return _ignoring_gaps(np.nanstd, self.objectives)
+
+    def worst(self, signs: Matrix) -> Matrix:
+        """See the class; `signs` (m,) are those of the objectives."""
+        return signs * _ignoring_gaps(np.nanmax, signs * self.objectives)
+
+    def place(self, row: int) -> int | None:
+        """Where the design `row` stands among `rows`; None for one without neighbours."""
+        found = np.flatnonzero(self.rows == row)
+        return int(found[0]) if len(found) else None
+
+    def matters(self, place: int) -> str:
+        """The parameter on which most depends: whether limits are kept, where neighbours break them, else the
+        objectives; "" where nothing varies."""
+        effects = self.effects[place]
+        broken = bool(np.any(self.known[place] & ~self.feasible[place]))
+        shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
+        return self.names[int(np.nanargmax(shares))] if np.isfinite(shares).any() else ""
+
+
+def _mean(effects: Matrix) -> Matrix:
+    """Over the objectives that vary."""
+    known = effects[:, ~np.isnan(effects.sum(axis=0))]
+    return np.asarray(known.mean(axis=1)) if known.shape[1] else np.full(len(effects), np.nan)
+
+
+def _ignoring_gaps(what: object, values: Matrix) -> Matrix:
+    """`what` over the neighbours (r, k, m) with a result; NaN where there are none."""
+    gone = np.asarray(np.isnan(values).all(axis=1))
+    filled = np.where(gone[:, None, :], 0.0, values)
+    return np.asarray(np.where(gone, np.nan, what(filled, axis=1)))  # type: ignore[operator]
+
+
+def neighbours(problem: Problem, tolerances: Tolerances, X: Matrix, count: int, seed: int) -> Matrix:
+    """The first `count` neighbours of designs `X` (r, d): (r, count, d)."""
+    return np.stack([problem.space.shifted(X, shift) for shift in shifts(tolerances, count, seed)], axis=1)
+
+
+def read_neighbours(
+    journal: JournalReader,
+    problem: Problem,
+    judged_by: Problem,
+    tolerances: Tolerances,
+    seed: int,
+    X: Matrix,
+    numbers: NDArray[np.int64],
+) -> Tolerated | None:
+    """What the journal of `problem` holds of neighbours of the designs `X` (n, d), which have `numbers` there, scored
+    by `judged_by`; None while it holds nothing."""
+    problem, judged_by = problem.unshifted, judged_by.unshifted
+    s = len(problem.scenarios)
+    most: dict[int, int] = {}
+    for design, number in journal.evaluations("design, number", "neighbour"):
+        most[design] = max(most.get(design, 0), number // s + 1)
+    rows = np.flatnonzero(np.isin(numbers, list(most)))
+    if not len(rows):
+        return None
+    k = max(most[int(number)] for number in numbers[rows])
+    N = neighbours(problem, tolerances, X[rows], k, seed)
+    wanted = np.array([[i < most[int(number)] for i in range(k)] for number in numbers[rows]])
+    done, known = _scored(journal, problem, judged_by, N.reshape(len(rows) * k, -1), wanted.ravel())
+    signs = np.array([o.sign for o in judged_by.objectives])
+    objectives = np.where(done.failed[:, None], np.nan, signs * done.objectives).reshape(len(rows), k, -1)
+    names = tuple(tolerance.parameter for tolerance in tolerances.of)
+    columns = [problem.space.names.index(name) for name in names]
+    limits = beyond_limits(judged_by, done).reshape(len(rows), k)
+    effects = [_effects(N[i][:, columns], np.c_[objectives[i], limits[i]]) for i in range(len(rows))]
+    known = known.reshape(len(rows), k)
+    feasible = done.feasible.reshape(len(rows), k) & known
+    some = known.any(axis=1)  # not those of other tolerances, of an earlier session
+    if not some.any():
+        return None
+    return Tolerated(rows[some], names, known[some], feasible[some], objectives[some], np.array(effects)[some])
+
+
+def _scored(
+    journal: JournalReader, problem: Problem, judged_by: Problem, N: Matrix, wanted: NDArray[np.bool_]
+) -> tuple[Outcomes, NDArray[np.bool_]]:
+    """The outcomes of the neighbours `N` (n, d), and which of those `wanted` are complete on record."""
+    shape = (len(N), len(problem.scenarios))
+    found: list[tuple[str, str | None]] = []
+    violation = problem.space.relation_violation(N)
+    for keys, asked, broken in zip(problem.keys(N), wanted.tolist(), (violation > 0.0).tolist(), strict=True):
+        for key in keys:
+            row = journal.evaluation(key, "status, outputs") if asked and not broken else None
+            found.append((str(row[0]), row[1]) if row else ("", None))
+    status = np.array([one for one, _ in found], "U12").reshape(shape)
+    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(judged_by))
+    figures: Mapping[str, Matrix] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
+    done = judged_by.judge(N, figures, status != "ok", violation, status == "invalid")
+    return done, np.asarray(wanted & ((status != "").all(axis=1) | (violation > 0.0)))
+
+
+def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
+    """How far each design (n,) is beyond its limits, relative to their size, negative within all: the largest of all.
+
+    What has to be equal counts only where it differs. NaN without limits that can be kept with a margin.
+    """
+    values = problem.constraint_values(outcomes.figures)
+    equal = np.array([limit.equality for limit in problem.limits], bool)
+    if equal.all():
+        return np.full(len(outcomes), np.nan)
+    differs = np.where(np.abs(values[:, equal]) > EQUAL, np.abs(values[:, equal]), -np.inf)
+    both = np.c_[values[:, ~equal], differs]
+    return np.where(np.isnan(both).any(axis=1), np.nan, both.max(axis=1))
+
+
+def _effects(P: Matrix, Y: Matrix) -> Matrix:
+    """Squared correlations (d, q) of the columns of `P` (k, d) with those of `Y` (k, q), where `Y` is known."""
+    effects = np.full((P.shape[1], Y.shape[1]), np.nan)
+    for j, y in enumerate(Y.T):
+        there = np.isfinite(y)
+        if there.sum() < P.shape[1] + LEAST:
+            continue
+        p, q = P[there] - P[there].mean(axis=0), y[there] - y[there].mean()
+        size = np.sqrt((p**2).sum(axis=0) * (q**2).sum())
+        if np.abs(q).max() > 1e-12 * max(float(np.abs(y[there]).max()), np.finfo(float).tiny):
+            effects[:, j] = np.where(size > 0.0, (p.T @ q) / np.where(size > 0.0, size, 1.0), 0.0) ** 2
+    return effects
+
+
+def spread_over(rows: Sequence[int], count: int) -> list[int]:
+    """`count` of `rows`, evenly spread in their order."""
+    if count >= len(rows):
+        return list(rows)
+    return [rows[i] for i in np.unique(np.linspace(0, len(rows) - 1, count).round().astype(int))] if count > 0 else []

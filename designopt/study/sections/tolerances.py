@@ -1,0 +1,87 @@
+"""Second pass over `tolerance` of parameters and ``report.tolerances``: how far designs may be off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from designopt.plugin import Field, ModelPlugin
+from designopt.study.language import units
+from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.units import Amount, UnitError
+from designopt.study.sections.context import Context
+from designopt.study.sections.spread import admitted
+from designopt.study.study import Parameter, Tolerance, Tolerances
+
+#: What is assumed of parameters when a study states no tolerance: a share of the value.
+ASSUMED = 0.01
+
+
+def tolerances(
+    ctx: Context,
+    space: Mapping[str, Any],
+    parameters: Sequence[Parameter],
+    report: Mapping[str, Any] | None,
+    model: ModelPlugin | None,
+) -> Tolerances | None:
+    """Those that sections of `space` and the report state; assumed ones when there are none; None without a parameter
+    that varies continuously."""
+    section = (report or {}).get("tolerances") or {}
+    path: Path = ("report", "tolerances")
+    given: dict[str, tuple[Any, Path]] = {}
+    for name, entry in space.items():
+        if entry is not None and entry.get("tolerance") is not None:
+            given[name] = (entry["tolerance"], ("space", name, "tolerance"))
+    for name, value in (section.get("of") or {}).items():
+        here: Path = (*path, "of", name)
+        if name not in space:
+            ctx.add(here, f"'{name}' is not in space{nearest_or_all(name, space)}", key="")
+        elif name in given:
+            ctx.add(here, f"'{name}' has a tolerance in space already", key="")
+        elif value is not None:
+            given[name] = (value, here)
+    inputs = (model.inputs if model else None) or {}
+    of = {p.name: p for p in parameters}
+    made = []
+    for name, (value, here) in given.items():
+        if name in of:
+            tolerance = _tolerance(ctx, value, of[name], inputs.get(name), here)
+            made += [] if tolerance is None else [tolerance]
+    if not given:
+        made = [_assumed(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
+    return Tolerances(tuple(made), section.get("neighbours"), section.get("front"), not given) if made else None
+
+
+def _tolerance(ctx: Context, value: Any, p: Parameter, item: Field | None, path: Path) -> Tolerance | None:
+    """What stands at `path`, in the study's unit."""
+    normal = isinstance(value, Mapping)
+    amount: Amount | None = value.get("deviation") if normal else value
+    if amount is None:
+        return None
+    if p.kind != "real":
+        ctx.add(path, f"only a parameter of type real has a tolerance, this is {p.kind}", key="")
+        return None
+    relative = amount.unit == "%"
+    try:
+        scale = 0.01 if relative else units.factor_offset(amount.unit, p.unit)[0] if amount.unit is not None else 1.0
+    except UnitError as error:
+        ctx.add(path, f"units do not fit: {error}")
+        return None
+    if not amount.value > 0.0:
+        ctx.add(path, f"must be above 0, is {amount.value:g}")
+        return None
+    return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, item))
+
+
+def _assumed(p: Parameter, item: Field | None) -> Tolerance:
+    """A share of the value, or of the largest one where the range holds 0."""
+    relative = p.low > 0.0 or p.high < 0.0
+    size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
+    return Tolerance(p.name, size, relative, False, *_limits(p, item))
+
+
+def _limits(p: Parameter, item: Field | None) -> tuple[float | None, float | None]:
+    """What the model admits, in the study's unit, its ends included."""
+    ends = [(end - p.offset) / p.factor for end in admitted(item)]
+    low, high = sorted(ends)
+    return (None if low == float("-inf") else low), (None if high == float("inf") else high)

@@ -1,0 +1,219 @@
+"""The chosen designs and part of the front are evaluated within the tolerances of their parameters."""
+
+import dataclasses
+import os
+import signal
+import sqlite3
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, listed, make_study, use
+
+from designopt.plugin import Diverged, Use, model
+from designopt.problem import Problem, derivative_name
+from designopt.report import summary_table
+from designopt.report.parts.tolerances import fragile, tolerances
+from designopt.run.runner import run_study
+from designopt.store.errors import Interrupted, StoreError
+from designopt.store.result import Result
+from designopt.study.language.expression import Expression
+from designopt.study.load import load_text
+from designopt.study.neighbours import shifts, with_neighbours
+from designopt.study.study import Choice, Constraint, Scenario, Shift, Stage, Tolerance, Tolerances
+
+OFF = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=0)
+POINTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+#: Where b is 0, the outputs of `bowl` are height = (a - shift)^2 and slope = |a - shift| + 1.
+LIMIT = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.81)
+
+
+def study(points=POINTS, **others):
+    """Every design from 0 to 0.9 is on the front; the last one is at the limit."""
+    given = {"tolerances": OFF, "constraints": (LIMIT,), **others}
+    return make_study(minimize=("height", "2 - slope"), names=("a",), stages=(listed(points),), **given)
+
+
+def on_record(result):
+    with sqlite3.connect(result.path / "journal.db") as db:
+        return db.execute("SELECT design, number FROM evaluation WHERE kind = 'neighbour'").fetchall()
+
+
+def test_the_chosen_designs_have_neighbours_whose_outcomes_are_those_of_the_model(tmp_path):
+    recorder = Recorder()
+    result = run_study(study(), tmp_path / "s", progress=recorder)
+    done = result.tolerated()
+    assert set(done.rows) == set(result.chosen().values()) == {0, 3, 5}
+    assert sorted(on_record(result)) == [(row, k) for row in (0, 3, 5) for k in range(16)]
+    factor_offset = [shift[0].offset for shift in shifts(OFF, 16, seed=0)]
+    a = np.array(POINTS)[done.rows][:, None] + np.array(factor_offset)
+    assert done.objectives[:, :, 0] == pytest.approx(a**2)
+    assert done.feasible.tolist() == (a**2 <= 0.81).tolist()
+    assert done.share.tolist() == (a**2 <= 0.81).mean(axis=1).tolist()
+    assert done.worst(np.ones(2))[:, 0] == pytest.approx((a**2).max(axis=1))
+    assert done.spread[:, 0] == pytest.approx((a**2).std(axis=1))
+    assert recorder.events == [
+        ("tolerances", "3 designs with 16 neighbours each, within the tolerances of the parameters")
+    ]
+
+
+def test_a_finished_run_computes_no_neighbour_again_and_solvers_do_not_hear_of_them(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    before = dump(result)
+    again = run_study(study(), tmp_path / "s", resume=True)
+    assert dump(again) == before
+    assert again.sessions[-1]["executor"] == "none"
+    without = run_study(study(tolerances=None), tmp_path / "t")
+    assert without.tolerated() is None
+    assert without.counts == result.counts
+    assert without.outcomes.X.tolist() == result.outcomes.X.tolist()
+
+
+def test_the_first_line_of_the_result_says_which_design_breaks_limits_within_its_tolerances(tmp_path):
+    result = run_study(study(), tmp_path / "s")
+    lost = int((~result.tolerated().feasible[result.tolerated().place(5)]).sum())
+    assert 5 <= lost <= 11  # half of an even distribution
+    (clause,) = fragile(result)
+    assert (
+        clause
+        == f"best f1 breaks limits, or has no result, in {lost} of 16 neighbours within its tolerances; a matters most"
+    )
+    first, head, *lines = summary_table(result).splitlines()
+    assert first == f"note: {clause}"
+    assert head.endswith("neighbours feasible")
+    assert any(line.startswith("best f1") and line.endswith(f"{16 - lost} of 16") for line in lines)
+    assert any(line.startswith("best f0") and line.endswith("16 of 16") for line in lines)
+    assert tolerances(result).findings == (f"{clause[0].upper()}{clause[1:]}.",)
+
+
+def test_a_tenth_of_the_designs_decides_where_the_study_does_not(tmp_path):
+    assumed = Tolerances((Tolerance("a", 0.01),), assumed=True)
+    few = run_study(study(np.linspace(0, 0.9, 60), tolerances=assumed), tmp_path / "few")
+    assert on_record(few) == []
+    many = run_study(study(np.linspace(0, 0.9, 300), tolerances=assumed), tmp_path / "many")
+    assert len(on_record(many)) == 30  # three designs with ten neighbours each
+    stated = Tolerances((Tolerance("a", 0.01),))
+    some = run_study(study(np.linspace(0, 0.9, 800), tolerances=stated), tmp_path / "some")
+    assert len(on_record(some)) == 5 * 16  # the chosen ones, and two more of the front
+    none = run_study(study(tolerances=Tolerances(OFF.of, neighbours=0)), tmp_path / "none")
+    assert none.tolerated() is None
+
+
+def test_other_designs_of_the_front_are_evaluated_within_a_budget(tmp_path):
+    off = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=40)
+    done = run_study(study((0.11, 0.15, 0.3, 0.5, 0.6, 0.85, 0.9), tolerances=off), tmp_path / "s").tolerated()
+    assert len(done) == 5  # three chosen ones, and two of the four others
+
+
+def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_if_need_be(tmp_path):
+    """The best design, a = 1 and b = 0, is at the limit."""
+
+    def made(choose):
+        limit = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=1.0)
+        return make_study(
+            minimize=("2 - slope",), names=("a", "b"), low=0.0, high=1.0, constraints=(limit,), choose=choose,
+            stages=(Stage("grid", use("solver", "full_factorial", levels=21)),),
+            tolerances=Tolerances((Tolerance("a", 0.1), Tolerance("b", 0.1))),
+        )  # fmt: skip
+
+    choose = (Choice("robust"),)
+    result = run_study(made(choose), tmp_path / "s")
+    named, done = result.chosen(), result.tolerated()
+    assert named["robust"] == result.most_robust()
+    assert done.share[done.place(named["robust"])] == done.share.max() == 1.0
+    assert done.share[done.place(named["best f0"])] < 0.9
+    again = run_study(made(choose), tmp_path / "s", resume=True)
+    assert again.sessions[-1]["executor"] == "none"
+    assert again.chosen() == named
+
+
+def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):
+    made = make_study(
+        minimize=("height",), names=("a", "b"), low=0.5, high=2.0,
+        tolerances=Tolerances((Tolerance("a", 0.001), Tolerance("b", 0.1)), neighbours=32),
+    )  # fmt: skip
+    result = run_study(made, tmp_path / "s")
+    done = result.tolerated()
+    place = done.place(result.chosen()["best f0"])
+    assert done.matters(place) == "b"
+    assert done.effects[place][:, 0] == pytest.approx([0.0, 1.0], abs=0.05)
+
+
+def test_a_run_that_is_interrupted_among_the_neighbours_goes_on_there(tmp_path):
+    class Stopping(Recorder):
+        def event(self, kind, text):
+            super().event(kind, text)
+            if kind == "tolerances":
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        run_study(study(), tmp_path / "s", progress=Stopping())
+    assert len(on_record(Result.open(tmp_path / "s", study()))) < 48
+    resumed = run_study(study(), tmp_path / "s", resume=True)
+    assert dump(resumed) == dump(run_study(study(), tmp_path / "t"))
+
+
+@model("brittle", version=1, unchecked=True)
+def brittle(design, scenario):
+    """Breaks beyond 0.5."""
+    if design["a"] > 0.5:
+        raise Diverged("broke", reason="broken")
+    if design["a"] < 0.1:
+        raise RuntimeError("not made for so little")
+    return {"value": -design["a"], "other": design["a"]}
+
+
+def test_failures_of_neighbours_are_data_and_stop_nothing(tmp_path):
+    made = make_study(
+        minimize=("value",), names=("a",), low=0.1, high=1.0, stages=(listed([0.1, 0.3, 0.5]),), tolerances=OFF
+    )
+    made = dataclasses.replace(made, model=Use(brittle.__designopt__, {}))
+    result = run_study(made, tmp_path / "s")
+    done = result.tolerated()
+    assert result.ended == "done"
+    assert 0.2 < done.share[0] < 0.8
+    assert np.isnan(done.objectives[0, ~done.feasible[0]]).all()
+    assert "breaks limits, or has no result" in summary_table(result).splitlines()[0]
+
+
+def test_neighbours_are_scored_anew_with_other_limits_and_tolerances_cannot_be_changed_afterwards(tmp_path):
+    text = """
+study: near
+model: {use: bowl}
+space: {a: {low: 0, high: 1, tolerance: 0.1}}
+objectives: [{minimize: height}, {name: low_slope, maximize: slope}]
+constraints: [{name: low, of: height, max: 0.81}]
+solver: {use: full_factorial, levels: 11}
+report: {tolerances: {neighbours: 16}}
+execution: {executor: serial}
+"""
+    use("model", "bowl")
+    result = run_study(load_text(text, "near.yaml", problem_of=Problem.of), tmp_path / "s")
+    assert fragile(result)
+    assert fragile(result.with_changes(["constraints.low.max=2"])) == []
+    with pytest.raises(StoreError, match=r"'report\.tolerances' decides what is computed"):
+        result.with_changes(["report.tolerances.neighbours=64"])
+
+
+def test_a_robust_search_avoids_designs_that_break_limits_within_their_tolerances(tmp_path):
+    plain = study(np.linspace(0.0, 1.0, 101), tolerances=None)
+    robust = dataclasses.replace(plain, scenarios=with_neighbours(plain.scenarios, shifts(OFF, 8, seed=3)))
+    best = run_study(plain, tmp_path / "a").outcomes
+    done = run_study(robust, tmp_path / "b")
+    assert best.X[best.feasible].max() == 0.9
+    offsets = [s.shift[0].offset for s in robust.scenarios[1:]]
+    assert done.outcomes.X[done.outcomes.feasible].max() == pytest.approx(0.9 - max(offsets), abs=0.01)
+    assert done.outcomes.figures["height"][50] == pytest.approx(np.square([0.5, *(0.5 + np.array(offsets))]))
+
+
+def test_derivatives_of_a_robust_problem_are_those_by_the_design():
+    made = make_study(minimize=("height",), names=("a",))
+    scenarios = (Scenario("s"), Scenario("t", {}, (Shift("a", factor=1.5, offset=0.25),)))
+    problem = dataclasses.replace(
+        Problem.of(dataclasses.replace(made, scenarios=scenarios)), objectives=made.objectives
+    )
+    mean = dataclasses.replace(made.objectives[0], over=use("aggregation", "mean"))
+    problem = dataclasses.replace(problem, objectives=(mean,))
+    a = np.array([[1.0]])
+    near = np.array([[1.0, 1.75]])
+    figures = {"height": near**2, derivative_name("height", "a"): 2.0 * near}
+    assert problem.objective_gradients(a, figures)[0, 0, 0] == pytest.approx((2.0 + 1.5 * 3.5) / 2.0)

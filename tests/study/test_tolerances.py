@@ -1,0 +1,118 @@
+"""Tolerances of parameters in a study file, neighbours within them, and robust studies."""
+
+import numpy as np
+import pytest
+
+from designopt.problem import Problem
+from designopt.study.language.errors import StudyError
+from designopt.study.load import load_text
+from designopt.study.neighbours import shifts
+from designopt.study.study import Tolerance, Tolerances
+
+STUDY = """
+study: near
+model: {use: test_wheel, mass: 10 kg}
+space:
+  stiffness: {low: 1 kN/m, high: 2 kN/m, unit: kN/m, tolerance: 2 %}
+  offset: {low: -5 mm, high: 5 mm, unit: mm, tolerance: {deviation: 0.1 mm}}
+objectives: [{minimize: peak_error}]
+solver: {use: sobol, samples: 8}
+"""
+
+
+def load(text: str, *overrides: str):
+    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.of)
+
+
+def test_tolerances_are_shares_of_the_value_or_amounts_in_its_unit_uniform_or_normal():
+    found = load(STUDY).tolerances
+    assert found.of == (
+        Tolerance("stiffness", 0.02, relative=True, low=np.nextafter(0.0, 1.0) / 1000.0 or 0.0),
+        Tolerance("offset", pytest.approx(0.1), normal=True, low=-10.0, high=10.0),
+    )
+    assert (found.neighbours, found.front, found.assumed) == (None, None, False)
+
+
+def test_the_report_may_state_them_instead():
+    text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
+    found = load(text, "report.tolerances={of: {offset: 100 um}, neighbours: 32, front: 64}").tolerances
+    assert found.of == (Tolerance("offset", pytest.approx(0.1), low=-10.0, high=10.0),)
+    assert (found.neighbours, found.front) == (32, 64)
+
+
+def test_without_any_one_percent_is_assumed_of_the_value_or_of_the_largest_one_where_the_range_holds_0():
+    text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
+    found = load(text).tolerances
+    assert found.assumed
+    assert [(t.parameter, t.size, t.relative) for t in found.of] == [
+        ("stiffness", 0.01, True),
+        ("offset", pytest.approx(0.05), False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("space.stiffness.tolerance=3 kg", "units do not fit"),
+        ("space.stiffness.tolerance=0", "must be above 0, is 0"),
+        ("space.stiffness.tolerance=-2 %", "must be above 0, is -2"),
+        ("space.teeth={low: 3, high: 9, type: int, tolerance: 1}", "only a parameter of type real has a tolerance"),
+        ("space.kind={values: [steel, rubber], tolerance: 1 %}", "only a parameter of type real has a tolerance"),
+        ("report.tolerances={of: {stifness: 1 %}}", "'stifness' is not in space; did you mean 'stiffness'?"),
+        ("report.tolerances={of: {offset: 1 %}}", "'offset' has a tolerance in space already"),
+        ("report.tolerances={neighbours: -1}", "-1"),
+    ],
+)
+def test_what_is_no_tolerance_is_refused_at_its_place(override, message):
+    with pytest.raises(StudyError) as refused:
+        load(STUDY, override)
+    (issue,) = refused.value.issues
+    assert message in issue.message
+    assert issue.file == f"--set {override}"
+
+
+def test_neighbours_lie_within_the_tolerances_and_more_of_them_keep_those_before():
+    study = load(STUDY)
+    space = Problem.of(study).space
+    X = np.array([[1.5, 2.0], [2.0, 5.0]])
+    near = np.stack([space.shifted(X, shift) for shift in shifts(study.tolerances, 64, seed=1)], axis=1)
+    off = near - X[:, None]
+    assert (np.abs(off[:, :, 0]) <= 0.02 * X[:, None, 0] + 1e-12).all()
+    assert np.abs(off[:, :, 0]).max() > 0.019 * 1.5
+    assert near[1, :, 1].max() > 5.0  # beyond the bound of the search, not of what the model admits
+    assert np.std(off[0, :, 1]) == pytest.approx(0.1, rel=0.1)
+    assert np.abs(off[:, :, 1]).max() <= 0.3 + 1e-12
+    assert shifts(study.tolerances, 20, seed=1) == shifts(study.tolerances, 64, seed=1)[:20]
+
+
+def test_a_neighbour_is_never_where_the_model_admits_nothing():
+    tolerances = Tolerances((Tolerance("offset", 1.0, low=-10.0, high=10.0),))
+    space = Problem.of(load(STUDY)).space
+    near = [space.shifted(np.array([[1.5, 9.9]]), shift)[0, 1] for shift in shifts(tolerances, 32, seed=0)]
+    assert max(near) == 10.0
+
+
+def test_a_robust_study_evaluates_every_design_with_neighbours_in_every_scenario():
+    text = STUDY + "scenarios: [{name: light, load: 10}, {name: heavy, load: 20}]\n"
+    study = load(text, "robust=3")
+    assert [s.name for s in study.scenarios] == [
+        "light", "heavy", "light_n1", "heavy_n1", "light_n2", "heavy_n2", "light_n3", "heavy_n3",
+    ]  # fmt: skip
+    problem, plain = Problem.of(study), Problem.of(load(text))
+    X = np.array([[1.5, 2.0]])
+    assert problem.keys(X)[0][:2] == plain.keys(X)[0]
+    assert len(set(problem.keys(X)[0])) == 8
+    assert problem.unshifted.digest == plain.digest
+    assert study.objectives[0].over.plugin.name == "worst"
+
+
+def test_a_robust_study_needs_tolerances_that_are_stated():
+    text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
+    with pytest.raises(StudyError) as refused:
+        load(text, "robust=3")
+    assert "needs the tolerances of parameters" in refused.value.issues[0].message
+
+
+def test_tolerances_are_no_part_of_keys_and_problem():
+    text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
+    assert Problem.of(load(STUDY)).digest == Problem.of(load(text)).digest

@@ -1,0 +1,57 @@
+"""What the bundled studies recommend keeps its limits when its parameters are off by their tolerances."""
+
+from pathlib import Path
+
+import pytest
+
+import designopt
+from designopt.report.parts.tolerances import ENOUGH
+
+STUDIES = Path(__file__).parents[1] / "studies"
+
+#: Studies with limits on designs whose parameters can be off, and shorter budgets with which a test can wait for them.
+LIMITED = {
+    "benchmark_integrating": (),
+    "benchmark_plants": (),
+    "benchmark_third_order": (),
+    "identified_plant": ("stages.front.budget.evaluations=800",),
+    "own_plant": ("budget.evaluations=1000",),
+    "speed_pi": ("budget.evaluations=1000",),
+    "course_pid_2obj": ("stages.front.budget.evaluations=1000",),
+    "course_pid_3obj": ("budget.evaluations=1000",),
+    "gain_schedule": ("stages.front.budget.evaluations=1000",),
+    "coupled_10var": ("budget.evaluations=2000",),
+    "knee_damper": ("stages.front.budget.evaluations=500",),
+    "knee_hip_hiking": (),
+    "knee_speeds": (),
+    "knee_critical_stiffness": (),
+    "exoskeleton_gait": ("budget.evaluations=400",),
+}
+#: Studies whose parameters are settings of a method, which are never off.
+NUMERICAL = {"andrews"}
+
+
+def test_every_study_with_limits_on_real_parameters_states_tolerances_and_a_robust_choice():
+    found = []
+    for file in sorted(STUDIES.glob("*.yaml")):
+        if "opensim:" in file.read_text() or file.stem in NUMERICAL:
+            continue
+        study = designopt.load(file).definition
+        if study.constraints and study.objectives and any(p.kind == "real" for p in study.space):
+            found.append(file.stem)
+            assert study.tolerances is not None, file.stem
+            assert not study.tolerances.assumed, file.stem
+            real = {p.name for p in study.space if p.kind == "real"}
+            assert {t.parameter for t in study.tolerances.of} == real, file.stem
+            assert "robust" in [choice.method for choice in study.choose], file.stem
+    assert sorted(LIMITED) == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_robust_choice_keeps_its_limits_in_nine_of_ten_neighbours(name, tmp_path):
+    study = designopt.load(STUDIES / f"{name}.yaml", overrides=LIMITED[name])
+    result = study.run(tmp_path / "s.study")
+    row, done = result.most_robust(), result.tolerated()
+    assert row is not None
+    assert done.share[done.place(row)] >= ENOUGH
