@@ -17,7 +17,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_model_of_ones_own_runs_as_printed(tmp_path: Path) -> None:
-    (tmp_path / "isolation.py").write_text(blocks("python")[1])
+    (tmp_path / "isolation.py").write_text(blocks("python")[2])
     done = subprocess.run([sys.executable, "isolation.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "results" / "isolation.study" / "journal.db").exists()
@@ -34,7 +34,7 @@ def test_the_study_file_is_valid_as_printed(tmp_path: Path) -> None:
 
 
 def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path) -> None:
-    (tmp_path / "my_model.py").write_text(blocks("python")[1])
+    (tmp_path / "my_model.py").write_text(blocks("python")[2])
     (tmp_path / "mine.yaml").write_text(
         "study: mine\nmodel: {use: isolated_mass, mass: 320 kg}\n"
         "space:\n  stiffness: {low: 5 kN/m, high: 50 kN/m, unit: N/m}\n  damping: {low: 2e2, high: 5e3, scale: log}\n"
@@ -60,3 +60,11 @@ def test_the_values_that_are_replaced_on_the_command_line_are_in_the_study_file(
 def test_the_two_commands_install_the_pinned_versions(command: str) -> None:
     assert "-r constraints.txt" in command
     assert "--no-deps" in command
+
+
+def test_the_function_of_ones_own_is_minimised_as_printed(tmp_path: Path) -> None:
+    (tmp_path / "mount.py").write_text(blocks("python")[1])
+    done = subprocess.run([sys.executable, "mount.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) > 50
+    assert len(blocks("python")[1].strip().splitlines()) <= 15

@@ -1,0 +1,112 @@
+"""A plain function is a model at once, and a study of it one call."""
+
+import subprocess
+import sys
+
+import pytest
+
+import designopt
+from designopt.plugin import Declared, ModelPlugin, PluginError, as_model
+from designopt.study.language.errors import StudyError
+
+
+def beam(design):
+    return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
+
+
+def sphere(x, y):
+    return (x - 1.0) ** 2 + (y + 2.0) ** 2
+
+
+def hill(design, scenario):
+    return {"height": -((design["a"] - scenario["at"]) ** 2)}
+
+
+def test_all_that_a_function_returns_is_minimised_unless_the_call_says_otherwise(tmp_path):
+    result = designopt.minimize(beam, {"width": [0.5, 2.0]}, evaluations=40, store=tmp_path / "s")
+    assert [(o.name, o.direction) for o in result.problem.objectives] == [("mass", "minimize"), ("sag", "minimize")]
+    assert len(result.outcomes) == 40
+    assert len(result.front()) == 40
+    one = designopt.minimize(
+        beam, {"width": [0.5, 2.0]}, "mass", constraints={"sag": {"max": 1.0}}, evaluations=60, store=tmp_path / "t"
+    )
+    assert one.outcomes.X[one.front()][0, 0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_function_of_parameters_by_name_that_returns_a_number(tmp_path):
+    result = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=300, store=tmp_path / "s")
+    assert result.study.stages[0].solver.plugin.name == "cma_es"
+    assert result.outcomes.X[result.front()][0] == pytest.approx([1.0, -2.0], abs=1e-3)
+    assert result.problem.objectives[0].name == "value"
+
+
+def test_scenarios_and_what_is_to_be_made_large(tmp_path):
+    result = designopt.minimize(
+        hill, {"a": [0, 4]}, [{"maximize": "height", "over": "mean"}], evaluations=80, store=tmp_path / "s",
+        scenarios=[{"name": "left", "at": 1.0}, {"name": "right", "at": 2.0}],
+    )  # fmt: skip
+    assert result.outcomes.X[result.front()][0, 0] == pytest.approx(1.5, abs=0.01)
+
+
+def test_the_same_call_computes_nothing_again_and_more_evaluations_go_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=50)
+    again = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=50)
+    assert again.path == first.path
+    assert again.sessions[-1]["executor"] == "none"
+    more = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=70)
+    assert more.path == first.path
+    assert len(more.outcomes) == 70
+    other = designopt.minimize(sphere, {"x": [-4, 5], "y": [-5, 5]}, evaluations=50)
+    assert other.path != first.path
+
+
+def test_another_code_is_another_version_and_comments_are_not():
+    def made(text):
+        space = {}
+        exec(text, space)
+        return as_model(space["f"]).version
+
+    text = "def f(design):\n    return {'a': design['x'] * 2.0, 'b': design['x'] in {1, 2, 3}}\n"
+    assert made(text) == made("# a comment\n\n" + text)
+    assert made(text) != made(text.replace("2.0", "2.5"))
+    assert made(text) != made(text.replace("'x'", "'y'", 1))
+
+
+def test_what_is_no_function_of_designs_is_refused():
+    with pytest.raises(PluginError, match="takes no design"):
+        as_model(lambda: 1.0)
+    with pytest.raises(PluginError, match="a model is a function"):
+        as_model(Declared)
+    assert isinstance(as_model(beam), ModelPlugin)
+    assert as_model(beam) is as_model(beam)
+
+
+def test_an_answer_that_is_no_number_is_told(tmp_path):
+    with pytest.raises(ValueError, match="return a number, or a mapping of names to numbers"):
+        designopt.minimize(lambda design: [1.0], {"x": [0, 1]}, store=tmp_path / "s")
+    with pytest.raises(StudyError, match="'low' is missing"):
+        designopt.minimize(beam, {"width": {"high": 1.0}}, store=tmp_path / "s")
+
+
+def test_a_script_with_two_calls_runs_on_workers(tmp_path):
+    (tmp_path / "two.py").write_text("""
+import designopt
+
+def beam(design):
+    return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
+
+first = designopt.minimize(beam, {"width": [0.5, 2.0]}, evaluations=8, executor="dask", workers=1)
+count = len(first.outcomes)
+
+def sphere(x, y):
+    return (x - 1.0) ** 2 + (y + 2.0) ** 2
+
+second = designopt.minimize(sphere, {"x": [-5, 5], "y": [-5, 5]}, evaluations=8, executor="dask", workers=1)
+print(count, len(second.outcomes), second.counts["ok"])
+""")
+    done = subprocess.run(
+        [sys.executable, "two.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["8", "8", "8"]
