@@ -12,7 +12,7 @@ import functools
 import hashlib
 import sys
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
@@ -43,8 +43,14 @@ REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evoluti
 
 _declared: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
-#: Functions of files that were run for their plugins, by name.
+#: Functions of files that were run for their plugins, by name, and what makes a model of one (`designopt.plugin.plain`).
 _plain: dict[str, types.FunctionType] = {}
+_models_of_functions: list[Callable[[Any], Plugin]] = []
+
+
+def make_models_of_functions_by(make: Callable[[Any], Plugin]) -> None:
+    """From now on `make` gives the model for a plain function."""
+    _models_of_functions[:] = [make]
 
 
 def register(target: Any, plugin: Plugin) -> None:
@@ -125,9 +131,7 @@ def find(kind: Kind, name: str) -> Plugin:
     if declared and not distribution:
         return declared
     if not entries and kind == "model" and bare in _plain and not distribution:
-        from designopt.plugin.plain import as_model
-
-        return as_model(_plain[bare])
+        return _models_of_functions[0](_plain[bare])
     if not entries:
         if (kind, bare) in REPLACED:
             raise PluginError(f"the {kind} '{bare}' of earlier versions is gone; use '{REPLACED[kind, bare]}'")

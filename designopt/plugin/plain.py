@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from designopt.plugin.declaration import model
-from designopt.plugin.discovery import register
+from designopt.plugin.discovery import make_models_of_functions_by, register
 from designopt.plugin.kinds import ModelPlugin
 from designopt.plugin.signature import source, typed_dict
 from designopt.plugin.values import PluginError
@@ -85,3 +85,6 @@ def _content(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(map(repr, value))
     return [_content(item) for item in value] if isinstance(value, tuple) else value
+
+
+make_models_of_functions_by(as_model)
