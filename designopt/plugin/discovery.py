@@ -43,7 +43,7 @@ REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evoluti
 
 _declared: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
-#: Functions of files that were run for their plugins, by name, and what makes a model of one (`designopt.plugin.plain`).
+#: Functions of files that were run for their plugins, by name, and what makes a model of one (see `plain`).
 _plain: dict[str, types.FunctionType] = {}
 _models_of_functions: list[Callable[[Any], Plugin]] = []
 
@@ -192,7 +192,8 @@ def load_file(name: str, content: bytes) -> None:
     finally:
         _loading.pop()
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
-    _plain.update({k: f for k, f in functions.items() if f.__module__ == module_name})
+    own = {k: f for k, f in functions.items() if f.__module__ == module_name}
+    _plain.update({k: f for k, f in own.items() if not hasattr(f, "__designopt__")})
 
 
 def _define_rest(module: types.ModuleType, name: str, content: bytes, line: int) -> None:

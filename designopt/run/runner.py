@@ -218,8 +218,10 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
     if plugin.description.startswith("not available: "):
         reason = plugin.description.removeprefix("not available: ")
         again = resume_command(path)
-        way = f"code is not run from a store, so give the file that declares it: {again}" if "--plugin" in again else ""
-        raise StoreError(f"{path}: cannot be continued here: {reason}; {way or 'install it first'}", path)
+        way = "install it first"
+        if "--plugin" in again and reason.startswith("no plugin named"):
+            way = f"code is not run from a store, so give the file that declares it: {again}"
+        raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
 
 
 def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
