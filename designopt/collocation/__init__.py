@@ -24,6 +24,7 @@ from designopt.collocation.statement.problem import (
     TrajectoryProblem,
     periodic,
 )
+from designopt.collocation.statement.rates import Rate, with_rates
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
@@ -42,6 +43,7 @@ __all__ = [
     "PhaseSolution",
     "ProblemError",
     "Program",
+    "Rate",
     "Refinement",
     "Resimulation",
     "Round",
@@ -72,6 +74,7 @@ __all__ = [
     "solve_near",
     "trapezoidal",
     "verify",
+    "with_rates",
 ]
 
 

@@ -250,6 +250,16 @@ def test_a_round_that_fails_is_tried_again_in_other_ways_which_are_recorded(monk
     assert found.attempts[-1].status is Status.SOLVED
 
 
+def test_a_refinement_may_begin_with_a_mesh_of_its_own() -> None:
+    problem = benchmark_problems.hyper_sensitive()
+    mesh = Mesh.at(radau(5), benchmark_problems.hyper_sensitive_nodes(60))
+    found = solve(problem, Options(degree=5, refine=Refinement(1e-8)), meshes=[mesh])
+
+    assert found.rounds[0].intervals == 60
+    assert len(found.rounds) <= 4  # from ten equal intervals it takes more
+    assert found.objective == pytest.approx(benchmark_problems.hyper_sensitive_cost(), rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [float("inf"), 5000.0])
 @pytest.mark.parametrize("method", ["split", "hp"])

@@ -44,7 +44,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         yield (
             f"singular_arc: from {arc.begin:.6g} to {arc.end:.6g} s the cost does not bend with"
             f" {', '.join(arc.controls)} of {arc.phase}: a control that is known less well there and may ring;"
-            " limit or penalise its rate"
+            " limit or penalise its rate (with_rates)"
         )
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():

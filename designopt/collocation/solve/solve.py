@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from designopt.collocation.solution.equations import is_determined
@@ -18,6 +19,7 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.mesh import Mesh
 
 #: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
 COARSE = 1e-3
@@ -27,16 +29,23 @@ UNSTABLE = 1e3
 DISAGREES, SMALL = 100.0, 1e-7
 
 
-def solve(problem: TrajectoryProblem, options: Options | None = None, guess: Guess | None = None) -> Solution:
+def solve(
+    problem: TrajectoryProblem,
+    options: Options | None = None,
+    guess: Guess | None = None,
+    *,
+    meshes: Sequence[Mesh] | None = None,
+) -> Solution:
     """The solution of `problem` from `guess`: from several starts, by other ways after a failure, then refined, then
     checked, as the options say.
 
+    On `meshes`, one per phase, which a refinement begins with; without them on uniform ones of the options.
     A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
     guesses that cannot be solved from.
     """
     options = options or Options()
     begin = rollout(problem, guess) if options.rollout else guess
-    program = Program(problem, options, begin)
+    program = Program(problem, options, begin, meshes=meshes)
     found = solve_from_starts(program, guess, roll=options.rollout)
     if options.persistent:
         found = persist(program, problem, guess, found)

@@ -1,0 +1,143 @@
+"""Limits and prices of how fast controls change: a control becomes a state, and its rate the control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from designopt.collocation.statement.problem import Ends, Integral, Phase, ProblemError, TrajectoryProblem
+from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm
+from designopt.dynamics.system import ARGUMENTS, System, Variable
+from designopt.lazy import casadi as ca
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What limits the rate of a control, `low` to `high` in its unit per second, and its price.
+
+    The cost grows by `penalty` times the integral of the squared rate. Raises `ValueError` for limits without room and
+    for a penalty that is negative or not finite.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ValueError(f"the limits of a rate are {self.low:g} to {self.high:g}: the first is the smaller one")
+        if not 0.0 <= self.penalty < math.inf:
+            raise ValueError(f"the penalty of a rate is {self.penalty!r}: give a number from 0 on")
+
+
+def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> TrajectoryProblem:
+    """`problem` with the rates of some controls, by name, limited or penalised, in all phases that have them.
+
+    Such a control is a state then, continuous within its phase and with the limits that it had; the new control is
+    called ``<name>_rate``, the integral of its square ``<name>_rate_squared``. It may jump from one phase to the next
+    unless a constraint links them. Raises `ProblemError` (bad_statement) for names that are no controls, or taken.
+    """
+    there = [v.name for phase in problem.phases for v in phase.system.controls]
+    for name in rates:
+        if name not in there:
+            text = f"there is no such control; there are {', '.join(dict.fromkeys(there)) or 'none'}"
+            raise ProblemError("bad_statement", f"rates.{name}", text)
+    phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
+    penalised = [
+        (phase.name, f"{name}_rate_squared", rate.penalty)
+        for phase in problem.phases
+        for name, rate in rates.items()
+        if rate.penalty > 0.0 and _has(phase, name)
+    ]
+    return replace(problem, phases=phases, cost=_Cost(problem.cost, tuple(penalised)))
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """A cost and the prices of rates: (phase, integral, price)."""
+
+    cost: Callable[[Ends], Any]
+    prices: tuple[tuple[str, str, float], ...]
+
+    def __call__(self, e: Ends) -> Any:
+        return self.cost(e) + sum(price * e.phase[phase].integral[name] for phase, name, price in self.prices)
+
+
+def _has(phase: Phase, name: str) -> bool:
+    return any(v.name == name for v in phase.system.controls)
+
+
+def _phase(phase: Phase, rates: Mapping[str, Rate]) -> Phase:
+    if not rates:
+        return phase
+    guess = dict(phase.guess)
+    for v in phase.system.controls:
+        if v.name in rates and v.name not in phase.initial and v.name not in phase.final:
+            level = float(np.clip(0.0, *phase.bounds.get(v.name, (v.low, v.high))))
+            guess.setdefault(v.name, (level, level))
+    squares = {f"{n}_rate_squared": Integral(_Square(f"{n}_rate")) for n, rate in rates.items() if rate.penalty > 0.0}
+    if taken := [n for n in squares if n in phase.integrals]:
+        raise ProblemError("bad_statement", f"{phase.name}: integrals.{taken[0]}", "is what a rate adds: rename it")
+    return replace(phase, system=_system(phase, rates), integrals={**phase.integrals, **squares}, guess=guess)
+
+
+@dataclass(frozen=True)
+class _Square:
+    name: str
+
+    def __call__(self, v: Any) -> Any:
+        return v[self.name] ** 2
+
+
+def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
+    """The system of `phase` with the controls of `rates` among its states."""
+    system, form = phase.system, phase.system.residual_form
+    moved = [v for v in system.controls if v.name in rates]
+    kept = [v for v in system.controls if v.name not in rates]
+    new = [Variable(f"{v.name}_rate", f"{v.unit}/s", rates[v.name].low, rates[v.name].high) for v in moved]
+    if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
+        text = f"'{min(unnamed)}' is the name that the rate of a control gets: rename the variable"
+        raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
+    nx = len(system.states)
+
+    def of(function: Any, names: Sequence[str], *, adds_rates: bool = False) -> Any:
+        """`function` of the arguments `names` with the controls taken from where they are now."""
+        if function is None:
+            return None
+        sizes = {name: function.numel_in(i) for i, name in enumerate(names)}
+        symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
+        symbols["x"], symbols["u"] = ca.SX.sym("x", nx + len(moved)), ca.SX.sym("u", len(system.controls))
+        states, rest = iter(range(nx, nx + len(moved))), iter(range(len(kept)))
+        controls = [
+            symbols["x"][next(states)] if v.name in rates else symbols["u"][next(rest)] for v in system.controls
+        ]
+        given = {**symbols, "x": symbols["x"][:nx], "u": ca.vertcat(*controls)}
+        made = function(*(given[name] for name in names))
+        if adds_rates:
+            made = ca.vertcat(made, symbols["u"][len(kept) :])
+        return ca.Function(function.name(), [symbols[n] for n in names], [made], list(names), function.name_out())
+
+    stated: dict[str, Any] = {}
+    if form is None:
+        stated = {"rhs": of(system.rhs, ARGUMENTS, adds_rates=True), "output": of(system.output, ARGUMENTS)}
+    else:
+        residual = of(form.residual, RESIDUAL_ARGUMENTS)
+        derivative = of(form.rates, RESIDUAL_ARGUMENTS, adds_rates=True)
+        output = of(form.output, RESIDUAL_ARGUMENTS)
+        stated = {"residual_form": ResidualForm(form.unknowns, residual, derivative, output)}
+    return System(
+        name=system.name,
+        states=(*system.states, *moved),
+        controls=(*kept, *new),
+        parameters=system.parameters,
+        algebraic=system.algebraic,
+        data=system.data,
+        outputs=system.outputs,
+        algebraic_residual=of(system.algebraic_residual, ARGUMENTS),
+        vectors=system.vectors,
+        **stated,
+    )
