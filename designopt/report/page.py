@@ -202,6 +202,7 @@ def page(
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
     }
     environment.tests |= {"numeric": is_number, "all_numbers": lambda cells: all(is_number(cell) for cell in cells)}
+    environment.tests["gappy"] = lambda rows: any(number(cell) in ("–", "-") for row in rows for cell in row)
     template = environment.from_string((here / "page.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         name=name,

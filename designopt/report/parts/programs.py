@@ -126,7 +126,7 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
     released = [name for name in some[0].start if name not in fixed(some[0])]
     rows = [
         (
-            *(fixed(records[i]).get(name, "-") for name in names),
+            *(fixed(records[i]).get(name, "–") for name in names),
             _figure(records[i], "objective"),
             *(records[i].figures.get(f"optimum({name})", math.nan) for name in released),
             i + 1,
@@ -139,11 +139,11 @@ def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[
 def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
     rows = []
     for i, record in enumerate(records):
-        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items()) or "-"
+        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items()) or "–"
         iterations = _figure(record, "iterations")
         rows.append((
-            i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "-",
-            int(iterations) if math.isfinite(iterations) else "-", number(_figure(record, "error_estimate")),
+            i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "–",
+            int(iterations) if math.isfinite(iterations) else "–", number(_figure(record, "error_estimate")),
             number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
         ))  # fmt: skip
     columns = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
