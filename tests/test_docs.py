@@ -346,6 +346,14 @@ TRIED: dict[str, Iterable[str]] = {
     "clusters.md": {"yaml", "yaml dask", "sh", "sh coordinator", "sh certificates"},
     "gallery.md": {"sh"},
     "desk.md": {"sh"},  # tests/desk/test_command.py
+    "coming_from.md": {  # tests/test_coming_from.py
+        "yaml",
+        "yaml opensim",
+        "text",
+        *(f"python {name}" for name in ("ours", "ours cart", "cantilever", "optuna", "pymoo", "openmdao", "dymos")),
+        "python gemseo",
+        "python opensim",
+    },
     "command_line.md": {"sh completion", "sh log", "python"},  # tests/test_cli_completion.py
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
     "whole_body.md": {"python", "yaml", "yaml marker set"},  # tests/designopt_wholebody/test_documentation.py
