@@ -35,6 +35,9 @@ ORDERED = "Viridis"
 ORDERED_LINES = ((0.0, "@low"), (0.5, "@middle"), (1.0, "@high"))
 
 
+#: About so many ticks are on a log axis.
+_LOG_TICKS = 5
+
 #: Positive values whose largest is so many times the smallest are drawn on a log axis.
 DECADES = 1e3
 
@@ -45,8 +48,12 @@ def category(i: int) -> str:
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """A Plotly axis with `title`; further Plotly attributes by keyword."""
-    return {"title": {"text": title}, "automargin": True, **more}
+    """A Plotly axis with `title`; further Plotly attributes by keyword.
+
+    Plotly labels 1 to 9 of every decade of a log axis where it puts many ticks, and their labels overlap: it puts few.
+    """
+    few = {"nticks": _LOG_TICKS} if more.get("type") == "log" else {}
+    return {"title": {"text": title}, "automargin": True, **few, **more}
 
 
 def over_decades(values: ArrayLike) -> bool:

@@ -89,8 +89,13 @@ class StructuredLoop:
 
     def outer_response(self, frequency: Array) -> Complex:
         """L of the outer loop of a cascade, its inner loop closed."""
-        path, G, within = self._parts(self._z(frequency))
-        return np.asarray(path * G / (1.0 + within))
+        return self._outer(self._z(frequency))
+
+    def outer_parts(self, frequency: Array) -> tuple[Complex, Complex]:
+        """K of the outer regulator of a cascade, and G from its command, the inner set-point, to the output."""
+        z = self._z(frequency)
+        K, _ = _regulator(self.structure.law, z)
+        return K, np.asarray(self._outer(z) / K)
 
     def inner(self) -> StructuredLoop:
         """The inner loop of a cascade alone."""
@@ -116,12 +121,7 @@ class StructuredLoop:
 
     def outer_margins(self) -> Margins:
         """Of the outer loop of a cascade that is stable."""
-
-        def outer(z: Complex) -> Complex:
-            path, G, within = self._parts(z)
-            return np.asarray(path * G / (1.0 + within))
-
-        return self._margins(outer)
+        return self._margins(self._outer)
 
     def sensitivity_peaks(self) -> tuple[float, float]:
         """Peaks of |K S| and |G S| of a stable loop."""
@@ -166,6 +166,10 @@ class StructuredLoop:
     def _loop(self, z: Complex) -> Complex:
         path, G, within = self._parts(z)
         return np.asarray(within + path * G)
+
+    def _outer(self, z: Complex) -> Complex:
+        path, G, within = self._parts(z)
+        return np.asarray(path * G / (1.0 + within))
 
     def _parts(self, z: Complex) -> tuple[Complex, Complex, Complex]:
         """From output to command, the plant to the output, and the inner loop, 0 where there is none."""

@@ -22,6 +22,9 @@ Traces = list[dict[str, Any]]
 _DRAWN_SAMPLES = 200  # of the command under noise
 _PERIOD = 4096  # samples after which the drawn noise repeats
 _SEED = 1
+#: Mantissas of ticks of a log axis, the densest first, and how many ticks half a figure has room for.
+_MANTISSAS = ((1, 2, 5), (1, 3), (1,))
+_MOST_TICKS = 6
 
 
 @report("loop_bode", version=1)
@@ -49,7 +52,7 @@ def loop_bode(result: Result) -> Section | None:
         for heading, draw, shape, note in _FIGURES:
             drawn = [draw(loops) for loops in plots]
             if any(len(trace["x"]) for traces in drawn for trace in traces):
-                figures.append(_figure(f"{heading}{of_loop}", drawn, shape(), result, shown, note))
+                figures.append(_figure(f"{heading}{of_loop}", drawn, shape(drawn), result, shown, note))
     return Section(
         title,
         introduction="Of the linear loop, computed anew from the design; unstable loops are not drawn. The plots open "
@@ -130,31 +133,59 @@ def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
             through = np.concatenate([[0.0], -one.parts(w)[0] / (1.0 + one.response(w))])
             u = np.asarray(np.fft.irfft(through * np.fft.rfft(e), _PERIOD), np.float64)[:_DRAWN_SAMPLES]
             x = np.asarray(one.sample_time * np.arange(len(u)), np.float64)
-            name = f"{name} (noise gain {number(one.noise_gain, 3)})"
+            name = name if np.isnan(one.noise_gain) else f"{name} (noise gain {number(one.noise_gain, 3)})"
         traces.append({**trace_line(name, x, u), "line": {"color": category(k), "width": 1.2, "shape": "hv"}})
     return traces
 
 
-def _two_axes(upper: str, lower: str, **of_lower: Any) -> dict[str, Any]:
+def _half(plots: Sequence[Traces], *, lower: bool) -> dict[str, Any]:
+    """A log axis of half a figure's height, for what all `plots` draw there."""
+    drawn = [trace["y"] for traces in plots for trace in traces if ("yaxis" in trace) == lower and len(trace["y"])]
+    sizes = np.concatenate(drawn)
+    sizes = sizes[(sizes > 0.0) & np.isfinite(sizes)]
+    low, high = float(sizes.min()), float(sizes.max())
+    first, last = np.floor(np.log10(low)), np.ceil(np.log10(high))
+    shown: list[float] = []
+    for mantissas in _MANTISSAS:
+        step = 1 if len(mantissas) > 1 else int((last - first) // _MOST_TICKS) + 1
+        ticks = [float(m * 10.0**k) for k in np.arange(first, last + 1.0, step) for m in mantissas]
+        shown = [tick for tick in ticks if 0.6 * low <= tick <= 1.7 * high]
+        if len(shown) <= _MOST_TICKS:
+            break
+    return {"type": "log", "exponentformat": "power", "tickvals": shown}
+
+
+def _two_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[str, Any]) -> dict[str, Any]:
     return layout(
         xaxis=axis("frequency [rad/s]", type="log", anchor="y2"),
-        yaxis=axis(upper, type="log", exponentformat="power", domain=[0.54, 1.0]),
-        yaxis2=axis(lower, domain=[0.0, 0.46], **of_lower),
+        yaxis=axis(upper, **of_upper, domain=[0.54, 1.0]),
+        yaxis2=axis(lower, **of_lower, domain=[0.0, 0.46]),
     )
 
 
-_FIGURES: tuple[tuple[str, Callable[[Mapping[str, SeenLoop]], Traces], Callable[[], dict[str, Any]], str], ...] = (
-    ("Bode plot", _bode, lambda: _two_axes("|L|", "phase of L [deg]", dtick=90), ""),
+def _of_bode(plots: Sequence[Traces]) -> dict[str, Any]:
+    """The phase ends four half turns down: what a delay does beyond is far above the crossovers."""
+    phases = [trace["y"] for traces in plots for trace in traces if "yaxis" in trace and len(trace["y"])]
+    low, high = min(float(y.min()) for y in phases), max(float(y.max()) for y in phases)
+    low = max(low, min(high, 0.0) - 720.0)
+    phase = {"dtick": 90 if high - low <= 450.0 else 180, "range": [low - 20.0, high + 20.0]}
+    return _two_axes("|L|", "phase of L [deg]", _half(plots, lower=False), phase)
+
+
+_FIGURES: tuple[
+    tuple[str, Callable[[Mapping[str, SeenLoop]], Traces], Callable[[Sequence[Traces]], dict[str, Any]], str], ...
+] = (
+    ("Bode plot", _bode, _of_bode, ""),
     (
         "From noise to command, from load to output",
         _noise_and_load,
-        lambda: _two_axes("|KS|", "|GS|", type="log", exponentformat="power"),
+        lambda plots: _two_axes("|KS|", "|GS|", _half(plots, lower=False), _half(plots, lower=True)),
         "K is the regulator from the measurement to the command, G the plant from the command to the output.",
     ),
     (
         "Command under measurement noise",
         _noise,
-        lambda: layout(xaxis=axis("time [s]"), yaxis=axis("command")),
+        lambda _: layout(xaxis=axis("time [s]"), yaxis=axis("command")),
         "White noise of deviation 1, the same for all designs, alone, without limits of the command.",
     ),
 )

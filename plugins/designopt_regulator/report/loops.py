@@ -45,7 +45,7 @@ Response = Callable[[Vector], NDArray[np.complex128]]
 #: K of the regulator from the measurement, and G of the plant.
 Parts = Callable[[Vector], tuple[NDArray[np.complex128], NDArray[np.complex128]]]
 
-_POINTS = 400  # of a curve
+_POINTS = 800  # of a curve: a delay turns it between two of them by little
 _BEYOND = 30.0  # how far below and above the crossovers the curves go, as a factor
 _AROUND = 5.0  # the same about the peaks of |S|
 _CIRCLE = np.linspace(0.0, 2.0 * np.pi, 181)
@@ -145,7 +145,8 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
     alone = inner.measures()
     within = _structured(inner, alone, alone, inner.response, inner.parts)
     outer = loop.outer_margins() if measures.stable[0] else None
-    return {**found, "inner": within, "outer": _structured(loop, measures, outer, loop.outer_response, None)}
+    around = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
+    return {**found, "inner": within, "outer": replace(around, noise_gain=np.nan)}  # that is of the plant's command
 
 
 def _continuous(loop: Loop) -> SeenLoop:
