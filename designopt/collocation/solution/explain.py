@@ -24,6 +24,7 @@ WORDS = {
     "algebraic": "algebraic equation of",
     "path": "path constraint",
     "control": "linear control",
+    "held": "held control",
     "integral": "integral",
     "ends": "constraint",
 }
@@ -163,7 +164,7 @@ def worst_violations(found: Constraints, phases: Mapping[str, PhaseSolution], co
 
 
 def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
-    if phase is None or block.kind not in ("defect", "control"):
+    if phase is None or block.kind not in ("defect", "control", "held"):
         return ""
     return phase.units.get(name, "")
 

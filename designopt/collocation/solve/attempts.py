@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -93,7 +94,11 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
 
 
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
-    meshes = [Mesh.uniform(mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)) for mesh in program.meshes]
+    meshes = []
+    for phase, mesh in zip(problem.phases, program.meshes, strict=True):
+        pieces = math.lcm(*phase.held.values())
+        fewer = max(len(mesh) // COARSER, FEWEST)
+        meshes.append(Mesh.uniform(mesh.schemes[0], pieces * math.ceil(fewer / pieces)))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
     return program.solve(problem, guess=Guess.of(coarse)) if coarse.success else coarse
 

@@ -29,7 +29,7 @@ from designopt.collocation.solve.over_constrained import equations, free_variabl
 from designopt.collocation.solve.search import End, Search
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import Boxes, boxes
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import Statement, state
@@ -79,7 +79,7 @@ class Program:
         self.statement = statement or with_compiled(stated, options, options.starts)
         compiled = time.perf_counter()
         if meshes is None:
-            meshes = [Mesh.uniform(options.scheme_for(problem), options.intervals) for _ in problem.phases]
+            meshes = [Mesh.uniform(options.scheme_for(problem), _intervals(phase, options)) for phase in problem.phases]
         self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
         guess = guess or Guess()
@@ -243,3 +243,9 @@ class Program:
         if better or again.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(again, seconds=found.seconds + again.seconds)
         return found
+
+
+def _intervals(phase: Phase, options: Options) -> int:
+    """How many intervals a phase has: those of the options, or the next number that its pieces divide."""
+    pieces = math.lcm(*phase.held.values())
+    return pieces * math.ceil(options.intervals / pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral as Whole
 from numbers import Real
 from typing import Any
 
@@ -22,6 +23,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
         _check_system_names(phase)
         _check_tables(phase)
         _check_data(phase)
+        _check_held(phase)
         _check_constraints(f"{phase.name}: path", phase.path, Constraint)
         _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
     _check_constraints("constraints", problem.constraints, Constraint)
@@ -74,6 +76,14 @@ def _check_data(phase: Phase) -> None:
             text = f"is {type(phase.data[name]).__name__}, not a number or a Signal"
             raise ProblemError("bad_statement", f"{phase.name}: data.{name}", text)
     known(f"{phase.name}: data", phase.data, names, "data entry")
+
+
+def _check_held(phase: Phase) -> None:
+    known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
+    for name, pieces in phase.held.items():
+        if not isinstance(pieces, Whole) or isinstance(pieces, bool) or pieces < 1:
+            text = f"is {pieces!r}: give the number of equal pieces of the phase, a whole number from 1 on"
+            raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
 
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:

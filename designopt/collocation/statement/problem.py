@@ -162,8 +162,9 @@ class Phase:
     the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` hold them at
     the ends, those that are no states by constraints that the problem adds ("initial torque of motion"). `path`
     constraints hold at every collocation point. `data` gives every data entry of the system a number or a `Signal`.
-    `guess` has first and last values of variables: the search begins on straight lines between them. A vector of the
-    system may stand for its components everywhere, and a `SignalTable` for its columns.
+    `guess` has first and last values of variables: the search begins on straight lines between them. `held` controls
+    are constant over so many equal pieces of the phase, as those of a digital controller. A vector of the system may
+    stand for its components everywhere, and a `SignalTable` for its columns.
     """
 
     system: System
@@ -177,13 +178,14 @@ class Phase:
     integrals: Mapping[str, Integral] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    held: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         vectors = {v.name: v for v in self.system.vectors}
-        for name in ("bounds", "initial", "final", "guess", "data"):
+        for name in ("bounds", "initial", "final", "guess", "held", "data"):
             given = getattr(self, name)
             try:
-                stated = spread_data(given, vectors) if name == "data" else spread(given, vectors, pair=True)
+                stated = spread_data(given, vectors) if name == "data" else spread(given, vectors, pair=name != "held")
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)

@@ -166,6 +166,9 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     for a, b in zip(stated.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
+        pairs.append(
+            (f"{b.name}: held", [f"{n}: {k}" for n, k in a.held.items()], [f"{n}: {k}" for n, k in b.held.items()])
+        )
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
     for where, before, now in pairs:
         if before != now:

@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.statement.problem import ProblemError
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
+from designopt.collocation.transcription.mesh import Mesh
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
+#: Ends of pieces and nodes of a mesh are the same when they are so near, as shares of a piece.
+SAME = 1e-9
+
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, integral or ends.
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, integral or
+    ends.
 
     `phase` is its number (-1: of the ends), `names` (k) says what the rows of one point are, `slots` (n) at which
     points they stand; rows are counted from `first`, point by point.
@@ -51,6 +57,7 @@ class Rows:
             self._defects(i, place)
             self._equations(i, place)
             self._control_rows(i, place)
+            self._held(i, place)
             self._integrals(i, place)
         self.ends_first = self.count
         for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
@@ -70,6 +77,9 @@ class Rows:
         for block in self.blocks:
             if block.kind == "defect":
                 found[block.rows] = scale[self.layout.phases[block.phase].states[0]]
+            elif block.kind == "held":
+                column = self.statement.points[block.phase].names.index(block.names[0])
+                found[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
                 number = list(self.statement.problem.phases[block.phase].integrals).index(block.names[0])
                 found[block.rows] = scale[self.layout.integrals[block.phase, number]]
@@ -135,6 +145,18 @@ class Rows:
                     controls = place.point[mesh.bases[some] + r - mesh.first, of_controls]
                     self._variables(rows, controls, combination[r])
 
+    def _held(self, i: int, place: PhaseLayout) -> None:
+        """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
+        mesh, point, phase = place.mesh, self.statement.points[i], self.statement.problem.phases[i]
+        intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
+        for name, pieces in phase.held.items():
+            of_slots = pieces_of(mesh, pieces, f"{phase.name}: held.{name}")[intervals]
+            slots = 2 + np.flatnonzero(of_slots[1:] == of_slots[:-1])
+            column = point.names.index(name)
+            rows = self._block("held", i, (name,), slots)[:, 0]
+            self._variables(rows, place.point[slots - mesh.first, column], 1.0)
+            self._variables(rows, place.point[slots - 1 - mesh.first, column], -1.0)
+
     def _integrals(self, i: int, place: PhaseLayout) -> None:
         which = self.statement.functions[i].rows
         names = list(self.statement.problem.phases[i].integrals)
@@ -144,6 +166,23 @@ class Rows:
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
             self._points(i, rows, of_point, np.arange(len(weights)), -weights)
+
+
+def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
+    """In which of so many equal pieces of the phase each interval lies (N,).
+
+    Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and where no node of the mesh is
+    at the end of a piece.
+    """
+    if mesh.schemes[0].starts:
+        text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"
+        raise ProblemError("bad_statement", where, text)
+    ends = mesh.nodes * pieces
+    edges = np.arange(pieces + 1)
+    if np.abs(ends[np.clip(np.searchsorted(ends, edges - 0.5 * SAME), 0, len(mesh))] - edges).max() > SAME:
+        text = f"the mesh has no nodes between {pieces} equal pieces: take as many intervals, or several times as many"
+        raise ProblemError("bad_statement", where, text)
+    return np.minimum((0.5 * (ends[1:] + ends[:-1])).astype(np.int64), pieces - 1)
 
 
 def _joined(parts: list[tuple[Any, ...]], width: int) -> tuple[Any, ...]:
