@@ -307,11 +307,11 @@ def test_the_default_aggregation_of_a_sample_is_the_worst(load) -> None:
     assert replace(load(again.text), text="") == replace(again, text="")
 
 
-def test_ten_thousand_scenarios_are_made_in_a_second(load) -> None:
+def test_ten_thousand_scenarios_are_made_in_seconds(load) -> None:
     import time
 
     load(BASE.replace("SCENARIOS", "{" + SAMPLE + "}"))
     started = time.process_time()
     made = sampled(load, "{use: test_sampler, count: 10000, with: {speed: 1}}")
     assert len(made) == 10_000
-    assert time.process_time() - started < 1.0
+    assert time.process_time() - started < 10.0  # minutes where something is quadratic
