@@ -282,7 +282,7 @@ def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
     from designopt.report.page import FIRST, GENERIC, LAST
 
     middle = re.search(r"Without `plots` the page holds (.*?)\.", RESULTS, flags=re.DOTALL)
-    around = re.search(r"The parts\n(.*?) come before; (.*?) after them", RESULTS, flags=re.DOTALL)
+    around = re.search(r"The parts\s+(.*?) come before; (.*?) after them", RESULTS, flags=re.DOTALL)
     assert middle is not None
     assert around is not None
     groups = (middle.group(1), around.group(1), around.group(2))

@@ -8,7 +8,7 @@ from typing import Any
 
 from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
-from designopt.report.parts.overview import limit_text, range_text, value_text
+from designopt.report.parts.problem import limit_text, range_text, value_text
 from designopt.study.study import Constraint, Objective, Parameter, Study
 
 #: Of more differences of one kind only so many are listed.

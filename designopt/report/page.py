@@ -31,7 +31,9 @@ from designopt.report.parts import (
     map,
     overview,
     parallel,
+    problem,
     programs,
+    record,
     scenarios,
     surrogate,
     tolerances,
@@ -55,6 +57,7 @@ FIRST: Mapping[str, Part] = {
     "tolerances": tolerances.tolerances,
 }
 LAST: Mapping[str, Part] = {
+    "problem": problem.problem,
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,
     "influence": influence.influence,
@@ -62,7 +65,7 @@ LAST: Mapping[str, Part] = {
     "validation": validation.validation,
     "limits": limits.limits,
     "failures": failures.failures,
-    "record": overview.record,
+    "record": record.record,
 }
 #: What stands between them when the study names no plots.
 GENERIC: Mapping[str, Part] = {

@@ -20,7 +20,7 @@ from designopt.report.parts.failures import failures
 from designopt.report.parts.front import front
 from designopt.report.parts.influence import in_ask_order, influence
 from designopt.report.parts.limits import limits
-from designopt.report.parts.overview import overview
+from designopt.report.parts.problem import problem
 from designopt.report.parts.scenarios import scenarios
 from designopt.report.parts.validation import validation, wilson
 from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
@@ -369,7 +369,7 @@ def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
     assert limits(given).findings[0] == (  # type: ignore[union-attr]
         "wall is at its upper bound (9 mm) in 50 % of the designs of the front that have it."
     )
-    head = overview(given).tables[0]
+    head = problem(given).tables[0]
     assert head.columns[-1] == "active when"
     assert head.rows[1][-1] == "kind is tube"
     table = front(given).tables[0]  # type: ignore[union-attr]
@@ -402,6 +402,6 @@ def test_the_command_that_computes_a_design_again_is_given_whole() -> None:
 def test_the_stages_tell_what_they_asked_for_and_what_was_saved() -> None:
     given = bent(stages=(Stage("sweep", SAMPLER),))
     given.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
-    table = overview(replace(given, session={"reason": "done", "points": 7})).tables[2]
+    table = problem(replace(given, session={"reason": "done", "points": 7})).tables[2]
     assert table.rows[0][-2:] == (7, 5)
     assert "2 of 7 designs were asked for again and not computed again." in table.note

@@ -1,0 +1,65 @@
+"""Report part `record`: what was recorded, by which sessions and versions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from designopt.plugin import report
+from designopt.report.labels import figure_meaning, figure_unit, plural
+from designopt.report.parts.overview import duration
+from designopt.report.parts.problem import value_text
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+
+@report("record", version=1)
+def record(result: Result) -> Section:
+    """What was recorded, by which model settings, sessions and versions, and the study file."""
+    study, problem = result.study, result.problem
+    settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items())
+    return Section(
+        title="Record",
+        introduction=f"Model {problem.model.plugin.name}, version {problem.model.plugin.version}; seed {study.seed}; "
+        f"problem {problem.digest[:12]}.",
+        tables=(
+            Table(
+                "Figures recorded for every evaluation",
+                ("figure", "unit", "meaning"),
+                tuple((n, figure_unit(problem, n), figure_meaning(problem, n)) for n in problem.output_names),
+                shown=100,
+            ),
+            *((Table("Settings of the model", ("setting", "value"), settings, shown=100),) if settings else ()),
+            *_sessions(result),
+        ),
+        details=(("The study file", study.text),) if study.text else (),
+    )
+
+
+def _sessions(result: Result) -> tuple[Table, ...]:
+    """The processes that worked on the store, and the versions of the packages they used."""
+    sessions = result.sessions
+    if not sessions:
+        return ()
+    rows = []
+    versions: dict[str, list[str]] = {}
+    for k, session in enumerate(sessions):
+        started, ended = session.get("started"), session.get("ended")
+        revision = str(session.get("revision") or "")[:12] + (" with changes" if session.get("dirty") else "")
+        rows.append(
+            (
+                datetime.fromtimestamp(started).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z") if started else "",
+                duration(ended - started) if started and ended else "not ended",
+                str(session.get("reason") or ""),
+                str(session.get("host") or ""),
+                f"{session.get('executor') or ''}, {plural(int(session.get('workers') or 1), 'worker')}",
+                revision.strip(),
+            )
+        )
+        for package, version in (session.get("versions") or {}).items():
+            versions.setdefault(str(package), [""] * len(sessions))[k] = str(version)
+    head = ("started", "took", "ended because", "host", "executor", "source revision")
+    numbered = ("version",) if len(sessions) == 1 else tuple(f"session {k}" for k in range(1, len(sessions) + 1))
+    return (
+        Table("Sessions", head, tuple(rows)),
+        Table("Versions", ("package", *numbered), tuple((name, *v) for name, v in sorted(versions.items()))),
+    )
