@@ -1,15 +1,20 @@
 """Kinematic consistency: convergence from measurement errors, one minimum by three ways, frames by themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from body_postures import random_postures, with_errors
 from designopt_wholebody.body.subject import Subject, make_subject
-from designopt_wholebody.consistency.blocks import Contacts
+from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistencyStatus, Method, consistent_positions
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.model.schema import Joint
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+METHODS = ["recursion", "schur", "augmented_lagrangian"]
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +32,66 @@ def test_random_postures_with_errors_become_consistent_to_1e_10(full: Subject, r
     assert np.linalg.norm(full.constraints.values(result.q), axis=1).max() < 1e-10
 
 
-def test_both_methods_find_the_same_minimum(full: Subject, raw: Array) -> None:
-    some = raw[:40]
-    schur = consistent_positions(full, some)
-    augmented = consistent_positions(full, some, method="augmented_lagrangian")
-    assert augmented.usable.all()
-    assert augmented.iterations.max() < 20
-    assert np.abs(schur.q - augmented.q).max() < 1e-7
+@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
+def test_all_methods_find_the_same_minimum(full: Subject, raw: Array, method: Method) -> None:
+    some, weights = raw[:40], np.linspace(0.5, 4.0, full.n)
+    recursion = consistent_positions(full, some, weights=weights)
+    other = consistent_positions(full, some, method=method, weights=weights)
+    assert recursion.usable.all()
+    assert other.usable.all()
+    assert other.iterations.max() < 20
+    assert other.violation.max() < 1e-10
+    assert np.abs(recursion.q - other.q).max() < (1e-9 if method == "schur" else 1e-7)
 
 
-def test_the_minimum_is_stationary(full: Subject, raw: Array) -> None:
-    """W (q - q*) + Jᵀ λ = 0 with the multipliers that are returned: the first-order condition, dense."""
+@pytest.mark.parametrize("method", METHODS)
+def test_the_minimum_is_stationary(full: Subject, raw: Array, method: Method) -> None:
+    """The first-order condition: W (q - q*) does no work on any motion that the constraints allow."""
     weights = np.linspace(0.5, 4.0, full.n)
-    result = consistent_positions(full, raw[:5], weights=weights)
+    result = consistent_positions(full, raw[:5], weights=weights, method=method)
     J = full.constraints.dense(full.constraints.entries(result.q))
-    slope = weights * (result.q - raw[:5]) + np.einsum("fmn,fm->fn", J, result.multipliers)
-    assert np.abs(slope).max() < 1e-7
+    for q, rows, measured in zip(result.q, J, raw, strict=False):
+        _, sizes, right = np.linalg.svd(rows)
+        allowed = right[int(np.sum(sizes > 1e-9)) :]
+        assert len(allowed) == 44
+        assert np.abs(allowed @ (weights * (q - measured))).max() < 1e-7
+
+
+def test_a_coarser_tolerance_takes_fewer_iterations(full: Subject, raw: Array) -> None:
+    exact = consistent_positions(full, raw[:40])
+    coarse = consistent_positions(full, raw[:40], tolerance=1e-5)
+    assert (coarse.iterations < exact.iterations).all()
+    assert coarse.increment.max() < 1e-5
+    assert 1e-12 < np.abs(coarse.q - exact.q).max() < 1e-5
+
+
+def test_recursion_takes_trees_of_rigid_segments_only() -> None:
+    four_bar = make_subject(load_model("four_bar"))
+    assert consistent_positions(four_bar, four_bar.q0[None]).usable.all()
+    with pytest.raises(ValueError, match="'crank' is a rod"):
+        consistent_positions(four_bar, four_bar.q0[None], method="recursion")
+
+
+@pytest.mark.parametrize("model", ["arm7", "lower_limbs7", "wholebody17"])
+def test_recursion_takes_parts_of_the_body(model: str) -> None:
+    subject = make_subject(load_model(model))
+    raw = with_errors(subject, random_postures(subject, 10, seed=6, size=0.15), seed=7)
+    recursion, schur = (consistent_positions(subject, raw, method=m) for m in ("recursion", "schur"))
+    assert recursion.usable.all()
+    assert np.abs(recursion.q - schur.q).max() < 1e-9
+
+
+def test_recursion_takes_bodies_on_the_ground() -> None:
+    """A leg whose thigh turns about an axis that is fixed in the laboratory, the other joints being its own."""
+    leg = load_model("lower_limbs7")
+    joints = {name: leg.joints[name] for name in ("knee_R", "ankle_R")}
+    joints["hip_R"] = Joint("revolute", "ground", "thigh_R", at="CAQ_R", axis=("CAQ_L", "CAQ_R"))
+    segments = {name: leg.segments[name] for name in ("thigh_R", "shank_R", "foot_R")}
+    subject = make_subject(replace(leg, segments=segments, joints=joints, root=None, contacts={}, angles={}))
+    raw = with_errors(subject, np.repeat(subject.q0[None], 10, axis=0), seed=8)
+    recursion, schur = (consistent_positions(subject, raw, method=m) for m in ("recursion", "schur"))
+    assert recursion.violation.max() < 1e-10
+    assert np.abs(recursion.q - schur.q).max() < 1e-9
 
 
 def test_a_general_solver_finds_the_same_minimum() -> None:
@@ -98,7 +147,7 @@ def test_larger_weights_hold_a_segment(full: Subject, raw: Array) -> None:
     assert (away[1] < 0.2 * away[0]).all()
 
 
-@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
+@pytest.mark.parametrize("method", METHODS)
 def test_contacts_hold_points_frame_by_frame(full: Subject, raw: Array, method: Method) -> None:
     names = ("hand_R", "hand_L", "foot_R", "foot_L")
     some = raw[:6]
@@ -134,12 +183,14 @@ def test_one_bad_frame_is_marked_and_changes_no_other(full: Subject, raw: Array)
     assert (result.status[others] == ConsistencyStatus.OK).all()
 
 
-@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
+@pytest.mark.parametrize("method", METHODS)
 def test_no_digit_of_a_frame_depends_on_the_frames_beside_it(full: Subject, raw: Array, method: Method) -> None:
     weights = np.linspace(0.01, 1.0, full.n)
     together = consistent_positions(full, raw[:20], method=method, weights=weights)
     for some in (np.array([7]), np.array([2, 3, 11]), np.arange(1, 20, 2)):
-        assert np.array_equal(consistent_positions(full, raw[some], method=method, weights=weights).q, together.q[some])
+        apart = consistent_positions(full, raw[some], method=method, weights=weights)
+        assert np.array_equal(apart.q, together.q[some])
+        assert np.array_equal(apart.iterations, together.iterations[some])
 
 
 def test_a_posture_far_from_the_measured_one_is_marked(full: Subject, raw: Array) -> None:
@@ -161,6 +212,8 @@ def test_wrong_arguments_are_refused(full: Subject) -> None:
         consistent_positions(full, np.zeros((2, 5)))
     with pytest.raises(ValueError, match="positive"):
         consistent_positions(full, full.q0[None], weights=np.zeros(full.n))
+    with pytest.raises(ValueError, match="tolerance is 0"):
+        consistent_positions(full, full.q0[None], tolerance=0.0)
     with pytest.raises(ValueError, match="there is no method 'newton'"):
         consistent_positions(full, full.q0[None], method="newton")  # type: ignore[arg-type]
 

@@ -101,7 +101,7 @@ def test_filters_after_consistency_spoil_it_and_a_second_search_does_not(noisy: 
     assert raw.violation.mean() > 20.0 * last.violation.mean()
 
 
-@pytest.mark.parametrize("method", ["schur", "augmented_lagrangian"])
+@pytest.mark.parametrize("method", ["recursion", "schur", "augmented_lagrangian"])
 def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: Trial, method: Method) -> None:
     """10 % of the samples and three whole frames erased, one plate without a value in a frame."""
     rng = np.random.default_rng(16)
@@ -131,11 +131,11 @@ def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: 
     assert np.abs(found.motion.q[others] - analysed.motion.q[others]).max() < 1e-12
     assert np.isnan(found.loads.force[20]).all()
     assert np.isfinite(found.motion.q[20]).all()
-    # loads of frames whose neighbours two steps away are untouched are the same too
+    # accelerations are differences over two frames to each side: loads of frames that have these are the same too
     near = np.convolve(touched, np.ones(5), "same") > 0
     far = np.setdiff1d(np.flatnonzero(~near), [20])
     assert len(far) > 5
-    assert np.nanmax(np.abs(found.loads.torque[far] - analysed.loads.torque[far])) < 1e-6
+    assert np.nanmax(np.abs(found.loads.torque[far] - analysed.loads.torque[far])) < 1e-12
 
 
 def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: Trial) -> None:

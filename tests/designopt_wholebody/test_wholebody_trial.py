@@ -84,7 +84,8 @@ def test_seventeen_segments_have_no_girdle(trial: WholebodyTrial) -> None:
 
 
 def test_arrays_have_the_frames_of_the_trial(trial: WholebodyTrial) -> None:
-    names = frozenset({"time", "angles", "forces", "status", "sticks", "torque_sizes", "frame_iterations"})
+    search = {"frame_iterations", "frame_increments", "frame_seconds"}
+    names = frozenset({"time", "angles", "forces", "status", "sticks", "torque_sizes", *search})
     outputs, arrays = trial.evaluate({}, {}, names)
     assert set(arrays) == names
     assert len(arrays["time"]) == len(arrays["angles"]) == len(arrays["sticks"]) == 51
@@ -92,6 +93,8 @@ def test_arrays_have_the_frames_of_the_trial(trial: WholebodyTrial) -> None:
     assert arrays["sticks"].shape == (51, 25, 2, 3)
     assert arrays["torque_sizes"][5:-5, list(JOINTS).index("elbow")].max() == pytest.approx(outputs["elbow_torque"])
     assert outputs["iterations"] == pytest.approx(arrays["frame_iterations"][arrays["status"] < 100].mean())
+    assert (arrays["frame_increments"] < 1e-10).all()
+    assert (arrays["frame_seconds"] > 0.0).all()
     assert set(outputs) >= {f"{joint}_force" for joint in JOINTS}
     assert np.isfinite(list(outputs.values())).all()
 

@@ -18,30 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.contacts import Contacts
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 #: Coordinates and rows of rigidity that a block has room for.
 _SIZE, _RIGID = 12, 6
-
-
-@dataclass(frozen=True, eq=False)
-class Contacts:
-    """Points of bodies that must stay where they are: three rows each, on or off frame by frame.
-
-    `bodies` names the body of each of k contacts, `local` (f, k, 3) is the point in the body's frame, `target`
-    (f, k, 3) m where it must be, `active` (f, k) whether the rows hold.
-    """
-
-    bodies: tuple[str, ...]
-    local: Array
-    target: Array
-    active: NDArray[np.bool_]
-
-    def taken(self, frames: NDArray[np.int64] | slice) -> Contacts:
-        """The contacts of some of the frames."""
-        return Contacts(self.bodies, self.local[frames], self.target[frames], self.active[frames])
 
 
 class Blocks:
@@ -156,15 +139,6 @@ class Blocks:
                 for i in range(3):
                     slots[:, b, slot + i, i : body.size : 3] = c
         return rigid.reshape(f, self.count, _RIGID, _SIZE), slots
-
-    def contact_values(self, q: Array, contacts: Contacts) -> Array:
-        """(f, 3 k) distances of contact points from their targets, m; 0 where a contact is off."""
-        parts = []
-        for k, body in enumerate(self.contacts):
-            c = body.point(contacts.local[:, k])
-            r = np.einsum("ft,ftx->fx", c, body.triples_of(q))
-            parts.append(np.where(contacts.active[:, k, None], r - contacts.target[:, k], 0.0))
-        return np.concatenate(parts, axis=1)
 
     # ---------------------------------------------------------------------------------------------- solution
 

@@ -91,16 +91,8 @@ class _Stating:
 
     def _revolute(self, joint: Joint) -> None:
         self._spherical(joint)
-        direction = self.axis_of(joint)
+        direction = axis_in(joint, self.bodies, self.landmarks, self.q)
         self.rows.vector(self._direction(joint.proximal, direction) - self._direction(joint.distal, direction))
-
-    def axis_of(self, joint: Joint) -> Array:
-        """(3,) unit axis of a revolute joint in the static posture, laboratory's frame."""
-        if isinstance(joint.axis, str):
-            return axis(self.bodies[joint.proximal], joint.axis).value(self.q)
-        assert joint.axis is not None
-        line = self.landmarks[joint.axis[1]] - self.landmarks[joint.axis[0]]
-        return np.asarray(line / np.linalg.norm(line))
 
     def _direction(self, segment: str, direction: Array) -> Expression:
         if segment == GROUND:
@@ -120,6 +112,15 @@ class _Stating:
                 self.lifted.dot(axis(thorax, local), from_centre)
             p = Expression({start: 1.0})
             self.rows.dot(p, p, 1.0, weights=H)
+
+
+def axis_in(joint: Joint, bodies: Mapping[str, Body], landmarks: Mapping[str, Array], q: Array) -> Array:
+    """(3,) unit axis of a revolute joint in the static posture q (n,), laboratory's frame."""
+    if isinstance(joint.axis, str):
+        return axis(bodies[joint.proximal], joint.axis).value(q)
+    assert joint.axis is not None
+    line = landmarks[joint.axis[1]] - landmarks[joint.axis[0]]
+    return np.asarray(line / np.linalg.norm(line))
 
 
 def ellipsoid_form(joint: Joint) -> Array:

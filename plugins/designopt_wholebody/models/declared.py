@@ -87,6 +87,8 @@ ARRAYS = {
     "distances": ArrayOf(("time",), "m", "RMS distance of landmarks from the measured ones"),
     "violations": ArrayOf(("time",), "m", "norm of the constraints"),
     "frame_iterations": ArrayOf(("time",), "", "of the search for consistency"),
+    "frame_increments": ArrayOf(("time",), "", "norm of the last step of the search for consistency"),
+    "frame_seconds": ArrayOf(("time",), "s", "of the processor in the search for consistency; another in each run"),
     "status": ArrayOf(("time",), "", "of each frame; below 100 it has a result"),
     "torque_sizes": ArrayOf(("time", "joint"), "N m/kg", f"norms of joint torques, larger side: {', '.join(JOINTS)}"),
     "force_sizes": ArrayOf(("time", "joint"), "", f"norms of joint forces in body weights: {', '.join(JOINTS)}"),

@@ -111,6 +111,8 @@ class Summed:
             "violations_by_type": lambda: self._by_type(q),
             "raw_violations_by_type": lambda: self._by_type(found.raw),
             "frame_iterations": lambda: np.zeros(len(q)) if search is None else search.iterations.astype(float),
+            "frame_increments": lambda: np.zeros(len(q)) if search is None else search.increment,
+            "frame_seconds": lambda: np.zeros(len(q)) if search is None else search.seconds,
             "status": lambda: found.status.astype(float),
             "torque_sizes": lambda: torques,
             "force_sizes": lambda: forces,

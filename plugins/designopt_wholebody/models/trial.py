@@ -31,7 +31,7 @@ from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_m
 Array = NDArray[np.float64]
 
 
-@model("wholebody_trial", version=2, arrays=ARRAYS)
+@model("wholebody_trial", version=3, arrays=ARRAYS)
 class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 
@@ -51,6 +51,9 @@ class WholebodyTrial:
     rate: Annotated[float, Q("Hz", "of the bundled trials", ge=20, le=1000)] = 50.0
     skin: Annotated[float, Q("m", "motion of markers on the skin in the bundled trials", ge=0)] = 0.005
     noise: Annotated[float, Q("m", "white noise of markers in the bundled trials", ge=0)] = 0.0003
+    tolerance: Annotated[
+        float, Q("", "of the norms of constraints and last step in the search for consistency", gt=0)
+    ] = 1e-10
     noise_above: Annotated[float, Q("Hz", "from which joint torques are noise", gt=0)] = 8.0
     inverse: Annotated[
         Literal["newton", "lagrange", "velocity_transformation"], Q("", "method of inverse dynamics; they agree")
@@ -90,6 +93,7 @@ class WholebodyTrial:
                 weighting=design.get("weighting", "lengths"),
                 contact_weight=float(design.get("contact_weight", 1.0)),
                 hold_contacts=design.get("hold_contacts", "no") == "yes",
+                tolerance=self.tolerance,
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject, make_subject
-from designopt_wholebody.consistency.blocks import Contacts
+from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics

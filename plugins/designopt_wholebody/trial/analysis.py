@@ -12,7 +12,7 @@ from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
-from designopt_wholebody.consistency.blocks import Contacts
+from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
 from designopt_wholebody.dynamics.inverse import InverseMethod, inverse_dynamics
@@ -39,7 +39,8 @@ class Settings:
     """How a trial is analysed.
 
     `preparation` says what is done to landmarks and coordinates; filters are zero-phase Butterworth filters with the
-    cut-off `cutoff` Hz, for plates `load_cutoff` Hz (the same where it is None). `hold_contacts` keeps the centre of
+    cut-off `cutoff` Hz, for plates `load_cutoff` Hz (the same where it is None). `method` and `tolerance` are those of
+    `consistent_positions`. `hold_contacts` keeps the centre of
     pressure of loaded segments where it is measured (Nunes 2017, 4.15). `weighting` is that of `coordinate_weights`:
     equal weights double the error of joint torques on the synthetic push-up. `contact_weight` multiplies the weights of
     the segments that may touch plates. `project` makes velocities and accelerations consistent too.
@@ -48,7 +49,8 @@ class Settings:
     preparation: Preparation = "filtered_consistent"
     cutoff: float = 6.0
     load_cutoff: float | None = None
-    method: Method = "schur"
+    method: Method | None = None
+    tolerance: float = 1e-10
     contact_weight: float = 1.0
     hold_contacts: bool = False
     weighting: Weighting = "lengths"
@@ -132,7 +134,14 @@ def analyse(
     if "consistent" in steps:
         contacts = _held(subject, raw, plates) if settings.hold_contacts else None
         weights = coordinate_weights(subject, settings.weighting, settings.contact_weight)
-        consistency = consistent_positions(subject, raw, method=settings.method, weights=weights, contacts=contacts)
+        consistency = consistent_positions(
+            subject,
+            raw,
+            method=settings.method,
+            weights=weights,
+            contacts=contacts,
+            tolerance=settings.tolerance,
+        )
         status = np.maximum(status, np.where(found.status >= 100, 0, consistency.status))
         q = consistency.q
     if steps[-1] == "filtered" and len(steps) > 1:

@@ -1,0 +1,194 @@
+"""The closest consistent positions of trees of rigid segments, by recursion from the hands and feet to the root.
+
+Segments are rigid from the start: a body has a pose, and its natural coordinates follow from it. Each iteration
+(Gauss-Newton) looks for the twists that bring all triples nearest to the measured ones, subject to the joints to first
+order: a segment's share, as a quadratic form of its twist, passes to its parent with the joint's own rates eliminated,
+as in the articulated-body algorithm (Featherstone 2008, section 7.3). The work grows with the number of segments, not
+with its cube, and joints have no multipliers. Surfaces and contacts close loops: theirs come from one small system.
+The minimum is that of the other methods.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.contacts import Contacts, open_rows
+from designopt_wholebody.consistency.links import Links, links_of
+from designopt_wholebody.consistency.loops import Loops
+from designopt_wholebody.consistency.poses import Poses, Shapes
+from designopt_wholebody.consistency.relaxation import NEAR, relaxation
+from designopt_wholebody.consistency.stacked import product, solved, transposed
+from designopt_wholebody.kinematics.tree import NoTree
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: ε of the rows of loops relative to the largest of them: contacts of several points of one body depend on one another.
+_PROXIMAL = 1e-9
+#: Largest rotation of a segment in one iteration, rad.
+_LARGEST = 1.0
+
+
+class Recursion:
+    """Iterations for a subject whose segments form a tree, with contacts of `contact_bodies`.
+
+    Raises `NoTree` for joints that close loops, and for rods, whose rotation about their own axis is not determined.
+    """
+
+    def __init__(self, subject: Subject, contact_bodies: tuple[str, ...] = ()) -> None:
+        if rods := [name for name, body in subject.bodies.items() if body.rod]:
+            raise NoTree(f"model '{subject.model.model}': '{rods[0]}' is a rod")
+        self.subject, self.shapes = subject, Shapes.of(subject)
+        self.loops = Loops(subject, contact_bodies)
+        # groups of links, and whether one of them leads to a row of a loop: to others its unit force does not come
+        carried, groups = {*self.loops.first.tolist(), *self.loops.second.tolist()}, []
+        for links in reversed(links_of(subject)):
+            carries = not carried.isdisjoint(links.child.tolist())
+            if carries:
+                carried.update(links.parent.tolist())
+            groups.append((links, carries))
+        self.groups = tuple(reversed(groups))
+
+    def twists(self, poses: Poses, measured: Array, weights: Array, contacts: Contacts | None) -> Array:
+        """(b, 6, f) the next step from `poses` towards `measured` (b, 4, 3, f)."""
+        H, fit = poses.fit(measured, weights)
+        rows, e = self.loops.rows(poses, contacts)
+        # column 0 is the fit, each other the unit force of a row
+        g = np.zeros((*fit.shape[:2], 1 + len(rows), fit.shape[-1]))
+        g[:, :, 0] = fit
+        for k, (first, second) in enumerate(zip(self.loops.first, self.loops.second, strict=True)):
+            g[first, :, 1 + k] -= rows[k]
+            g[second, :, 1 + k] += rows[k]
+        shares = self._inwards(H, g, poses)
+        if not len(rows):
+            return self._outwards(shares, len(H))[:-1, :, 0]
+        moved = self._outwards([share for share in shares if share.carries], len(H))
+        multipliers = self._multipliers(moved, rows, e)[None]
+        return self._outwards([share.summed(multipliers) for share in shares], len(H))[:-1, :, 0]
+
+    def _inwards(self, H: Array, g: Array, poses: Poses) -> list[_Share]:
+        """From the ends to the root: each segment passes H and g to its parent. Changes them."""
+        shares = []
+        for links, carries in reversed(self.groups):
+            N, r = links.motion(poses)
+            here, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
+            force[:, :, 0] -= product(here, r[:, :, None])[:, :, 0]
+            U, Nt, columns = product(here, N), transposed(N), force.shape[2]
+            y = solved(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
+            free, drag = y[:, :, :columns], y[:, :, columns:]
+            here -= product(U, drag)
+            force -= product(U, free)
+            for k, parent in enumerate(links.parent):
+                H[parent] += here[k]
+                g[parent, :, :columns] += force[k]
+            shares.append(_Share(links, carries, N, r, free, drag))
+        return shares[::-1]
+
+    def _outwards(self, shares: list[_Share], bodies: int) -> Array:
+        """(bodies, 6, c, f) twists from the root to the ends, for each column of `free`."""
+        x = np.zeros((bodies, 6, *shares[0].free.shape[2:]))
+        for share in shares:
+            before = x[share.links.parent]
+            moved = before + product(share.N, share.free - product(share.drag, before))
+            moved[:, :, 0] += share.r
+            x[share.links.child] = moved
+        return x
+
+    def _multipliers(self, x: Array, rows: Array, e: Array) -> Array:
+        """(m, 1, f) of the `rows` of loops."""
+        m, _, frames = rows.shape
+        S = np.empty((frames, m, m + 1))
+        for k, (first, second) in enumerate(zip(self.loops.first, self.loops.second, strict=True)):
+            S[:, k] = product(rows[None, k, None], (x[second] - x[first])[None])[0, 0].T
+        right, S = S[:, :, :1] - e.T[..., None], np.ascontiguousarray(S[:, :, 1:])
+        eased = S.copy()
+        diagonal = np.einsum("fkk->fk", eased)
+        diagonal += np.where(diagonal > 0.0, _PROXIMAL * diagonal.max(axis=1, keepdims=True), 1.0)
+        found = np.linalg.solve(eased, right)
+        found += np.linalg.solve(eased, right - S @ found)  # without the proximal term's error
+        return np.asarray(found.transpose(1, 2, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """What a group of links leaves of itself: the rates of its joints are y = `free` - `drag` ξ_parent.
+
+    `free` (g, k, c, f) has a column for the fit and, where the group `carries`, one for each row of a loop.
+    """
+
+    links: Links
+    carries: bool
+    N: Array
+    r: Array
+    free: Array
+    drag: Array
+
+    def summed(self, multipliers: Array) -> _Share:
+        """With one column, in which the rows of loops have their `multipliers` (1, m, 1, f)."""
+        if not self.carries:
+            return self
+        free = self.free[:, :, :1] - product(self.free[:, :, 1:], multipliers)
+        return replace(self, free=free)
+
+
+class RecursiveSearch:
+    """The search of one chunk of frames; those that are done take no further part."""
+
+    def __init__(
+        self, recursion: Recursion, raw: Array, weights: Array, contacts: Contacts | None, tolerance: float
+    ) -> None:
+        bodies, frames = len(recursion.subject.bodies), len(raw)
+        self.recursion, self.contacts, self.tolerance = recursion, contacts, tolerance
+        self.weights = weights.reshape(bodies, 4, 3, 1)
+        measured = np.ascontiguousarray(raw.T).reshape(bodies, 4, 3, frames)
+        origin = measured[0, 0].copy()
+        self.measured = measured - recursion.shapes.point * origin
+        self.poses, self.mirrored = Poses.near(recursion.shapes, self.measured, origin)
+        self.q = self.poses.coordinates()
+        self.steps, self.violations = np.full((2, frames), np.inf)
+        self.seconds = np.zeros(frames)
+        self.last = np.zeros((frames, 6 * bodies))
+        self.lengths = np.ones(frames)
+        self.iterations = np.zeros(frames, dtype=np.int64)
+        self.done = np.zeros(frames, dtype=bool)
+
+    def run(self, max_iterations: int) -> None:
+        left, poses, measured, contacts = np.arange(len(self.q)), self.poses, self.measured, self.contacts
+        for _ in range(max_iterations):
+            if not len(left):
+                return
+            began = time.thread_time()
+            twists = self.recursion.twists(poses, measured, self.weights, contacts)
+            length = self._length(left, twists)
+            poses = poses.moved(twists * length)
+            q = poses.coordinates()
+            self.steps[left] = np.linalg.norm(q - self.q[left], axis=1) / np.minimum(length, 1.0)
+            self.q[left] = q
+            self.iterations[left] += 1
+            small = left[self.steps[left] < self.tolerance]
+            self._check(small)
+            self.done[small] = self.violations[small] < self.tolerance
+            self.seconds[left] += (time.thread_time() - began) / len(left)
+            stay = np.flatnonzero(~self.done[left] & np.isfinite(self.steps[left]))
+            if len(stay) < len(left):
+                left, poses, measured = left[stay], poses.taken(stay), np.take(measured, stay, axis=-1)
+                contacts = None if contacts is None else contacts.taken(stay)
+        self._check(left)
+
+    def _length(self, frames: Integers, twists: Array) -> Array:
+        """(f,) of the step: by Aitken's relaxation near the end, and no segment turns by more than `_LARGEST`."""
+        step = np.ascontiguousarray(twists.reshape(-1, twists.shape[-1]).T)
+        length = relaxation(step, self.last[frames], self.lengths[frames], self.steps[frames] < NEAR)
+        largest = np.sqrt((twists[:, 3:] ** 2).sum(axis=1)).max(axis=0)
+        length = np.minimum(length, _LARGEST / np.maximum(largest, 1e-9))
+        self.last[frames], self.lengths[frames] = step, length
+        return np.asarray(length)
+
+    def _check(self, frames: Integers) -> None:
+        contacts = None if self.contacts is None else self.contacts.taken(frames)
+        self.violations[frames] = np.linalg.norm(open_rows(self.recursion.subject, self.q[frames], contacts), axis=1)

@@ -1,0 +1,24 @@
+"""Lengths of the last steps of a search, by Aitken's relaxation (Irons & Tuck 1969)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Below this norm of the step it gives the length of steps. A merit would not do: merits differ by round-off near the
+#: end, and a step that round-off halves would make a frame depend on the last digits.
+NEAR = 1e-2
+_SHORTEST, _LONGEST = 0.1, 4.0
+
+
+def relaxation(step: Array, last: Array, lengths: Array, known: NDArray[np.bool_]) -> Array:
+    """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `known` (f,) is false.
+
+    The length with which the last step would have left the least of this one.
+    """
+    turn = step - last
+    square = (turn**2).sum(axis=1)
+    found = -lengths * (last * turn).sum(axis=1) / np.where(square > 0.0, square, 1.0)
+    return np.asarray(np.where(known & (square > 0.0), np.clip(found, _SHORTEST, _LONGEST), 1.0))
