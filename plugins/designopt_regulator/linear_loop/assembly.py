@@ -15,7 +15,7 @@ from designopt_regulator.controllers.predictor import Predictor, two_outputs
 from designopt_regulator.controllers.sections import SECTIONS, Section, Transfer, transfers
 from designopt_regulator.controllers.structure import Structure, StructureName
 from designopt_regulator.frequency.structured_loop import StructuredLoop
-from designopt_regulator.plants.held import held
+from designopt_regulator.plants.held import HeldPlant, held
 from designopt_regulator.plants.linear import Plant
 
 Settings = dict[str, float]
@@ -178,15 +178,35 @@ def assemble(
     return Structure(law([parts.outer for parts in rows], sections), limits, model if rows[0].name == "smith" else None)
 
 
-def analysed(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:
-    """The linear loop of one design; `nominal` is the plant that a predictor has a model of."""
-    model = predictor(nominal, sample_time) if parts.name == "smith" else None
+@dataclass(frozen=True)
+class SampledPlants:
+    """The whole plant, sampled, with the inner output if there is one; the inner plant by itself; a model of both."""
+
+    plant: HeldPlant
+    inner: HeldPlant | None = None
+    model: HeldPlant | None = None
+
+
+def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: StructureName) -> SampledPlants:
+    """What the linear loops of a structure need; `nominal` is the plant that a predictor has a model of."""
+    if name == "smith":
+        return SampledPlants(held(plants.plant, sample_time), model=two_outputs(nominal, sample_time))
+    if name == "single" or plants.inner is None:
+        return SampledPlants(held(plants.plant, sample_time))
+    C = np.zeros(len(plants.plant.A))
+    C[: len(plants.inner.A)] = plants.inner.C
+    more = [(C, float(plants.inner.D), float(plants.inner.delay))]
+    return SampledPlants(held(plants.plant, sample_time, more), held(plants.inner, sample_time))
+
+
+def analysed(plants: SampledPlants, parts: Parts, model: Predictor | None, sample_time: float) -> StructuredLoop:
+    """The linear loop of one design; `model` is that of a predictor."""
     many = assemble([parts], sample_time, Limits(), Limits(), model)
     one = like(many, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(many)))
-    more, inner = [], None
-    if parts.inner is not None and plants.inner is not None:
-        C = np.zeros(len(plants.plant.A))
-        C[: len(plants.inner.A)] = plants.inner.C
-        more, inner = [(C, float(plants.inner.D), float(plants.inner.delay))], held(plants.inner, sample_time)
-    own = None if model is None else two_outputs(nominal, sample_time)
-    return StructuredLoop(held(plants.plant, sample_time, more), one, own, inner)
+    return StructuredLoop(plants.plant, one, plants.model, plants.inner)
+
+
+def loop_of(plants: Plants, parts: Parts, nominal: Plant, sample_time: float) -> StructuredLoop:
+    """`analysed` of one design alone."""
+    model = predictor(nominal, sample_time) if parts.name == "smith" else None
+    return analysed(sampled_plants(plants, nominal, sample_time, parts.name), parts, model, sample_time)

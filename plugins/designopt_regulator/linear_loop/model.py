@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, Running, pid, unusual, unusual_ends
 from designopt_regulator.controllers.sections import SECTIONS
-from designopt_regulator.controllers.structure import Structure, Working
-from designopt_regulator.frequency.margins import Margins
+from designopt_regulator.controllers.structure import Structure, StructureName, Working
+from designopt_regulator.frequency.margins import Margins, no_margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures, sensitivity_peaks
+from designopt_regulator.frequency.structured_loop import StructuredLoop
 from designopt_regulator.linear_loop.assembly import (
     CHOICES,
     Parts,
@@ -32,6 +33,7 @@ from designopt_regulator.linear_loop.assembly import (
     mistakes,
     parts_of,
     predictor,
+    sampled_plants,
 )
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled, loop_margins
 from designopt_regulator.linear_loop.declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
@@ -341,8 +343,11 @@ class LinearLoop:
             )
         else:
             nominal = self.plant_in({})
-            linear = [_of_structure(plants, parts, nominal, T) for plants, parts in rows]
             model = predictor(nominal, T) if name == "smith" else None
+            held = {
+                id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
+            }
+            linear = [_of_structure(analysed(held[id(plants)], parts, model, T), name) for plants, parts in rows]
             made = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
             regulator = Working(made, len(rows))
             if name == "cascade":
@@ -378,15 +383,15 @@ def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
 
 
-def _of_structure(plants: Plants, parts: Parts, nominal: Plant, T: float) -> dict[str, float]:
+def _of_structure(loop: StructuredLoop, name: StructureName) -> dict[str, float]:
     """Linear figures of one loop with more parts."""
-    loop = analysed(plants, parts, nominal, T)
     linear = loop.measures()
     stable = bool(linear.stable[0])
     figures = _figures(linear, 0, loop.sensitivity_peaks() if stable else (np.inf, np.inf))
-    if parts.name == "cascade":
-        for part, seen in (("inner", loop.inner().measures()), ("outer", loop.outer_margins())):
-            figures |= {f"{part}_{name}": float(getattr(seen, name)[0]) for name in _MARGINS if name != "mt"}
+    if name == "cascade":
+        outer = loop.outer_margins() if stable else no_margins(1)
+        for part, seen in (("inner", loop.inner().measures()), ("outer", outer)):
+            figures |= {f"{part}_{key}": float(getattr(seen, key)[0]) for key in _MARGINS if key != "mt"}
     return figures
 
 

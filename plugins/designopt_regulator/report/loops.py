@@ -27,7 +27,7 @@ from designopt_regulator.controllers.pid import PID, pid
 from designopt_regulator.frequency.margins import Margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, frequency_response, measures
 from designopt_regulator.frequency.structured_loop import StructuredLoop
-from designopt_regulator.linear_loop.assembly import analysed
+from designopt_regulator.linear_loop.assembly import loop_of
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.model import LinearLoop, continuous_loop
 from designopt_regulator.report.responses import (
@@ -136,7 +136,7 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
         regulator = pid(**parts.outer, sample_time=T)
         seen = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, regulator)
         return {"loop": seen, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
-    loop = analysed(plants, parts, model.plant_in({}), T)
+    loop = loop_of(plants, parts, model.plant_in({}), T)
     measures = loop.measures()
     found = {"loop": _structured(loop, measures, measures, loop.response, loop.parts)}
     if parts.name != "cascade":

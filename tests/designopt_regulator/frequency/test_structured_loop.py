@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from designopt_regulator.controllers.sections import lead, notch
-from designopt_regulator.linear_loop.assembly import Parts, Plants, analysed
+from designopt_regulator.linear_loop.assembly import Parts, Plants, loop_of
 from designopt_regulator.plants.linear import series as plants_in_series
 from designopt_regulator.plants.linear import transfer_function
 from random_loops import (
@@ -118,7 +118,7 @@ def random_structures(made, count):
     while count:
         with np.errstate(all="ignore"):
             plants, parts, nominal, K, G, within = made(rng)
-        loop = analysed(plants, parts, nominal, T)
+        loop = loop_of(plants, parts, nominal, T)
         L = series(G, K) if within is None else together(series(G, K), within)
         if within is None:
             radius = np.abs(np.linalg.eigvals(closed(L))).max()

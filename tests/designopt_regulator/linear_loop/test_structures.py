@@ -197,6 +197,19 @@ def test_two_regulators_in_cascade():
     assert {"inner_gm", "inner_pm", "outer_gm", "outer_pm"} <= outputs.keys()
 
 
+def test_an_unstable_outer_loop_has_no_margins_and_leaves_the_inner_one_its_own():
+    inner = LinearPlant(type="fopdt", gain=1.5, time_constant=0.3, delay=T)
+    model = LinearLoop(plant=LinearPlant(type="ipdt", delay=0.5), inner_plant=inner, sample_time=T, horizon=2.0)
+    calm, wild = (run(model, {"kp": kp, "kp_inner": 2.0, "ti_inner": 0.4})[0] for kp in (0.5, 20.0))
+    assert wild["stable"] == 0.0
+    assert wild["outer_ms"] == wild["ms"] == np.inf
+    assert wild["outer_gm"] == wild["gm"] == -np.inf
+    assert {k: v for k, v in wild.items() if k.startswith("inner_")} == {
+        k: v for k, v in calm.items() if k.startswith("inner_")
+    }
+    assert calm["inner_gm"] > 1.0
+
+
 def test_the_same_plant_with_one_regulator_is_the_plants_in_series():
     inner = LinearPlant(type="fopdt", gain=-1.5, time_constant=0.3, delay=0.07)
     both = LinearPlant(type="sopdt", gain=-3.0, time_constant=0.3, time_constant_2=2.0, delay=0.3)
