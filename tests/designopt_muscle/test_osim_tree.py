@@ -7,7 +7,7 @@ import pytest
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.osim.loads import external_loads
+from designopt_muscle.geometry.loads import external_loads
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
 from designopt_muscle.osim.xml import ModelError
@@ -64,7 +64,8 @@ def test_net_moments_of_walking_with_ground_reactions_are_those_of_opensim(opens
     dq, ddq = derivatives(motion.time, q)
     frames = np.searchsorted(motion.time, values[:, 0] - 1e-6)
     content = (opensim / "motion" / "gait10dof18musc_walk_grf.xml").read_bytes()
-    loads = external_loads(content, ground, model, motion.time)
+    places = kinematics(model, {name: motion.column(name) for name in tree.names})
+    loads = external_loads(content, ground, places, motion.time)
     assert set(loads) == {"calcn_r", "calcn_l"}
     rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(loads), compiled=False)
     needed = rows.inverse_dynamics(q[frames], dq[frames], ddq[frames], {b: load[frames] for b, load in loads.items()})
@@ -78,7 +79,7 @@ def test_net_moments_of_walking_with_ground_reactions_are_those_of_opensim(opens
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b"calcn_r", b"calcn_x"), "acts on 'calcn_x', which is no body"),
+        ((b"calcn_r", b"calcn_x"), "applied_to_body is 'calcn_x', which is no body"),
         ((b"<ExternalForce name", b"<Spring name"), "is not well-formed"),
         ((b"ground_force_v<", b"ground_push_v<"), "names the column 'ground_push_vx'"),
         ((b"ExternalLoads", b"Loads"), "is no file of external loads"),
@@ -90,5 +91,5 @@ def test_loads_that_are_not_understood_are_refused_with_their_place(opensim, cha
     ground = read_storage(InputFile(file.name, file.read_bytes()))
     content = (opensim / "motion" / "gait10dof18musc_walk_grf.xml").read_bytes().replace(*change)
     with pytest.raises(ModelError, match=message) as caught:
-        external_loads(content, ground, model, np.array([0.7]))
+        external_loads(content, ground, kinematics(model, {}), np.array([0.7]))
     assert caught.value.line >= 1

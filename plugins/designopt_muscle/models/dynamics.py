@@ -11,8 +11,9 @@ from designopt_recordings.table import Table
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
+from designopt_muscle.geometry.kinematics import Kinematics
+from designopt_muscle.geometry.loads import external_loads
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.osim.loads import external_loads
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.tree import joint_frame, tree_of
 from designopt_muscle.osim.xml import ModelError
@@ -67,9 +68,9 @@ class Dynamics:
         return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads)
 
 
-def read_loads(file: InputFile, table: Table, model: OsimModel, time: Vector) -> dict[str, Vector]:
+def read_loads(file: InputFile, table: Table, motion: Kinematics, time: Vector) -> dict[str, Vector]:
     """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
     try:
-        return external_loads(file.content, table, model, time)
+        return external_loads(file.content, table, motion, time)
     except ModelError as error:
         raise TrialError(f"{file.name}: {error}") from None

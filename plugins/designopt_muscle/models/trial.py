@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
+from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
@@ -116,7 +118,7 @@ def read_trial(
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
-        moving = Dynamics.of(skeleton, moved, _loads(external, skeleton, recorded))
+        moving = Dynamics.of(skeleton, moved, _loads(external, skeleton, recorded, moved))
     of = {name: given[:, i] for i, name in enumerate(free)}
     of = {c.name: of.get(c.name, np.full(len(given), c.default)) for c in skeleton.coordinates}
     if moving is not None and inverse_dynamics == "compute":
@@ -220,10 +222,14 @@ def _moments(
     return rows, np.column_stack([columns[name] for name in rows])
 
 
-def _loads(external: ExternalLoads | None, model: OsimModel, time: Vector) -> dict[str, Vector]:
+def _loads(
+    external: ExternalLoads | None, model: OsimModel, time: Vector, moved: Mapping[str, tuple[Vector, ...]]
+) -> dict[str, Vector]:
+    """(n, 6) on each body that is loaded; `moved` has the coordinates (n,) first."""
     if external is None:
         return {}
-    return read_loads(external.assignments, _table(external.forces), model, time)
+    places = kinematics(model, {name: np.nan_to_num(parts[0]) for name, parts in moved.items()})
+    return read_loads(external.assignments, _table(external.forces), places, time)
 
 
 def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:

@@ -1,0 +1,81 @@
+"""External loads of a trial: which body a recorded force acts on, read from OpenSim's ``ExternalLoads`` files."""
+
+from __future__ import annotations
+
+import numpy as np
+from designopt_recordings.table import Table
+from numpy.typing import NDArray
+
+from designopt_muscle.geometry.kinematics import Kinematics, turned
+from designopt_muscle.osim.model import GROUND, OsimModel
+from designopt_muscle.osim.places import last_name, only
+from designopt_muscle.osim.xml import Element, parse
+
+Vector = NDArray[np.float64]
+
+_FORCE = {
+    "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",
+    "force_identifier", "point_identifier", "torque_identifier", "data_source_name",
+}  # fmt: skip
+_SET = {"objects", "groups", "datafile", "external_loads_model_kinematics_file",
+        "lowpass_cutoff_frequency_for_load_kinematics"}  # fmt: skip
+
+
+def external_loads(content: bytes, table: Table, motion: Kinematics, time: Vector) -> dict[str, Vector]:
+    """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
+
+    `content` is the XML file, `table` the recorded forces, points and torques that it names, each in the axes of the
+    body that the file says (`force_expressed_in_body` is for torques, too), which is where `motion` has it at `time`. A
+    force without a point acts at the origin of its body. Records are interpolated linearly, NaN outside of their times.
+    Raises `ModelError` for what is not understood and for bodies or columns that are not there.
+    """
+    root = parse(content)
+    loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
+    if loads is None:
+        raise root.error("is no file of external loads: <ExternalLoads> within <OpenSimDocument> is")
+    only(loads, _SET)
+    found: dict[str, Vector] = {}
+    for element in loads.need("objects").children:
+        if element.tag != "ExternalForce":
+            raise element.error("is not understood among external loads")
+        only(element, _FORCE)
+        if element.flag("isDisabled", False) or not element.flag("appliesForce", True):
+            continue
+        body = _body(element, "applied_to_body", motion.model)
+        axes = motion.rotation[_body(element, "force_expressed_in_body", motion.model, GROUND)]
+        force, point, torque = (
+            _recorded(element, f"{what}_identifier", table, time) for what in ("force", "point", "torque")
+        )
+        nothing = np.zeros((len(time), 3))
+        pull, turn = (nothing if part is None else turned(axes, part) for part in (force, torque))
+        if point is None:
+            at = motion.origin[body]
+        else:
+            at = motion.place(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
+        load = np.concatenate([pull, np.cross(at, pull) + turn], axis=1)
+        found[body] = found[body] + load if body in found else load
+    return found
+
+
+def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> str:
+    """The body that a child names; the ground only where it is the default."""
+    name = last_name(element.word(tag, default)) or default
+    if name in {body.name for body in model.bodies} or name == default == GROUND:
+        return name
+    place = element.find(tag) or element
+    raise place.error(f"{tag} is '{name}', which is no body of the model '{model.name}'")
+
+
+def _recorded(element: Element, tag: str, table: Table, time: Vector) -> Vector | None:
+    """(n, 3) of the three columns that a child names by their prefix; None without a name."""
+    prefix = element.word(tag)
+    if not prefix:
+        return None
+    names = [f"{prefix}{axis}" for axis in "xyz"]
+    if missing := [name for name in names if name not in table.names]:
+        raise element.need(tag).error(f"names the column '{missing[0]}', which the table does not have")
+    return np.column_stack([_interpolated(table, name, time) for name in names])
+
+
+def _interpolated(table: Table, name: str, time: Vector) -> Vector:
+    return np.interp(time, table.time, table.column(name), left=np.nan, right=np.nan)
