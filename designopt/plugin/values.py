@@ -14,7 +14,8 @@ class Quantity:
     """Unit, meaning and admissible range of a number; put it into ``Annotated[float, Quantity("N/m", "...")]``.
 
     `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is the
-    range over which a sampled scenario varies a condition where the study does not say.
+    range over which a sampled scenario varies a condition where the study does not say. A `notable` output is said at
+    the end of a run wherever it is above 0.
     """
 
     unit: str = ""
@@ -24,6 +25,7 @@ class Quantity:
     lt: float | None = None
     le: float | None = None
     sampled: tuple[float, float] | None = None
+    notable: bool = False
 
 
 @dataclass(frozen=True)

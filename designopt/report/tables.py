@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from designopt.report.labels import (
     chosen_once,
     count,
     design_names,
     design_values,
     figure_unit,
+    listed,
     number,
     objective_values,
     plural,
@@ -34,8 +37,9 @@ LINES, FIGURES = 20, 6
 def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
-    Above stands a note for each recommended design that breaks limits within its tolerances, below for each bound and
-    limit that most of the front has reached. Of a study without objectives it is the `analysis_table`.
+    Above stands a note for each recommended design that breaks limits within its tolerances, below for notable outputs
+    above 0 and each bound and limit that most of the front has reached. Of a study without objectives it is the
+    `analysis_table`.
     """
     if not result.problem.objectives:
         return analysis_table(result)
@@ -59,7 +63,12 @@ def summary_table(result: Result) -> str:
             cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
     first = [f"note: {clause}" for clause in fragile(result)]
-    notes = [*_lacking(result, chosen), *_failed(result), *(f"note: {clause}" for clause in warnings(result))]
+    notes = [
+        *_lacking(result, chosen),
+        *_failed(result),
+        *_notable(result),
+        *(f"note: {clause}" for clause in warnings(result)),
+    ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
 
 
@@ -90,10 +99,28 @@ def _failed(result: Result) -> list[str]:
     return notes
 
 
+def _notable(result: Result) -> list[str]:
+    """Outputs that the model declares as notable, wherever they are above 0."""
+    problem, notes = result.problem, []
+    for name, output in problem.model.plugin.outputs.items():
+        if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
+            continue
+        values = result.outcomes.figures[name]
+        some = np.asarray(values > 0.0)
+        if some.any():
+            where = [s.name for s, there in zip(problem.scenarios, np.any(some, axis=0), strict=True) if there]
+            of = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
+            far = (
+                f"{number(float(values[some].max()))} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}"
+            )
+            notes.append(f"note: {name} is up to {far}{of}: {output.quantity.description}")
+    return notes
+
+
 def analysis_table(result: Result) -> str:
     """What the first designs gave in the first scenarios, one line each, as aligned plain text without a final newline.
 
-    It ends with what is not shown.
+    It ends with what is not shown, and a note for each notable output above 0.
     """
     if not len(result.outcomes):
         return without_feasible(result)
@@ -116,7 +143,7 @@ def analysis_table(result: Result) -> str:
         if n > 0
     ]
     more = [f"{' and '.join(left)} in the report"] if left else []
-    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more])
+    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *_notable(result)])
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:

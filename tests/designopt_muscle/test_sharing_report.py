@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from designopt_muscle.report.sharing import muscle_sharing
 
 import designopt
+
+STUDIES = Path(__file__).parents[2] / "studies"
 
 STUDY = """\
 study: mini
@@ -19,7 +23,7 @@ solver:
 execution:
   executor: serial
   arrays: [time, muscles, coordinates, activations, muscle_moments, net_moments, reserves, shortfall, strength_factor,
-           status, signals, fibre_lengths, notes]
+           status, signals, margin, joints, reactions, fibre_lengths, notes]
 """
 STRONG, WEAK = "{name: strong, strength: 1.0}", "{name: weak, strength: 0.5}"
 
@@ -47,7 +51,8 @@ def test_balanced_designs_have_a_sentence_and_no_empty_plot(tmp_path):
     assert "Reserves" not in titles
     assert "every frame is balanced by the muscles" in made.introduction
     assert titles == ["Activations", *[f"Balance about {n}_{w}" for n, w in
-                      (("hip", "flexion"), ("knee", "angle"), ("ankle", "angle"))], "Fibre lengths"]  # fmt: skip
+                      (("hip", "flexion"), ("knee", "angle"), ("ankle", "angle"))],
+                      "Feasibility margin", "Fibre lengths"]  # fmt: skip
 
 
 def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_path):
@@ -64,6 +69,32 @@ def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_
     assert "strength x 1." in weak[5]
     assert ("strong", "trial", "infeasible") not in rows
     assert "no activations balance the moments" in table.note
+
+
+def test_the_margin_of_every_frame_is_on_the_time_axis_with_the_edge(tmp_path):
+    made = figure(section(tmp_path, f"{STRONG}, {WEAK}"), "Feasibility margin")
+    strong, weak = (plot["data"] for plot in made.variants.values())
+    assert min(strong[0]["y"]) > 0.0
+    assert [trace.get("name") for trace in strong] == ["margin", "edge"]
+    assert [trace.get("name") for trace in weak] == ["margin", "beyond the muscles", "edge"]
+    short = np.asarray(weak[0]["y"]) < 0.0
+    np.testing.assert_allclose(weak[1]["y"], np.asarray(weak[0]["y"])[short], atol=1e-5)
+    np.testing.assert_allclose(2.0 * (1.0 - np.asarray(strong[0]["y"])), 1.0 - np.asarray(weak[0]["y"]), atol=1e-4)
+
+
+def test_forces_in_joints_are_drawn_where_the_settings_name_joints(tmp_path):
+    study = designopt.load(STUDIES / "elbow_load.yaml", overrides=("solver.designs=[{name: alone}]",))
+    result = study.run(tmp_path / "load.study")
+    made = muscle_sharing(result)
+    assert made is not None
+    drawn = figure(made, "Joint reactions").plot["data"]
+    assert [trace["name"] for trace in drawn] == ["elbow", "elbow x", "elbow y", "elbow z"]
+    size, *parts = (np.asarray(trace["y"]) for trace in drawn)
+    np.testing.assert_allclose(size, np.sqrt(sum(part**2 for part in parts)), rtol=1e-3)
+    steady, tense = result.outcomes.figures["peak_reaction"][0]
+    assert size.max() == pytest.approx(steady, rel=1e-4)
+    assert tense > 1.3 * steady  # what the triceps does, the flexors undo: the joint carries both
+    assert "Dotted" in figure(made, "Activations").note
 
 
 def test_selectors_have_the_names_that_the_study_gives_its_designs(tmp_path):

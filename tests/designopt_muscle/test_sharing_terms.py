@@ -15,6 +15,7 @@ from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import MinMax, Power, SoftSaturation
 from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static import coupled as coupled_frames
 from designopt_muscle.sharing.static.derivatives import activation_slopes
 from designopt_muscle.sharing.static.share import share
 from opensim_cases import case
@@ -278,12 +279,16 @@ def test_a_loose_rate_limit_changes_nothing_and_a_tight_one_is_kept(opensim, cri
     assert np.isfinite(tight.multipliers).all()
 
 
-def test_moments_that_change_too_fast_for_the_limit_are_named_frame_by_frame():
+def step():
     """A muscle of 100 N at 0.1 m steps from 2 to 8 N m: half a second for a whole activation needs 0.3 s for that."""
     time = np.arange(11) * 0.05
     needed = np.where(time < 0.24, 2.0, 8.0)[:, None]
     balance = MomentBalance(time, ("knee",), ("m",), np.full((11, 1, 1), 0.1), needed, ("N m",))
-    muscles = Muscles(("m",), np.full((11, 1), 100.0))
+    return balance, Muscles(("m",), np.full((11, 1), 100.0))
+
+
+def test_moments_that_change_too_fast_for_the_limit_are_named_frame_by_frame():
+    balance, muscles = step()
     assert (share(balance, muscles).status == 0).all()
     found = share(balance, muscles, Terms(rate_limit=0.5))
     a = found.activations[:, 0]
@@ -297,6 +302,17 @@ def test_moments_that_change_too_fast_for_the_limit_are_named_frame_by_frame():
     assert "cannot change so fast" in found.summary()
     with pytest.raises(ValueError, match="derivatives"):
         activation_slopes(found, np.ones((11, 1)))
+
+
+def test_a_rate_limit_whose_solver_ends_early_proves_nothing(monkeypatch):
+    """What a solver leaves that ended without the least shortfall is no shortfall, and no frame is called too fast."""
+    balance, muscles = step()
+    monkeypatch.setattr(coupled_frames, "_ITERATIONS", 1)
+    ended = share(balance, muscles, Terms(rate_limit=0.5))
+    assert (ended.status == 130).all()
+    assert np.isnan(ended.activations).all()
+    assert not ended.shortfall.any()
+    assert not ended.deficit.any()
 
 
 def test_the_rate_limit_of_a_study_is_kept_over_the_whole_trial():

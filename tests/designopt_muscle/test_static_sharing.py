@@ -15,6 +15,7 @@ from small_models import hinge
 
 import designopt
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+from designopt.report import summary_table
 from designopt.study.language.errors import StudyError
 from designopt.testing.models import check_model
 
@@ -171,7 +172,7 @@ def test_the_elbow_study_compares_criteria_as_it_says(tmp_path):
     assert peaks["linear"] > peaks["squares"] > peaks["cubes"] > peaks["tenth_power"] > peaks["smallest_maximum"]
     section = muscle_sharing(result)
     assert section is not None
-    assert len(section.figures) == 3
+    assert len(section.figures) == 4  # activations, the balance, margins, fibres
 
 
 def test_the_strength_study_finds_that_assistance_lowers_the_strength_needed(tmp_path):
@@ -190,3 +191,31 @@ def test_the_gait_study_is_refused_without_its_data_and_runs_with_them(opensim, 
     result = designopt.load(STUDIES / "gait_sharing.yaml", data={"opensim": opensim}).run(tmp_path / "gait.study")
     assert result.outcomes.figures["mean_cost"][0, 0] == pytest.approx(1.9247636, rel=1e-5)
     assert result.outcomes.figures["infeasible_frames"].max() == 0.0
+
+
+def test_the_end_of_a_run_says_how_many_frames_have_a_number_missing(tmp_path):
+    lines = (STUDIES / "elbow_flexion.csv").read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("time"))
+    for i in range(begin + 20, begin + 26):
+        lines[i] = ",".join([lines[i].split(",")[0], "NaN", lines[i].split(",")[2]])
+    (tmp_path / "elbow_flexion.csv").write_text("\n".join(lines))
+    for name in ("elbow_criteria.yaml", "elbow.osim"):
+        (tmp_path / name).write_bytes((STUDIES / name).read_bytes())
+    result = designopt.load(tmp_path / "elbow_criteria.yaml").run(tmp_path / "elbow.study")
+    last = summary_table(result).splitlines()[-1]
+    assert last.startswith("note: bad_input_frames is up to 6 in 6 of 6 evaluations: ")
+    assert last.endswith("frames in which a needed number is missing or not finite")
+    assert (result.outcomes.figures["unanswered_frames"] == 6).all()
+
+
+def test_the_computed_moments_of_the_loaded_elbow_are_those_of_its_table():
+    """elbow_hand.csv and elbow_flexion.csv are formulas of the same lift; the inertias are 0.05975 and 0.06 kg m^2."""
+    given = {name: InputFile(name, (STUDIES / name).read_bytes()) for name in
+             ("elbow.osim", "elbow_flexion.csv", "elbow_hand.xml", "elbow_hand.csv")}  # fmt: skip
+    computed = StaticSharing(model=given["elbow.osim"], inverse_dynamics="compute")
+    motion = {"motion": given["elbow_flexion.csv"]}
+    loads = {"external_loads": given["elbow_hand.xml"], "external_forces": given["elbow_hand.csv"]}
+    _, found = computed.evaluate({}, {**motion, **loads}, frozenset({"net_moments"}))
+    _, read = StaticSharing(model=given["elbow.osim"]).evaluate({}, motion, frozenset({"net_moments"}))
+    assert np.abs(found["net_moments"] - read["net_moments"]).max() <= 0.02
+    assert np.abs(read["net_moments"]).max() > 10.0

@@ -406,6 +406,16 @@ def test_the_summary_is_an_aligned_table() -> None:
     ]
 
 
+def test_notable_figures_above_zero_are_said_at_the_end_of_a_run() -> None:
+    X, figures = [(10.0, 0.2), (20.0, 0.4)], {"mass": [1, 2], "sag": [2, 1]}
+    assert "gaps" not in summary_table(result(X, {**figures, "gaps": [0, 0]}))
+    lines = summary_table(result(X, {**figures, "gaps": [0, 7]})).splitlines()
+    assert "note: gaps is up to 7 in 1 of 2 evaluations: frames without a number" in lines
+    given = result(X, {"mass": [[1], [2]], "sag": [[2], [1]], "gaps": [[3, 0], [0, 0]]}, scenarios=("slow", "fast"))
+    note = "note: gaps is up to 3 in 1 of 4 evaluations (slow): frames without a number"
+    assert note in summary_table(given).splitlines()
+
+
 def test_the_summary_says_why_there_is_nothing_to_choose() -> None:
     assert "Nothing has been evaluated yet" in summary_table(result(np.empty((0, 2)), {"mass": [], "sag": []}))
 

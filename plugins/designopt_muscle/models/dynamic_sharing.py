@@ -19,7 +19,7 @@ from designopt_muscle.models.dynamic_frames import Frames
 from designopt_muscle.models.dynamic_muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.static_sharing import SharingScenario
+from designopt_muscle.models.static_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError

@@ -29,7 +29,12 @@ class SharingOutputs(TypedDict):
     peak_activation: Annotated[float, Q("", "of any muscle")]
     peak_force: Annotated[float, Q("N", "of any muscle along its tendon")]
     infeasible_frames: Annotated[float, Q("", "frames proved to be beyond the muscles, or beyond their rate limit")]
-    unanswered_frames: Annotated[float, Q("", "frames with bad input, or not converged")]
+    unanswered_frames: Annotated[float, Q("", "frames with bad input, an empty band, or not converged")]
+    bad_input_frames: Annotated[float, Q("", "frames in which a needed number is missing or not finite", notable=True)]
+    empty_band_frames: Annotated[
+        float, Q("", "frames in which the band around measured activity leaves no activation", notable=True)
+    ]
+    unconverged_frames: Annotated[float, Q("", "frames whose solution did not converge", notable=True)]
     peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
     strength_needed: Annotated[
         float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
@@ -57,6 +62,11 @@ ARRAYS = {
     "signals": Array(("time", "muscle"), "", "measured activity, scaled; NaN for muscles without"),
     "joints": Array(("joint",), "", "whose reactions the settings name", dtype="str"),
     "reactions": Array(("time", "joint", "component"), "N", "force of the parent on the child, in the axes asked for"),
+    "margin": Array(
+        ("time",),
+        "",
+        "share of the strength that the muscles could lose and balance the frame alone; negative: they lack it",
+    ),
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
     "notes": Array(("note",), "", "what a reader should know of model, motion and fibres", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones: x, y in a plane, or x, -z, y"),
@@ -86,6 +96,9 @@ def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -
         peak_force=float(sharing.forces[answered].max()),
         infeasible_frames=float(infeasible.sum()),
         unanswered_frames=float((~answered).sum()),
+        bad_input_frames=float((sharing.status == SharingStatus.BAD_INPUT).sum()),
+        empty_band_frames=float((sharing.status == SharingStatus.EMPTY_BOUNDS).sum()),
+        unconverged_frames=float((sharing.status == SharingStatus.NOT_CONVERGED).sum()),
         peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
         strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
         peak_reserve=float(np.abs(sharing.reserves[answered]).max()),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypedDict
+from dataclasses import field
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
@@ -14,61 +14,27 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
-from designopt_muscle.models.criterion import CriterionName, criterion_of
+from designopt_muscle.models.criterion import criterion_of
+from designopt_muscle.models.device import design_slopes, device_moment, device_rate
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
+from designopt_muscle.models.given import Files, Given, files_of, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
-from designopt_muscle.models.trial import ExternalLoads, Trial, bundled, read_trial
+from designopt_muscle.models.static_inputs import USUAL, SharingDesign, StaticScenario
+from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.statement.criteria import JointReaction, Reserves, Tracking
+from designopt_muscle.sharing.statement.criteria import Reserves, Tracking
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.statement.synergies import command_matrix
-from designopt_muscle.sharing.static.derivatives import Slopes, activation_slopes, cost_slopes
+from designopt_muscle.sharing.static.derivatives import activation_slopes, cost_slopes
+from designopt_muscle.sharing.static.margin import margins
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 
 Vector = NDArray[np.float64]
-
-
-class SharingDesign(TypedDict, total=False):
-    """What is varied; what is left out is as in the model's text."""
-
-    strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0)]
-    criterion: Annotated[CriterionName, Q("", "what is minimised")]
-    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
-    stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
-    rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
-    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1)]
-
-
-class SharingScenario(TypedDict, total=False):
-    """The trial; the bundled walking leg where none is named."""
-
-    motion: Annotated[InputFile, Q("", "table of coordinates (MOT, STO or CSV), with net moments or without")]
-    moments: Annotated[InputFile, Q("", "table of net moments, COORDINATE_moment, if the motion has none")]
-
-
-class StaticScenario(SharingScenario, total=False):
-    """The trial with what only static sharing takes."""
-
-    emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
-    external_loads: Annotated[InputFile, Q("", "which recorded force acts on which body (XML of OpenSim)")]
-    external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
-
-
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """What a scenario gives: the trial, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
-
-    trial: Trial
-    signals: Vector | None
-    reactions: tuple[JointReaction, ...]
-
-
-_DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
 
 
 @model("muscle_sharing", version=3, arrays=ARRAYS)
@@ -127,7 +93,7 @@ class StaticSharing:
         float | None, Q("s", "least time in which an activation goes from 0 to 1; any if none", gt=0)
     ] = None
 
-    _given: dict[tuple[str, ...], _Given] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _given: dict[tuple[str, ...], Given] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Read the model, so that a file that cannot be used is refused before anything runs."""
@@ -170,9 +136,9 @@ class StaticSharing:
         """Share the moments of the trial."""
         given = self._read(scenario)
         trial = given.trial
-        sharing, device = self._shared(given, {**_DESIGN, **design})
-        reactions = _reactions(given, sharing)
-        outputs = figures(sharing, device, self._rate(trial), reactions)
+        sharing, device = self._shared(given, {**USUAL, **design})
+        reactions = given.reaction_forces(sharing.forces)
+        outputs = figures(sharing, device, device_rate(trial, self.assisted), reactions)
         made: dict[str, NDArray[Any]] = {
             "time": sharing.balance.time,
             "muscles": np.array(sharing.balance.columns),
@@ -195,6 +161,8 @@ class StaticSharing:
             "fibre_lengths": trial.fibres.length,
             "notes": np.array(trial.notes, dtype=str),
         }
+        if "margin" in arrays:
+            made["margin"] = margins(sharing)
         if arrays & {"skeleton", "paths"}:
             made["skeleton"], made["paths"] = drawing(trial.model, trial.finite_values)
         return outputs, {name: made[name] for name in arrays}
@@ -202,7 +170,7 @@ class StaticSharing:
     def gradient(self, design: SharingDesign, scenario: StaticScenario) -> dict[str, dict[str, float]]:
         """Exact derivatives of the figures of activations, where every frame is balanced and the criterion is a sum."""
         given = self._read(scenario)
-        trial, values = given.trial, {**_DESIGN, **design}
+        trial, values = given.trial, {**USUAL, **design}
         sharing, _ = self._shared(given, values)
         if not sharing.feasible.all() or not sharing.separable:
             return {}
@@ -217,8 +185,9 @@ class StaticSharing:
         }
         found = {}
         for name, slopes in of.items():
-            by = self._chain(trial, sharing, values, slopes, 1.0 / len(a) if name == "mean_cost" else 1.0)
-            found[name] = {given: slope for given, slope in by.items() if given in design}
+            share_of = 1.0 / len(a) if name == "mean_cost" else 1.0
+            by = design_slopes(trial, sharing, self.assisted, values, slopes)
+            found[name] = {given: share_of * slope for given, slope in by.items() if given in design}
         return found
 
     # ---------------------------------------------------------------------------------------------------------- parts
@@ -227,37 +196,24 @@ class StaticSharing:
     def _skeleton(self) -> InputFile:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
-    def _read(self, scenario: Mapping[str, Any]) -> _Given:
+    def _read(self, scenario: Mapping[str, Any]) -> Given:
         """What a scenario gives, read once in a process. Raises `Diverged` for files that make no trial."""
-        files = {n: scenario.get(n) for n in ("motion", "moments", "emg", "external_loads", "external_forces")}
-        files["motion"] = files["motion"] or bundled("walking_leg.csv")
+        files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
         if key not in self._given:
-            self._refuse(files)
+            refuse(
+                files,
+                computed=self.inverse_dynamics == "compute",
+                reactions=bool(self.joint_reactions),
+                measured=self.emg is not None,
+            )
             try:
                 self._given[key] = self._made(files)
             except (TrialError, ModelError) as error:
                 raise Diverged(str(error), reason="unreadable") from None
         return self._given[key]
 
-    def _refuse(self, files: Mapping[str, InputFile | None]) -> None:
-        """Files that nothing would be done with, and settings whose files are missing."""
-        computed, told = self.inverse_dynamics == "compute", bool(self.joint_reactions)
-        if (files["external_loads"] is None) != (files["external_forces"] is None):
-            raise InvalidDesign("external_loads and external_forces belong together: give both or none")
-        if files["external_loads"] is not None and not (computed or told):
-            raise InvalidDesign("external loads count with 'inverse_dynamics: compute' or 'joint_reactions' alone")
-        if told and not computed and files["external_loads"] is None:
-            raise InvalidDesign(
-                "joint reactions need external_loads and external_forces; if there are none, say 'inverse_dynamics:"
-                " compute'"
-            )
-        if computed and files["moments"] is not None:
-            raise InvalidDesign("net moments are computed, a table of them is not used: leave 'moments' out")
-        if (self.emg is None) != (files["emg"] is None):
-            raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")
-
-    def _made(self, files: Mapping[str, InputFile | None]) -> _Given:
+    def _made(self, files: Files) -> Given:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
         assert motion is not None
         trial = read_trial(
@@ -278,33 +234,15 @@ class StaticSharing:
         signals = None
         if self.emg is not None and files["emg"] is not None:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
-        return _Given(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
+        return Given(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
-    def _row(self, trial: Trial) -> int | None:
-        """The row of the assisted coordinate."""
-        if self.assisted is None:
-            return None
-        if self.assisted not in trial.balance.rows:
-            raise InvalidDesign(f"the trial has no net moment about the assisted coordinate '{self.assisted}'")
-        return trial.balance.rows.index(self.assisted)
-
-    def _rate(self, trial: Trial) -> Vector:
-        """(n,) rad/s of the assisted coordinate, 0 without one."""
-        if self.assisted is None or len(trial.balance.time) < 2:
-            return np.zeros(len(trial.balance.time))
-        return np.asarray(np.gradient(trial.values[self.assisted], trial.balance.time))
-
-    def _shared(self, given: _Given, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
+    def _shared(self, given: Given, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
         trial = given.trial
-        balance, row = trial.balance, self._row(trial)
-        device = np.zeros(len(balance.time))
+        balance = trial.balance
+        device = device_moment(trial, self.assisted, values)
         moments = np.array(balance.moments)
-        if row is None and (values["stiffness"] or values["assistance"]):
-            raise InvalidDesign("a device needs a coordinate: name it as 'assisted' among the model's settings")
-        if row is not None:
-            spring = values["stiffness"] * (values["rest"] - trial.values[balance.rows[row]])
-            device = spring + values["assistance"] * (balance.moments[:, row] - spring)
-            moments[:, row] -= device
+        if self.assisted is not None:
+            moments[:, balance.rows.index(self.assisted)] -= device
         keep = [i for i, name in enumerate(balance.rows) if self.coordinates is None or name in self.coordinates]
         needed = MomentBalance(
             time=balance.time,
@@ -324,7 +262,7 @@ class StaticSharing:
                 self._weights(muscles),
                 self.stress,
                 self._tracking(given),
-                self._commands(muscles.names),
+                None if self.synergies is None else command_matrix(self.synergies, muscles.names),
                 given.reactions,
                 self.rate_limit,
             )
@@ -337,36 +275,7 @@ class StaticSharing:
             return np.array([self.weights.get(name, 1.0) for name in muscles.names])
         return {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
 
-    def _tracking(self, given: _Given) -> Tracking | None:
+    def _tracking(self, given: Given) -> Tracking | None:
         if self.emg is None or given.signals is None:
             return None
         return Tracking(given.signals, self.emg.weight, self.emg.scale == "free", self.emg.band)
-
-    def _commands(self, muscles: tuple[str, ...]) -> Vector | None:
-        """(k, s) how commands move the muscles: the synergies, then the muscles that are in none."""
-        if self.synergies is None:
-            return None
-        return command_matrix(self.synergies, muscles)
-
-    def _chain(
-        self, trial: Trial, sharing: Sharing, values: Mapping[str, Any], slopes: Slopes, factor: float
-    ) -> dict[str, float]:
-        """Derivatives by the design: of strength, and of the device through the needed moment of its row."""
-        forces = (slopes.by_strength * trial.muscles.strength).sum() + (slopes.by_passive * trial.muscles.passive).sum()
-        found = {"strength": factor * float(forces)}
-        if self.assisted is None or self.assisted not in sharing.balance.rows:
-            return found
-        by_moment = slopes.by_moment[:, sharing.balance.rows.index(self.assisted)]
-        needed = trial.balance.moments[:, trial.balance.rows.index(self.assisted)]
-        stretch = values["rest"] - trial.values[self.assisted]
-        left = 1.0 - values["assistance"]
-        found["stiffness"] = -factor * left * float((by_moment * stretch).sum())
-        found["rest"] = -factor * left * values["stiffness"] * float(by_moment.sum())
-        found["assistance"] = -factor * float((by_moment * (needed - values["stiffness"] * stretch)).sum())
-        return found
-
-
-def _reactions(given: _Given, sharing: Sharing) -> Vector:
-    """(n, joints, 3) N of the joints in the settings; NaN in frames without an answer."""
-    found = [r.offset + np.einsum("nck,nk->nc", r.gain, sharing.forces) for r in given.reactions]
-    return np.stack(found, axis=1) if found else np.zeros((len(sharing.status), 0, 3))

@@ -15,6 +15,8 @@ from designopt.store.result import Result
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.fibres import fibre_ranges
 from designopt_muscle.report.frames import frame_table, short_frames
+from designopt_muscle.report.margins import margin_figure
+from designopt_muscle.report.reactions import reaction_figure
 
 #: Muscles with a colour of their own; the others are drawn faintly.
 _NAMED = 8
@@ -32,17 +34,20 @@ _NAMES = (
 def muscle_sharing(result: Result) -> Section | None:
     """Activations (with measured ones), balances stacked by muscle, reserves, fibre ranges, frames and what they lack.
 
-    Measured activity and fibres are drawn where the arrays `signals` and `fibre_lengths` are kept.
+    Measured activity, margins, forces in joints and fibres are drawn where the arrays `signals`, `margin`, `reactions`
+    with `joints`, and `fibre_lengths` are kept.
     """
     title = "Muscles"
     found = kept(result, *_NAMES)
     if not found:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
-    short = short_frames(found)
+    short, reactions = short_frames(found), reaction_figure(found)
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
         selectable("Activations", found, _activations, height=420, note=_measured(found)),
         *balance_figures(found),
+        *([margin_figure(found)] if all("margin" in arrays for arrays in found.values()) else []),
+        *([reactions] if reactions is not None else []),
         *([fibre_ranges(found)] if all("fibre_lengths" in arrays for arrays in found.values()) else []),
         *([short] if short is not None else []),
     ]

@@ -24,6 +24,7 @@ Vector = NDArray[np.float64]
 #: A row whose least-squares shortfall is more than this, relative to its size, is not balanced within the rate.
 _SHORT = 1e-8
 _TOLERANCE = 1e-11
+_ITERATIONS = 300
 
 
 def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, diagnosis: Diagnosis) -> Solved:
@@ -40,18 +41,11 @@ def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, d
         part = formulation.take(run)
         room = np.diff(time[run]) / tau
         good, answer, prices, steps = _solved(part, room, x[run], part.needed, None)
-        if not good:
-            lack = _lack(part, room, x[run])
-            short = np.abs(lack).max(axis=1) > _SHORT
-            if short.any():
-                good, answer, prices, steps = _solved(part, room, x[run], part.needed - lack, None)
-                missing = np.where(short[:, None], lack, 0.0) * part.rows
-                size = float(np.sqrt((missing**2).sum()))
-                diagnosis.status[run[short]] = SharingStatus.TOO_FAST
-                diagnosis.missing[run] = missing
-                diagnosis.combination[run] = missing / size
-                diagnosis.deficit[run] = np.where(short, size, 0.0)
-                diagnosis.factor[run[short]] = np.nan
+        lack = None if good else _lack(part, room, x[run])
+        if lack is not None and (short := np.abs(lack).max(axis=1) > _SHORT).any():
+            good, answer, prices, steps = _solved(part, room, x[run], part.needed - lack, None)
+            if good:
+                _too_fast(diagnosis, run, short, np.where(short[:, None], lack, 0.0) * part.rows)
         if good:
             x[run], multipliers[run] = answer, prices
         else:
@@ -68,11 +62,24 @@ def _runs(good: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
     return np.split(index, np.flatnonzero(np.diff(index) > 1) + 1) if len(index) else []
 
 
-def _lack(part: Formulation, room: Vector, start: Vector) -> Vector:
-    """(n, m) the least-squares shortfall, relative to the sizes of the rows, within bounds, limits and rate."""
+def _too_fast(diagnosis: Diagnosis, run: NDArray[np.int64], short: NDArray[np.bool_], missing: Vector) -> None:
+    """The frames of a run that are `short` lack `missing` (n, m); all of them together prove it."""
+    size = float(np.sqrt((missing**2).sum()))
+    diagnosis.status[run[short]] = SharingStatus.TOO_FAST
+    diagnosis.missing[run] = missing
+    diagnosis.combination[run] = missing / size
+    diagnosis.deficit[run] = np.where(short, size, 0.0)
+    diagnosis.factor[run[short]] = np.nan
+
+
+def _lack(part: Formulation, room: Vector, start: Vector) -> Vector | None:
+    """(n, m) the least-squares shortfall, relative to the sizes of the rows, within bounds, limits and rate.
+
+    None where the solver ended without it: what it leaves then is no shortfall.
+    """
     weight = (part.rows / part.rows.max()) ** 2
-    _, answer, _, _ = _solved(part, room, start, part.needed, weight)
-    return np.asarray(part.needed - np.einsum("nmv,nv->nm", part.matrix, answer))
+    good, answer, _, _ = _solved(part, room, start, part.needed, weight)
+    return part.needed - np.einsum("nmv,nv->nm", part.matrix, answer) if good else None
 
 
 def _solved(
@@ -100,7 +107,7 @@ def _solved(
     quiet: dict[str, Any] = {
         "print_time": False,
         "error_on_fail": False,
-        "ipopt": {"print_level": 0, "sb": "yes", "tol": _TOLERANCE, "max_iter": 300, "bound_relax_factor": 0.0},
+        "ipopt": {"print_level": 0, "sb": "yes", "tol": _TOLERANCE, "max_iter": _ITERATIONS, "bound_relax_factor": 0.0},
     }
     solver = ca.nlpsol("coupled", "ipopt", program, quiet)
     inside = np.clip(start, part.lower + 1e-3, part.upper - 1e-3) if part.cost.saturating else start

@@ -121,12 +121,13 @@ def closest(formulation: Formulation, lack: Shortfall) -> Vector:
     return np.where(found.converged[:, None], found.x, lack.x)
 
 
-def strength_factors(formulation: Formulation, passive: Vector) -> Vector:
-    """(n,) the least factor above 1 on the forces of the muscles that makes a frame feasible; infinite without one.
+def strength_factors(formulation: Formulation, passive: Vector, least: float = 1.0) -> Vector:
+    """(n,) the least factor, from `least` on, on the forces of the muscles that makes a frame feasible; infinite
+    without one.
 
     Passive forces grow with the muscle; `passive` (n, m) are the moments that they give. With d = 1 / factor the rows
-    are ``A x + passive = d (needed + passive)``: a linear program for the largest d up to 1. Reserves do not grow, and
-    need not as they are not bounded.
+    are ``A x + passive = d (needed + passive)``: a linear program for the largest d up to 1 / least. Reserves do not
+    grow, and need not as they are not bounded.
     """
     frames, _, v = formulation.matrix.shape
     held = passive / formulation.rows
@@ -139,7 +140,7 @@ def strength_factors(formulation: Formulation, passive: Vector) -> Vector:
         matrix,
         -held,
         np.concatenate([formulation.lower, np.zeros((frames, 1))], axis=1),
-        np.concatenate([formulation.upper, np.ones((frames, 1))], axis=1),
+        np.concatenate([formulation.upper, np.full((frames, 1), 1.0 / least)], axis=1),
         None if limits is None else _Widened(limits, 1),
     )
     found = solve_interior(problem)

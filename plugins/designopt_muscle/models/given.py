@@ -1,0 +1,59 @@
+"""What the files of a scenario give to static sharing, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InputFile, InvalidDesign
+from designopt_muscle.models.trial import Trial, bundled
+from designopt_muscle.sharing.statement.criteria import JointReaction
+
+Vector = NDArray[np.float64]
+Files = Mapping[str, InputFile | None]
+
+_NAMES = ("motion", "moments", "emg", "external_loads", "external_forces")
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A `trial`, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
+
+    trial: Trial
+    signals: Vector | None
+    reactions: tuple[JointReaction, ...]
+
+    def reaction_forces(self, forces: Vector) -> Vector:
+        """(n, joints, 3) N for muscle forces (n, k); NaN where they are."""
+        found = [r.offset + np.einsum("nck,nk->nc", r.gain, forces) for r in self.reactions]
+        return np.stack(found, axis=1) if found else np.zeros((len(forces), 0, 3))
+
+
+def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:
+    """The files of a scenario by name; the bundled walking leg where no motion is named."""
+    files = {name: scenario.get(name) for name in _NAMES}
+    return {**files, "motion": files["motion"] or bundled("walking_leg.csv")}
+
+
+def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:
+    """Raise `InvalidDesign` for files that nothing would be done with, and settings whose files are missing.
+
+    Net moments are `computed` or read, `reactions` of joints and `measured` activity are in the settings or not.
+    """
+    if (files["external_loads"] is None) != (files["external_forces"] is None):
+        raise InvalidDesign("external_loads and external_forces belong together: give both or none")
+    if files["external_loads"] is not None and not (computed or reactions):
+        raise InvalidDesign("external loads count with 'inverse_dynamics: compute' or 'joint_reactions' alone")
+    if reactions and not computed and files["external_loads"] is None:
+        raise InvalidDesign(
+            "joint reactions need external_loads and external_forces; if there are none, say 'inverse_dynamics:"
+            " compute'"
+        )
+    if computed and files["moments"] is not None:
+        raise InvalidDesign("net moments are computed, a table of them is not used: leave 'moments' out")
+    if measured != (files["emg"] is not None):
+        raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")

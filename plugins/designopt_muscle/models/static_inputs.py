@@ -1,0 +1,39 @@
+"""What a design and a scenario of muscle sharing may say."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from designopt.plugin import InputFile
+from designopt.plugin import Quantity as Q
+from designopt_muscle.models.criterion import CriterionName
+
+
+class SharingDesign(TypedDict, total=False):
+    """What is varied; what is left out is as in the model's text."""
+
+    strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0)]
+    criterion: Annotated[CriterionName, Q("", "what is minimised")]
+    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
+    stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
+    rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
+    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1)]
+
+
+class SharingScenario(TypedDict, total=False):
+    """The trial; the bundled walking leg where none is named."""
+
+    motion: Annotated[InputFile, Q("", "table of coordinates (MOT, STO or CSV), with net moments or without")]
+    moments: Annotated[InputFile, Q("", "table of net moments, COORDINATE_moment, if the motion has none")]
+
+
+class StaticScenario(SharingScenario, total=False):
+    """The trial with what only static sharing takes."""
+
+    emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
+    external_loads: Annotated[InputFile, Q("", "which recorded force acts on which body (XML of OpenSim)")]
+    external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
+
+
+#: The design where a study says nothing else.
+USUAL = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
