@@ -35,9 +35,12 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
     for name, value in {**solution.terms, **solution.figures}.items():
         if not math.isfinite(value):
             yield f"invalid_figure: '{name}' is {value} at the solution"
-    if solution.optimisation_error > LOOSE * options.tolerance:
+    error = solution.optimisation_error
+    if (
+        error > LOOSE * options.tolerance and error * abs(solution.objective) > options.tolerance
+    ):  # of a cost beside zero
         yield (
-            f"optimisation_error: the objective is known to {solution.optimisation_error:.1e} of its size only: give a"
+            f"optimisation_error: the objective is known to {error:.1e} of its size only: give a"
             " scale to the variables that are badly scaled, or a smaller tolerance"
         )
     for arc in solution.singular_arcs:

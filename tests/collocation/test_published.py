@@ -1,0 +1,48 @@
+"""Published problems from the straight line, by default and refined: the optimum, or what says why not."""
+
+from __future__ import annotations
+
+import pytest
+from published import PUBLISHED, Published
+
+from designopt.collocation import Options, Refinement, Solution, Status, solve
+
+#: Relative to the optimum; a problem whose optimum is zero has a cost of the size of 1.
+DIGITS = 1e-6
+
+
+def deviation(found: Solution, asked: Published) -> float:
+    return abs(found.objective - asked.optimum) / (abs(asked.optimum) or 1.0)
+
+
+def test_there_are_twenty_of_all_kinds() -> None:
+    kinds = [p.kind for p in PUBLISHED.values()]
+
+    assert len(PUBLISHED) >= 20
+    assert sum("singular" in kind for kind in kinds) >= 5
+    assert sum("bang-bang" in kind for kind in kinds) >= 5
+    assert sum("stiff" in kind for kind in kinds) >= 3
+    assert sum("pulse" in kind for kind in kinds) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_default_gives_the_optimum_or_says_that_the_mesh_is_too_coarse(name: str) -> None:
+    asked = PUBLISHED[name]
+    found = solve(asked.problem())
+
+    assert found.success
+    assert found.optimisation_error <= 1e-6 or asked.optimum == 0.0
+    if deviation(found, asked) > DIGITS + asked.known_to:
+        assert found.error_estimate > DIGITS
+        assert f"Error estimate {found.error_estimate:.1e}" in found.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in PUBLISHED if n != "four peaks"])  # which `test_refinement` resolves
+def test_refined_meshes_give_the_optimum_to_its_digits(name: str) -> None:
+    asked = PUBLISHED[name]
+    found = solve(asked.problem(), Options(refine=Refinement(1e-7, rounds=12)))
+
+    assert found.status in (Status.SOLVED, Status.REFINEMENT_STALLED)
+    assert deviation(found, asked) <= DIGITS + asked.known_to
