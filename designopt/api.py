@@ -66,6 +66,22 @@ class Study:
 
         return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
 
+    def result(self, store: str | Path | None = None) -> Result:
+        """What the run of this study has left in its store, also while it is going. Raises `StoreError` without one."""
+        from designopt.store.result import Result
+
+        return Result.open(Path(store) if store else self.default_store, self.definition)
+
+    def plot(self, part: str = "", number: int = 0, *, store: str | Path | None = None, **settings: Any) -> Any:
+        """`Result.plot` of what is in the store."""
+        return self.result(store).plot(part, number, **settings)
+
+    def _repr_html_(self) -> str:
+        """The parameters, objectives and limits as a table, for notebooks."""
+        from designopt.report.notebook import study_table
+
+        return study_table(self.problem, self.definition.title or self.name)
+
     def evaluate(
         self, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
     ) -> Evaluation:

@@ -133,6 +133,7 @@ def test_a_csv_file_reads_back_as_the_result(result: Result, tmp_path: Path) -> 
     def column(name: str) -> list[float]:
         return [float(row[name]) if row[name] else np.nan for row in rows]
 
+    rows = [{head.partition(" [")[0]: value for head, value in row.items()} for row in rows]
     assert same(column("side"), outcomes.X[:, 0])
     assert [row["steel"] for row in rows] == [("mild", "hard")[int(x)] for x in outcomes.X[:, 2]]
     assert {row["coated"] for row in rows} == {"true"}
@@ -151,9 +152,9 @@ def test_a_csv_file_is_described_beside_it_with_the_units(result: Result, tmp_pa
     assert data["url"] == file.name
     columns = {c["titles"]: c for c in data["tableSchema"]["columns"]}
     assert list(columns) == file.read_text(encoding="utf-8").splitlines()[0].split(",")
-    assert columns["side"]["schema:unitText"] == "mm"
-    assert columns["sag@calm"] == {
-        "titles": "sag@calm",
+    assert columns["side [mm]"]["schema:unitText"] == "mm"
+    assert columns["sag@calm [mm]"] == {
+        "titles": "sag@calm [mm]",
         "datatype": "number",
         "schema:unitText": "mm",
         "dc:description": "of the tip",
@@ -187,7 +188,7 @@ def test_a_parquet_file_reads_back_as_the_result_with_types_and_units(result: Re
 def test_parquet_and_csv_hold_the_same_columns_in_the_same_order(result: Result, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     files = export(result, tmp_path, ["csv", "parquet"])
-    head = files[0].read_text(encoding="utf-8").splitlines()[0].split(",")
+    head = [name.partition(" [")[0] for name in files[0].read_text(encoding="utf-8").splitlines()[0].split(",")]
     assert parquet.read_schema(files[2]).names == head
     assert head[:8] == ["design", "side", "holes", "steel", "coated", "stiffness", "mass", "violation"]
 
@@ -201,7 +202,7 @@ def test_ask_is_the_position_among_what_the_stage_asked_for(tmp_path: Path) -> N
     both = study(stages=stages, solver=None, space=space)
     file, _ = export(both.run(tmp_path / "s.study"), tmp_path, ["csv"])
     with file.open(newline="", encoding="utf-8") as stream:
-        rows = [(row["stage"], int(row["ask"]), float(row["side"])) for row in csv.DictReader(stream)]
+        rows = [(row["stage"], int(row["ask"]), float(row["side [mm]"])) for row in csv.DictReader(stream)]
     # The second grid asks for 20, 30, 40, 50, 60 mm; every other one is known from the first.
     assert rows == [("grid", 0, 20.0), ("grid", 1, 40.0), ("grid", 2, 60.0), ("again", 1, 30.0), ("again", 3, 50.0)]
 
@@ -233,7 +234,7 @@ def test_names_that_are_taken_get_an_underscore(tmp_path: Path) -> None:
     space = {"side": [0.02, 0.05], "holes": 0, "steel": {"value": "mild"}, "coated": True}
     result = study(space=space, objectives=[{"name": "stage", "minimize": "sag"}]).run(tmp_path / "s.study")
     file, _ = export(result, tmp_path, ["csv"])
-    head = file.read_text().splitlines()[0].split(",")
+    head = [name.partition(" [")[0] for name in file.read_text().splitlines()[0].split(",")]
     assert "stage" in head
     assert "stage_" in head
     assert len(set(head)) == len(head)
@@ -453,3 +454,15 @@ def test_a_study_file_may_keep_arrays_of_the_chosen_designs_only(tmp_path: Path)
     chosen = set(result.chosen().values())
     assert chosen
     assert {row for row in range(len(result.outcomes)) if result.arrays(row)} == chosen
+
+
+def test_a_row_has_one_unit_for_each_quantity_and_reads_back_as_a_table_of_designs(tmp_path: Path) -> None:
+    space = {"side": [20e-3, 50e-3], "holes": 0, "steel": {"value": "mild"}, "coated": True}
+    objectives = [{"name": "droop", "minimize": "sag", "unit": "cm", "over": "nominal"}]
+    result = study(space=space, objectives=objectives, constraints=None).run(tmp_path / "s.study")
+    file, _ = export(result, tmp_path, ["csv"])
+    with file.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["droop [cm]"] for row in rows] == [row["sag@calm [cm]"] for row in rows]
+    assert float(rows[0]["sag@calm [cm]"]) == pytest.approx(0.1 * result.outcomes.figures["sag"][0, 0])
+    assert "<th>droop [cm]</th>" in result._repr_html_()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from designopt.exports.arrays import kept_arrays, write_arrays
 from designopt.exports.errors import ExportError
 from designopt.plugin import exporter
-from designopt.store.views.table import Column
+from designopt.store.views.table import Column, in_study_units
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -65,12 +65,12 @@ def _missing(what: str, error: ImportError) -> ExportError:
 
 @exporter("csv", version=1)
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
-    """All designs as a table: RFC 4180 in UTF-8, numbers in their shortest exact form."""
-    table = result.columns()
+    """All designs as a table: RFC 4180 in UTF-8, units in the heads, numbers in their shortest exact form."""
+    table = in_study_units(result.columns(), result.problem)
     file = folder / f"{prefix}designs.csv"
     with _replacing(file) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow([c.name for c in table])
+        writer.writerow([c.heading for c in table])
         for rows in _blocks(len(result.outcomes)):
             writer.writerows(zip(*(_csv_cells(c, rows) for c in table), strict=True))
     described = folder / f"{file.name}-metadata.json"
@@ -94,7 +94,7 @@ def _csv_cells(column: Column, rows: slice) -> list[Any]:
 
 def _csvw(column: Column) -> dict[str, str]:
     """A column as `CSV on the Web <https://www.w3.org/TR/tabular-metadata/>`_ describes it."""
-    described = {"titles": column.name, "datatype": column.kind}
+    described = {"titles": column.heading, "datatype": column.kind}
     if column.unit:
         described["schema:unitText"] = column.unit
     if column.meaning:
@@ -113,7 +113,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
     kinds = {
         "number": pyarrow.float64(), "integer": pyarrow.int64(), "boolean": pyarrow.bool_(), "string": pyarrow.string(),
     }  # fmt: skip
-    table = result.columns()
+    table = in_study_units(result.columns(), result.problem)
     schema = pyarrow.schema(
         [pyarrow.field(c.name, kinds[c.kind], metadata=c.facts or None) for c in table],
         metadata={"designopt": json.dumps(facts(result), ensure_ascii=False)},

@@ -49,6 +49,12 @@ class Figure:
     designs: Mapping[int, NDArray[np.intp]] = field(default_factory=dict)
     brushed: Table | None = None
 
+    def plotly(self, *, dark: bool = False) -> Any:
+        """The figure as Plotly's own (`designopt.report.plotly_figure`)."""
+        from designopt.report.plotly_figure import drawn
+
+        return drawn(self, dark=dark)
+
 
 @dataclass(frozen=True)
 class Table:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
-from designopt.plugin import PluginError
+from designopt.plugin import PluginError, Use, find
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
 from designopt.space import Matrix
@@ -26,7 +26,7 @@ from designopt.store.folder import read_study
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
-from designopt.store.views import activity, table
+from designopt.store.views import activity, importance, table
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.programs import ProgramRecord, read_programs
 from designopt.store.views.tolerated import Tolerated, read_neighbours
@@ -35,6 +35,7 @@ from designopt.study.study import Study
 
 if TYPE_CHECKING:
     import pandas
+    import plotly.graph_objects
 
 #: The hypervolume is computed at this many places along the run.
 PLACES = 60
@@ -297,6 +298,11 @@ class Result:
         nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front()])
         return int(done.rows[places[int(best[np.argmin(nearest)])]])
 
+    def importance(self) -> Matrix:
+        """How much of the spread of each objective the free parameters explain one by one (m, d), from 0 to 1: see
+        `designopt.store.views.importance`."""
+        return importance.importance(self.problem, self.outcomes)
+
     def programs(self) -> tuple[ProgramRecord, ...]:
         """The programs that solvers had solved (`collocation` does), with their solutions; empty without any."""
         return self._programs
@@ -426,6 +432,27 @@ class Result:
     def columns(self) -> list[table.Column]:
         """The table of all designs, column by column, as exports write it."""
         return table.columns(self.problem, self._recorded)
+
+    def plot(
+        self, part: str = "", number: int = 0, *, dark: bool = False, **settings: Any
+    ) -> plotly.graph_objects.Figure:
+        """Figure `number` of a part of the report as a Plotly figure, which a notebook shows; the first of its
+        selections. `settings` are those of the part.
+
+        Without a `part` it is the front, of one objective its convergence. Raises `ValueError` when the part has
+        nothing to show here or fewer figures, and `PluginError` for an unknown part.
+        """
+        part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
+        section = Use(find("report", part), settings).build()(self)
+        figures = section.figures if section is not None else ()
+        if not figures:
+            said = f": {section.introduction}" if section is not None and section.introduction else ""
+            raise ValueError(f"the part '{part}' has no figure for this result{said}")
+        if not 0 <= number < len(figures):
+            raise ValueError(
+                f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}"
+            )
+        return figures[number].plotly(dark=dark)
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""

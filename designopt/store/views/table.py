@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
 from designopt.store.journal.recorded import Recorded
-from designopt.study.study import Parameter
+from designopt.study.study import Constraint, Objective, Parameter
 
 if TYPE_CHECKING:
     import pandas
@@ -35,6 +35,11 @@ class Column:
     unit: str = ""
     scenario: str = ""
     meaning: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The name with its unit: ``stiffness [kN/m]``."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     @property
     def facts(self) -> dict[str, str]:
@@ -80,6 +85,29 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
     return unique
 
 
+def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
+    """`table` with each figure in the unit in which the study states it in an objective or a limit: a row then has one
+    unit for each quantity."""
+    stated: dict[str, tuple[float, str]] = {}
+    items: list[Objective | Constraint] = [*problem.objectives, *problem.constraints]
+    for item in items:
+        root, factor = item.expression.root, 1.0
+        if root.kind == "*" and root.parts[0].kind == "number":
+            factor, root = root.parts[0].value, root.parts[1]
+        if root.kind == "name":
+            stated.setdefault(root.text, (factor, item.unit))
+    return [
+        replace(c, values=_scaled(c.values, stated[c.of][0]), unit=stated[c.of][1])
+        if c.role == "figure" and c.of in stated and c.unit != stated[c.of][1]
+        else c
+        for c in table
+    ]
+
+
+def _scaled(values: Values, factor: float) -> Values:
+    return lambda rows: [None if v is None else factor * v for v in values(rows)]
+
+
 def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.DataFrame:
     """Some rows of `table` as a data frame, by design; with one scenario figures have bare names."""
     try:
@@ -97,7 +125,7 @@ def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.
 
 def as_html(table: Sequence[Column], rows: Mapping[str, int]) -> str:
     """The free parameters and objectives of designs with labels, for notebooks."""
-    shown = {c.name: c.values(list(rows.values())) for c in table}
+    shown = {c.heading: c.values(list(rows.values())) for c in table}
     header = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *shown))
     body = "".join(
         f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(v[i])}</td>" for v in shown.values()) + "</tr>"

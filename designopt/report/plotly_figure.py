@@ -1,0 +1,61 @@
+"""A figure of a section as Plotly's own, for notebooks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from designopt.report.colours import THEMED
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
+
+    from designopt.report.section import Figure
+
+
+def drawn(figure: Figure, *, dark: bool = False) -> plotly.graph_objects.Figure:
+    """`figure` as the page shows it first: the first of its selections, in the colours of the light or `dark` theme."""
+    import plotly.graph_objects as go
+
+    made = go.Figure(_coloured(_first(figure), int(dark)))
+    made.update_layout(
+        title=figure.title, template="plotly_dark" if dark else "plotly_white", height=figure.height, margin={"t": 90}
+    )
+    return made
+
+
+def _first(figure: Figure) -> Any:
+    """The plot with what its selectors choose at the beginning, as the page shows it."""
+    if not isinstance(figure.plot, Mapping):
+        return figure.plot
+    variant = figure.variants.get((0,) * len(figure.choices))
+    if variant is None:
+        return figure.plot
+    if isinstance(variant.get("data"), list):
+        return variant
+    shown = copy.deepcopy(dict(figure.plot))
+    for traces, change in variant.get("data", {}).items():
+        for i in range(len(shown["data"])) if traces == "*" else map(int, str(traces).split(",")):
+            _merge(shown["data"][i], change)
+    _merge(shown.setdefault("layout", {}), variant.get("layout", {}))
+    return shown
+
+
+def _merge(target: dict[str, Any], change: Mapping[str, Any]) -> None:
+    for key, value in change.items():
+        if isinstance(value, Mapping) and isinstance(target.get(key), dict):
+            _merge(target[key], value)
+        else:
+            target[key] = copy.deepcopy(value)
+
+
+def _coloured(value: Any, theme: int) -> Any:
+    """`value` with colours in place of their themed names."""
+    if isinstance(value, str):
+        return THEMED[value][theme] if value in THEMED else value
+    if isinstance(value, Mapping):
+        return {k: _coloured(v, theme) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_coloured(v, theme) for v in value]
+    return value
