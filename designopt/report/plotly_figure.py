@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from designopt.report.colours import THEMED
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-    from designopt.report.section import Figure
+
+class Drawable(Protocol):
+    """What a `designopt.report.section.Figure` has that is drawn."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def plot(self) -> Any: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def choices(self) -> tuple[Any, ...]: ...
+    @property
+    def variants(self) -> Mapping[tuple[int, ...], Mapping[str, Any]]: ...
 
 
-def drawn(figure: Figure, *, dark: bool = False) -> plotly.graph_objects.Figure:
+def drawn(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figure:
     """`figure` as the page shows it first: the first of its selections, in the colours of the light or `dark` theme."""
     import plotly.graph_objects as go
 
@@ -25,7 +38,7 @@ def drawn(figure: Figure, *, dark: bool = False) -> plotly.graph_objects.Figure:
     return made
 
 
-def _first(figure: Figure) -> Any:
+def _first(figure: Drawable) -> Any:
     """The plot with what its selectors choose at the beginning, as the page shows it."""
     if not isinstance(figure.plot, Mapping):
         return figure.plot
