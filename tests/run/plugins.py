@@ -27,6 +27,20 @@ def bowl(design, scenario, *, pause: float = 0.0) -> Bowl:
     return {"height": (a - shift) ** 2 + b**2, "slope": abs(a - shift) + abs(b - 1.0)}
 
 
+class Threads(TypedDict):
+    threads: float
+    named: float
+
+
+@model("threads", version=1)
+def threads(design, scenario) -> Threads:
+    """How many threads linear algebra has here, and has in libraries that are not loaded yet."""
+    import threadpoolctl
+
+    most = max(pool["num_threads"] for pool in threadpoolctl.threadpool_info())
+    return {"threads": float(most), "named": float(os.environ.get("OPENBLAS_NUM_THREADS", "0"))}
+
+
 class Log(TypedDict):
     value: float
     square: float

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import sqlite3
 from datetime import timedelta
@@ -9,6 +10,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, rewrite, use
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from designopt.problem import STATUSES
 from designopt.run.runner import resume_study, run_study
@@ -41,6 +43,17 @@ def test_a_run_leaves_every_design_with_its_figures_in_ask_order(tmp_path):
     assert result.counts == {"points": 3, "designs": 3, "feasible": 3, "evaluations": 3, "ok": 3}
     assert result.front().tolist() == [2]
     assert result.ended == "done"
+
+
+def test_linear_algebra_has_one_thread_in_evaluations_as_it_has_in_workers(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    study = make_study("threads", minimize=("threads",), names=("a",), stages=(listed([0.5]),))
+    with threadpool_limits(2):
+        result = run_study(study, tmp_path / "s")
+        assert max(pool["num_threads"] for pool in threadpool_info()) == 2
+    assert result.outcomes.figures["threads"].tolist() == [[1.0]]
+    assert result.outcomes.figures["named"].tolist() == [[1.0]]
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 
 def test_a_design_asked_for_again_is_evaluated_once_and_counts_as_asked(tmp_path):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from designopt import advance
 from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.threads import one_thread
 from designopt.workers.executor import Advance, Chunk, Completion
 
 #: Seconds between two moments at which what an evaluation tells of itself is shown.
@@ -24,7 +25,8 @@ class Serial:
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
         self._show: Callable[[], None] = lambda: None
-        self._evaluator = build()
+        with one_thread():
+            self._evaluator = build()
         self._waiting: deque[Chunk] = deque()
         self._advance: Advance | None = None
         self._shown = 0.0
@@ -52,7 +54,7 @@ class Serial:
                 self._show()
 
         try:
-            with advance.told_to(hear):
+            with advance.told_to(hear), one_thread():
                 return [Completion(chunk, "serial", self._evaluator.run(chunk, begin))]
         finally:
             self._advance = None
