@@ -1,8 +1,8 @@
 """The whole body: times of a frame, OpenSim's inverse kinematics on the same walk, two workers against one.
 
 Run: OPENBLAS_NUM_THREADS=1 python -m pytest -m bench -n 0 -s tests/bench/wholebody
-OpenSim is no dependency: name a Python that has it in the environment variable DESIGNOPT_PEER_OPENSIM. Times of frames are
-of the processor, which other processes disturb less than the clock.
+OpenSim is no dependency: name a Python that has it in the environment variable DESIGNOPT_PEER_OPENSIM. Times of
+frames are of the processor, which other processes disturb less than the clock.
 """
 
 import itertools
