@@ -10,6 +10,7 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.design import solve_design
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.solve.shift import shifted
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.solve.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
@@ -68,6 +69,7 @@ __all__ = [
     "rollout",
     "sampled",
     "save_solution",
+    "shifted",
     "solve",
     "solve_chain",
     "solve_design",

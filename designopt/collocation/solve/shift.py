@@ -1,0 +1,44 @@
+"""A receding horizon: the solution of one step, moved by the time between two steps, is where the next one begins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Iterate, Solution
+from designopt.collocation.solve.program import Program
+
+Vector = NDArray[np.float64]
+
+
+def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solution:
+    """A `previous` solution of `program` whose iterate is so many mesh intervals later; the last interval is repeated.
+
+    For `Program.solve(problem, warm="full", previous=...)`, or warm primal; `previous.phases` stay as they are. Raises
+    `ValueError` for meshes that are not uniform and for a shift that is not within them.
+    """
+    made, iterate = program.transcription, previous.iterate
+    x, of_bounds = iterate.x.copy(), iterate.bound_multipliers.copy()
+    of_rows = iterate.constraint_multipliers.copy()
+    for i, place in enumerate(made.layout.phases):
+        mesh = place.mesh
+        if len(mesh.groups) != 1 or not np.allclose(mesh.widths, mesh.widths[0], rtol=1e-9, atol=0.0):
+            raise ValueError("the intervals of a receding horizon are equal, with one scheme: leave out refinement")
+        if not 0 <= intervals < len(mesh):
+            raise ValueError(f"a shift by {intervals} intervals is not within the {len(mesh)} of the mesh")
+        slots = intervals * mesh.schemes[0].steps
+        for table in (place.states, place.point):
+            later = table[_later(len(table), slots)]
+            x[table], of_bounds[table] = iterate.x[later], iterate.bound_multipliers[later]
+        for block in made.blocks:
+            if block.phase == i and len(block.slots) > 1:
+                by = round(slots * len(block.slots) / (mesh.slots - 1))  # some have one row for each interval
+                of_rows[block.rows] = iterate.constraint_multipliers[block.rows[_later(len(block.slots), by)]]
+    return replace(previous, iterate=Iterate(x, of_rows, of_bounds))
+
+
+def _later(count: int, by: int) -> NDArray[np.int64]:
+    """Numbers (count,) of what comes later, the last repeated."""
+    return np.minimum(np.arange(count) + by, count - 1)
