@@ -100,6 +100,19 @@ def mistakes(
             yield one, f"is missing; a {kind} regulator needs it or {other}"
 
 
+def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
+    """Of the parameters that are `always` given, those that designs may not have for some `values` of the choices."""
+    of = {name: ("sections", kind) for kind, names in SECTIONS.items() for name in names}
+    of |= dict.fromkeys(INNER, ("structure", "cascade"))
+    for name in always:
+        choice, kind = of.get(name, ("", ""))
+        said = values.get(choice, ())
+        if said and not all(kind in value.split("_") for value in said):
+            having = [value for value in said if kind in value.split("_")]
+            fix = f"give it 'when: {{{choice}: [{', '.join(having)}]}}'" if having else "leave it out"
+            yield name, f"is in every design, whatever the {choice}: {fix}"
+
+
 def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What a design says of its structure and its sections that its other parameters do not agree with."""
     name = structure_of(design)

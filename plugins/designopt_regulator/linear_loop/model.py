@@ -34,6 +34,7 @@ from designopt_regulator.linear_loop.assembly import (
     parts_of,
     predictor,
     sampled_plants,
+    unconditional,
 )
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled, loop_margins
 from designopt_regulator.linear_loop.declarations import ARRAYS, LinearConditions, LinearDesign, LinearOutputs
@@ -190,7 +191,8 @@ class LinearLoop:
     def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
         """What the kind of regulator and the plant have against the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
-        found = dict(self._mistakes(parameters, always))
+        choices = {name: [str(v) for v in parameters[name].values] for name in CHOICES if name in parameters}
+        found = dict([*self._mistakes(parameters, always), *unconditional(always, choices)])
         yield from (InvalidSetting(name, mistake) for name, mistake in found.items())
         yield from unusual_ends([p for p in parameters.values() if p.name not in CHOICES])
         if (structure := parameters.get("structure")) is not None:

@@ -5,7 +5,9 @@ import pytest
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
 from scipy.signal import bilinear, cont2discrete, lfilter, lfiltic, tf2ss
 
+import designopt
 from designopt.plugin import InvalidDesign, InvalidSetting
+from designopt.study.language.errors import StudyError
 
 T = 0.05
 RESONANT = LinearPlant(type="transfer_function", numerator=(400.0,), denominator=(1.0, 1.0, 400.0), delay=2 * T)
@@ -263,3 +265,40 @@ def test_a_setting_of_the_inner_plant_is_refused_under_its_name():
     model = LinearLoop(plant=LATE, inner_plant=LinearPlant(type="fopdt"), sample_time=T, horizon=9.0)
     with pytest.raises(InvalidSetting, match=r"^inner_plant\.time_constant: is missing"):
         model.check()
+
+
+STUDY = {
+    "study": "parts",
+    "model": {"use": "linear_loop", "plant": {"type": "fopdt", "time_constant": "1 s", "delay": "1 s"},
+              "inner_plant": {"type": "fopdt", "time_constant": "0.1 s"}, "sample_time": "0.1 s", "horizon": "9 s"},
+    "objectives": [{"name": "iae", "minimize": "iae_setpoint"}],
+}  # fmt: skip
+NOTCH = {"notch_frequency": 5.0, "notch_width": 0.5, "notch_depth": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("space", "reason"),
+    [
+        (
+            {"sections": {"values": ["none", "notch"]}, **NOTCH},
+            "notch_width: is in every design, whatever the sections",
+        ),
+        ({"sections": {"value": "lead"}, **NOTCH}, "whatever the sections: leave it out"),
+        ({"structure": {"values": ["single", "cascade"]}, "kp_inner": 1.0}, r"'when: {structure: \[cascade\]}'"),
+        ({"notch_frequency": 5.0}, "notch_width: is missing"),
+        ({"lead_frequency": [1.0, 40.0], "lead_ratio": 2.0}, "reaches 40 rad/s"),
+    ],
+)
+def test_a_space_that_makes_designs_of_no_use_is_refused(space, reason):
+    with pytest.raises(StudyError, match=reason):
+        designopt.define(**STUDY, space={"kp": [0.1, 1.0], **space})
+
+
+@pytest.mark.parametrize("change", [{"sample_time": None}, {"inner_plant": None}, {"plant": {"type": "ipdt"}}])
+def test_a_structure_that_cannot_be_had_is_refused_when_the_study_is_checked(change):
+    model = {k: v for k, v in {**STUDY["model"], **change}.items() if v is not None}
+    if "sample_time" not in model:
+        del model["horizon"]
+    structures = ["single", "cascade"] if "inner_plant" not in model else ["single", "smith"]
+    with pytest.raises(StudyError, match="structure"):
+        designopt.define(**{**STUDY, "model": model}, space={"kp": [0.1, 1.0], "structure": {"values": structures}})
