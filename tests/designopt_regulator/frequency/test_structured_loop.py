@@ -114,16 +114,18 @@ STRUCTURES = [with_sections, with_feedthrough, with_predictor, with_inner_loop]
 
 
 def random_structures(made, count):
-    rng = np.random.default_rng(5)
+    """Stable loops, and what the reference says of them; of a few unstable ones the spectral radius alone is asked."""
+    rng, unstable = np.random.default_rng(5), 0
     while count:
         with np.errstate(all="ignore"):
             plants, parts, nominal, K, G, within = made(rng)
-        loop = loop_of(plants, parts, nominal, T)
         L = series(G, K) if within is None else together(series(G, K), within)
-        if within is None:
-            radius = np.abs(np.linalg.eigvals(closed(L))).max()
-            seen = np.abs(np.linalg.eigvals(loop.closed.M)).max()
-            assert seen == pytest.approx(radius, rel=1e-6, abs=1e-4)
+        radius = np.abs(np.linalg.eigvals(closed(L))).max()
+        if radius >= 1.0 and (unstable := unstable + 1) > 5:
+            continue
+        loop = loop_of(plants, parts, nominal, T)
+        if within is None:  # the reference of a cascade has the inner plant twice
+            assert np.abs(np.linalg.eigvals(loop.closed.M)).max() == pytest.approx(radius, rel=1e-6, abs=1e-4)
         if not loop.measures().stable[0]:
             continue
         count -= 1
@@ -137,7 +139,7 @@ def real_ends(plants_poles, laws):
 @pytest.mark.parametrize("made", STRUCTURES)
 def test_margins_of_random_loops_agree_with_the_reference(made):
     conditional = 0
-    for loop, parts, _, _, L, within in random_structures(made, 20):
+    for loop, parts, _, _, L, within in random_structures(made, 16):
         laws = [parts.outer] if parts.inner is None else [parts.outer, parts.inner]
         ends = real_ends(loop.plant.poles(), laws)
         if within is None:
