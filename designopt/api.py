@@ -25,6 +25,7 @@ from designopt.study import study as definitions
 from designopt.study.load import load_study, study_from_data
 
 if TYPE_CHECKING:
+    from designopt.run.outside import Asked
     from designopt.run.progress import Progress
     from designopt.store.result import Result
     from designopt.workers.evaluation.evaluate import Evaluation
@@ -65,6 +66,38 @@ class Study:
         from designopt.run.runner import run_study
 
         return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
+
+    def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[Asked]:
+        """Up to `count` evaluations that the study waits for, to be made outside: in a laboratory, by another program.
+
+        >>> while asked := study.ask(4):                                              # doctest: +SKIP
+        ...     study.tell(asked, [measure(one.values) for one in asked])
+
+        They are the same until they are told, also in another process: the store holds everything, and whoever asks
+        again goes on. Empty when the study has come to its end. Raises as `run`.
+        """
+        from designopt.run.outside import ask
+
+        return ask(self.definition, Path(store) if store else self.default_store, count)
+
+    def tell(
+        self,
+        asked: Asked | Sequence[Asked],
+        results: Mapping[str, float] | Sequence[Mapping[str, float] | None] | None,
+        *,
+        store: str | Path | None = None,
+        why: str = "",
+    ) -> None:
+        """Record what came of evaluations that `ask` gave: the model's outputs by name, in its units, one mapping for
+        each; None for one without a result, of which `why` says the reason. Durable when it returns.
+
+        Raises `ValueError` for an output that is missing or no number, and for what was told before; `StoreError`.
+        """
+        from designopt.run.outside import Asked, tell
+
+        several = [asked] if isinstance(asked, Asked) else list(asked)
+        given = [results] if results is None or isinstance(results, Mapping) else list(results)
+        tell(self.definition, Path(store) if store else self.default_store, several, given, why)
 
     def result(self, store: str | Path | None = None) -> Result:
         """What the run of this study has left in its store, also while it is going. Raises `StoreError` without one."""

@@ -20,7 +20,7 @@ from designopt.run.failures import FIX, Attempts, FailurePolicy
 from designopt.run.ledger import CODE, PENDING, Ledger
 from designopt.run.progress import STOPPED, Progress
 from designopt.run.stopping import Signals, seconds_allotted
-from designopt.run.work import ChunkSize, Queue, Work
+from designopt.run.work import ChunkSize, Queue, Waiting, Work
 from designopt.space import Matrix
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
@@ -28,6 +28,7 @@ from designopt.store.folder import Store
 from designopt.store.running import Running
 from designopt.study.study import Execution
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
+from designopt.workers.outside import Outside
 
 logger = logging.getLogger(__name__)
 
@@ -208,6 +209,9 @@ class Dispatcher:
 
     def _wait(self) -> list[Completion]:
         assert self._executor is not None
+        if isinstance(self._executor, Outside):
+            self.journal.commit()
+            raise Waiting(tuple(self._flight.values()))
         self.signals.breakable = True
         try:
             if self.signals.count >= 2:

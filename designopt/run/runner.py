@@ -26,6 +26,7 @@ from designopt.run.progress import Progress, Silent
 from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
+from designopt.run.work import Waiting
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
 from designopt.store.disk.explain import explain
@@ -65,12 +66,13 @@ def run_study(
     budget: Mapping[str, int | timedelta] | None = None,
     insecure: bool = False,
     allow_version_skew: bool = False,
+    start: Callable[[int], Executor] | None = None,
 ) -> Result:
     """Run `study` with its store in the folder `store_path`; with `resume` continue what is there.
 
     `workers`, `scheduler` and `executor` replace what the study says; `budget` replaces numbers of evaluations (or
     times) by the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew`
-    workers with other versions.
+    workers with other versions. `start` makes the executor, in place of what the study says.
 
     Raises `StoreError` (exists already, in use, other problem or format, not writable, workers not usable),
     `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
@@ -88,8 +90,9 @@ def run_study(
         if scheduler not in (None, "local") and executor is None:
             execution = dataclasses.replace(execution, executor="dask")
         everything = with_validation(dataclasses.replace(study, execution=execution))
-        start = _Start(
-            executor_for(
+        starting = _Start(
+            start
+            or executor_for(
                 everything,
                 Problem.of(everything),
                 store_path,
@@ -106,7 +109,7 @@ def run_study(
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _known(store, problem)
                 taken = start_from.settle(study, problem, store_path, taken)
-                dispatcher = _dispatcher(taken, store, ledger, execution, start, signals, show)
+                dispatcher = _dispatcher(taken, store, ledger, execution, starting, signals, show)
                 _begin_session(store, study)
                 if repeated:
                     dispatcher.event("baseline", repeated)
@@ -114,7 +117,7 @@ def run_study(
                     _run_stages(study, dispatcher, taken)
                     finish(study, dispatcher)
         except WorkersError:
-            if not resume and not start.done:
+            if not resume and not starting.done:
                 discard(store_path, folder=opened.made_folder)
             raise
         finally:
@@ -317,6 +320,9 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
         reason = "done"
     except Interrupted:
         reason = "interrupted"
+        raise
+    except Waiting:
+        reason = "asked"
         raise
     except FailurePolicyStop:
         reason = "failure policy"

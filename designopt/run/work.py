@@ -61,6 +61,14 @@ class Work:
         return dataclasses.replace(self.part(position, position + 1, whole=True), alone=True)
 
 
+class Waiting(BaseException):
+    """The run can go no further without the evaluations `works`, which are made outside of it."""
+
+    def __init__(self, works: tuple[Work, ...]) -> None:
+        super().__init__(f"waiting for {sum(map(len, works))} evaluations")
+        self.works = works
+
+
 class Queue:
     """What waits to be sent: work that came back first, then what the source has still to give.
 

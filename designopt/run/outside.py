@@ -1,0 +1,145 @@
+"""Ask and tell: a study whose evaluations are made elsewhere, in a laboratory or by another program.
+
+Each `ask` is a run that goes as far as it can without a further evaluation: the solver starts from its seed and is
+served what is on record, as in any resumed run. So nothing is kept but the store, and asking is as durable as running.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designopt.problem import Problem
+from designopt.run.runner import run_study
+from designopt.run.work import Waiting, Work
+from designopt.store.folder import Store
+from designopt.study.study import Scenario, Study
+from designopt.workers.outside import Outside
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An evaluation that the study waits for: the `values` of a design in the study's units, and the conditions.
+
+    `number` is that of the design in the store, `kind` says what it is for: ``scenario``, ``validation`` or
+    ``neighbour`` (within the tolerances). `key` identifies it.
+    """
+
+    number: int
+    values: Mapping[str, Any]
+    scenario: str
+    conditions: Mapping[str, Any]
+    kind: str
+    key: bytes = field(repr=False)
+    place: int = field(repr=False)
+
+
+def ask(study: Study, store: Path, count: int) -> list[Asked]:
+    """Up to `count` evaluations that `study` waits for in the folder `store`; none when it has come to its end.
+
+    The same ones until they are told. Fewer than `count` where the solver has to know results before it asks for more.
+    Raises as `run_study`, and `ValueError` for a study whose solver has programs.
+    """
+    if count < 1:
+        raise ValueError(f"ask for one evaluation at least, not {count}")
+    study = _without_assumptions(study)
+    waiting: tuple[Work, ...] = ()
+    try:
+        run_study(study, store, resume=(store / "journal.db").exists(), start=lambda expected: Outside())
+    except Waiting as wait:
+        waiting = wait.works
+    if any(work.kind == "program" for work in waiting):
+        raise ValueError("the solver of this study solves programs of its own, which cannot be evaluated outside")
+    problem = Problem.of(study)
+    return [one for work in waiting for one in _asked(study, problem, work)][:count]
+
+
+def _without_assumptions(study: Study) -> Study:
+    """`study` without neighbours that it does not ask for: each is an experiment."""
+    assumed = study.tolerances is not None and study.tolerances.assumed
+    return dataclasses.replace(study, tolerances=None) if assumed else study
+
+
+def _asked(study: Study, problem: Problem, work: Work) -> list[Asked]:
+    found = []
+    for i, key in enumerate(work.keys):
+        place = int(work.scenarios[i])
+        scenario = _scenario(study, problem, work.kind, place)
+        x = problem.space.shifted(work.X[[i]], scenario.shift)[0].tolist()
+        number = int(work.designs[i])
+        values = problem.space.values(x)
+        found.append(Asked(number, values, scenario.name, dict(scenario.values), work.kind, key, place))
+    return found
+
+
+def _scenario(study: Study, problem: Problem, kind: str, place: int) -> Scenario:
+    if kind == "validation" and study.validate is not None:
+        return study.validate.scenarios[place]
+    own = problem.unshifted.scenarios
+    return own[place % len(own)] if kind == "neighbour" else problem.scenarios[place]
+
+
+def tell(
+    study: Study, store: Path, asked: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
+) -> None:
+    """Record what came of evaluations `asked` before: outputs of the model by name, or None for one without a result,
+    `why` being said of it. Durable when it returns.
+
+    Raises `ValueError` for an output that is missing or no number, for one that was told before, and `StoreError`.
+    """
+    if len(asked) != len(results):
+        raise ValueError(f"{len(asked)} evaluations were asked and {len(results)} results given")
+    study = _without_assumptions(study)
+    problem = Problem.of(study)
+    rows = [_row(problem, one, given, why) for one, given in zip(asked, results, strict=True)]
+    with Store.resume(store.absolute(), study, problem) as opened:
+        journal = opened.journal
+        told = [one for one in asked if journal.evaluation(one.key, "status") is not None]
+        if told:
+            raise ValueError(f"design {told[0].number} in scenario '{told[0].scenario}' was told before")
+        session = max((int(record["id"]) for record in journal.records("session")), default=0)
+        now = time.time()
+        journal.add_evaluations([(*row, None, 0.0, 0.0, 1, session, "outside", now, None) for row in rows])
+        journal.commit()
+        journal.count()
+
+
+def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why: str) -> tuple[Any, ...]:
+    """The first columns of the record: key, kind, design, number, status, reason, outputs."""
+    start = (asked.key, asked.kind, asked.number, asked.place)
+    if given is None:
+        return (*start, "diverged", why or None, None)
+    outputs = {str(name): _number(name, value) for name, value in given.items()}
+    declared = problem.model.plugin.outputs
+    unknown = [name for name in outputs if declared and name not in declared]
+    missing = [name for name, output in declared.items() if output.required and name not in outputs]
+    if not declared:
+        used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
+        missing += sorted({name for names in used for name in names} - outputs.keys() - problem.figures.keys())
+    if unknown or missing:
+        what = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
+        raise ValueError(f"design {asked.number}: {what} in what is told of it")
+    for name, use in problem.figures.items():
+        needs = [need for need in use.plugin.needs if need not in outputs]
+        if needs:
+            raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be told")
+        outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
+    wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
+    known = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
+    text = json.dumps(known, separators=(",", ":"))
+    return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(np.asarray(value, float).reshape(()))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"'{name}' is no number: {value!r}") from error

@@ -1,0 +1,106 @@
+"""Evaluations made outside: asked for, told, recorded, resumed like those of a run."""
+
+import numpy as np
+import pytest
+from run_cases import dump
+
+import designopt
+from designopt.run.runner import run_study
+
+
+def rig(design, scenario):
+    return {"wear": (design["load"] - 2.0) ** 2, "noise": design["load"]}
+
+
+def study(solver, budget, **others):
+    return designopt.define(
+        study="rig", model=rig, space={"load": [0, 4]}, objectives=[{"minimize": "wear"}, {"minimize": "noise"}],
+        solver=solver, budget={"evaluations": budget}, execution={"executor": "serial"}, **others,
+    )  # fmt: skip
+
+
+def play(made, store, count):
+    """Ask and tell to the end, every time as another process would; how many were asked at a time."""
+    sizes = []
+    while asked := made.ask(count, store=store):
+        sizes.append(len(asked))
+        made.tell(asked, [rig(one.values, one.conditions) for one in asked], store=store)
+    return sizes
+
+
+@pytest.mark.parametrize("solver", [{"use": "nsga2", "population": 8}, {"use": "gp", "startup": 6}])
+def test_a_study_told_from_outside_is_the_study_that_was_run(tmp_path, solver):
+    made = study(solver, 20)
+    sizes = play(made, tmp_path / "told", 3)
+    assert sum(sizes) == 20
+    assert max(sizes) == 3
+    told = made.result(tmp_path / "told")
+    ran = run_study(made.definition, tmp_path / "ran")
+    assert told.ended == "done"
+    assert dump(told) == dump(ran)
+
+
+def test_what_is_asked_stays_the_same_until_it_is_told(tmp_path):
+    made = study({"use": "nsga2", "population": 8}, 16)
+    first = made.ask(4, store=tmp_path / "s")
+    assert [one.key for one in made.ask(2, store=tmp_path / "s")] == [one.key for one in first[:2]]
+    made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
+    assert [one.key for one in made.ask(3, store=tmp_path / "s")] == [first[0].key, first[2].key, first[3].key]
+    with pytest.raises(ValueError, match="was told before"):
+        made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
+
+
+def test_more_cannot_be_asked_than_the_solver_knows_to_ask(tmp_path):
+    made = study({"use": "nsga2", "population": 8}, 16)
+    assert len(made.ask(100, store=tmp_path / "s")) == 8
+
+
+def test_scenarios_are_asked_one_by_one_with_their_conditions(tmp_path):
+    made = study({"use": "sobol", "samples": 2}, 2, scenarios=[{"name": "dry"}, {"name": "wet", "rain": 1.0}])
+    asked = made.ask(9, store=tmp_path / "s")
+    assert [(one.number, one.scenario, one.conditions) for one in asked] == [
+        (0, "dry", {}), (0, "wet", {"rain": 1.0}), (1, "dry", {}), (1, "wet", {"rain": 1.0}),
+    ]  # fmt: skip
+    assert asked[0].values == asked[1].values
+
+
+def test_an_evaluation_without_a_result_is_a_failed_one(tmp_path):
+    made = study({"use": "sobol", "samples": 2}, 2)
+    one, two = made.ask(2, store=tmp_path / "s")
+    made.tell(one, None, why="specimen broke", store=tmp_path / "s")
+    made.tell(two, {"wear": np.float64(1.0), "noise": float("nan")}, store=tmp_path / "s")
+    assert made.ask(store=tmp_path / "s") == []
+    result = made.result(tmp_path / "s")
+    assert result.status.ravel().tolist() == ["diverged", "nonfinite"]
+    assert result.reason.ravel().tolist() == ["specimen broke", "noise"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"wear": 1.0}, "'noise' is missing"),
+        ({"wear": "soft", "noise": 1.0}, "'wear' is no number"),
+        ([], "1 evaluations"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_recorded(tmp_path, given, message):
+    made = study({"use": "sobol", "samples": 2}, 2)
+    asked = made.ask(store=tmp_path / "s")
+    with pytest.raises(ValueError, match=message):
+        made.tell(asked, given if isinstance(given, list) else [given], store=tmp_path / "s")
+    assert [one.key for one in made.ask(store=tmp_path / "s")] == [asked[0].key]
+    with pytest.raises(ValueError, match="one evaluation at least"):
+        made.ask(0, store=tmp_path / "s")
+
+
+def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
+    made = study(
+        {"use": "sobol", "samples": 4}, 4, report={"tolerances": {"of": {"load": 0.1}, "neighbours": 2, "front": 0}}
+    )
+    asked = made.ask(9, store=tmp_path / "s")
+    made.tell(asked, [rig(one.values, {}) for one in asked], store=tmp_path / "s")
+    near = made.ask(99, store=tmp_path / "s")
+    assert {one.kind for one in near} == {"neighbour"}
+    made.tell(near, [rig(one.values, {}) for one in near], store=tmp_path / "s")
+    assert made.ask(store=tmp_path / "s") == []
+    assert made.result(tmp_path / "s").tolerated().known.all()
