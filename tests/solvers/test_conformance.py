@@ -13,6 +13,7 @@ from designopt.testing import check_solver
 #: which problems it is tried on follows from its attribute ``objectives`` and from what its `check` accepts.
 SETTINGS = {
     "age_moea": [{"population": 8}],
+    "auto": [{"evaluations": 400}, {"evaluations": 9, "cost": 0.001}],
     "cma_es": [{}, {"population": 8, "restarts": 1}],
     "collocation": [{"intervals": 8}, {"intervals": 8, "starts": 2, "chain": 2, "verify": 1}],
     "differential_evolution": [{"population": 8}, {"strategy": "rand1exp", "polish": True}],

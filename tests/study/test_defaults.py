@@ -1,8 +1,11 @@
 """What a study file may leave out: names of figures, a population; and what `--set` says of a short file."""
 
+import json
+
 import pytest
 
 from designopt.problem import Problem
+from designopt.store import archive
 from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 
@@ -39,10 +42,41 @@ def test_an_expression_that_is_no_name_needs_one():
     ]
 
 
-@pytest.mark.parametrize(("evaluations", "population"), [(5, 5), (30, 8), (60, 12), (499, 99), (500, 100), (5000, 100)])
-def test_a_population_that_is_not_given_has_five_generations_in_its_budget(evaluations, population):
-    study = load(STUDY, f"budget.evaluations={evaluations}")
-    assert study.stages[0].solver.settings["population"] == population
+@pytest.mark.parametrize(
+    ("evaluations", "population"),
+    [(1, 2), (5, 5), (30, 12), (100, 12), (200, 17), (1000, 38), (6900, 100), (50000, 100)],
+)
+def test_a_population_that_is_not_given_fits_the_budget(evaluations, population):
+    override = f"budget.evaluations={evaluations}"
+    if evaluations < population:
+        with pytest.raises(StudyError, match="needs at least 2 evaluations"):
+            load(STUDY, override)
+        return
+    assert load(STUDY, override).stages[0].solver.settings["population"] == population
+
+
+def test_a_budget_of_time_alone_leaves_the_population_of_the_solver():
+    study = load(STUDY.replace("evaluations: 60", "wall: 1 h"))
+    assert study.stages[0].solver.settings["population"] == 100
+
+
+@pytest.mark.parametrize("name", ["random", "sobol", "halton", "latin_hypercube"])
+def test_a_sampler_takes_as_many_designs_as_its_budget_has(name):
+    study = load(STUDY.replace("nsga2", name))
+    assert study.stages[0].solver.settings["samples"] == 60
+    assert load(STUDY.replace("nsga2", f"{name}, samples: 20")).stages[0].solver.settings["samples"] == 20
+
+
+def test_a_sampler_without_a_number_and_without_a_budget_says_what_is_missing():
+    with pytest.raises(StudyError, match="'samples' is missing"):
+        load(STUDY.replace("nsga2", "sobol").replace("budget: {evaluations: 60}", ""))
+
+
+def test_what_was_taken_from_the_budget_stays_when_a_resume_gives_a_larger_one(tmp_path):
+    study = load(STUDY.replace("nsga2", "auto"), "budget.evaluations=400")
+    kept = archive.decode(json.loads(json.dumps(archive.encode(study))), file=lambda digest: b"")
+    assert kept.stages == study.stages
+    assert kept.stages[0].solver.settings["evaluations"] == 400
 
 
 def test_a_population_that_is_given_stays():

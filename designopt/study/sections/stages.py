@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
+from designopt.study.fitting import population
 from designopt.study.language.findings import Path
+from designopt.study.language.part import Part
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.start import start_from
 from designopt.study.study import Budget, HypervolumeGain, Stage
 
-#: A population that the study does not give has so many generations, and so many designs at least.
-GENERATIONS, SMALLEST = 5, 8
+#: Settings that say how many designs there are: the budget's evaluations, where the study does not give them.
+COUNTS = ("samples", "evaluations")
 
 
 @dataclass(frozen=True)
@@ -93,22 +95,31 @@ def _search(
     """The solver of the section at `path`, also with its settings if they are sound, and its budget."""
     part = section["solver"]
     plugin = None if part is None else ctx.plugin(SolverPlugin, part, (*path, "solver"))
-    use = None if plugin is None else ctx.settings(plugin, part, (*path, "solver"))
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
-    if use is not None and part is not None and "population" not in part.settings:
-        use = _for_budget(use, budget)
+    use = None
+    if plugin is not None and part is not None:
+        use = ctx.settings(plugin, _counted(plugin, part, budget), (*path, "solver"))
+        if use is not None and "population" not in part.settings:
+            use = _for_budget(use, budget)
     if plugin is not None:
         _budget_needed(ctx, plugin, section, path)
     return plugin, use, budget
 
 
+def _counted(plugin: SolverPlugin, part: Part, budget: Budget) -> Part:
+    """The section with as many designs as the budget has evaluations, where it has to say how many and does not."""
+    counts = [name for name in COUNTS if name in plugin.settings and plugin.settings[name].required]
+    if budget.evaluations is None or not counts:
+        return part
+    return replace(part, settings={**dict.fromkeys(counts, budget.evaluations), **part.settings})
+
+
 def _for_budget(use: Use[SolverPlugin], budget: Budget) -> Use[SolverPlugin]:
-    """The solver with a population, which the study does not give, that the budget renews four times at least."""
+    """The solver with a population that fits the budget, which the study does not give."""
     default = use.plugin.settings["population"].default if "population" in use.plugin.settings else None
-    if not isinstance(default, int) or budget.evaluations is None or budget.evaluations >= GENERATIONS * default:
+    if not isinstance(default, int) or budget.evaluations is None:
         return use
-    population = max(min(SMALLEST, budget.evaluations), budget.evaluations // GENERATIONS)
-    return Use(use.plugin, {**use.settings, "population": population})
+    return Use(use.plugin, {**use.settings, "population": population(budget.evaluations, default)})
 
 
 def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> Budget:

@@ -1,0 +1,91 @@
+"""The solver that chooses a solver, and says why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from designopt.plugin import Quantity, Use, find, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.evolutionary import PARTITIONS
+from designopt.study import fitting
+
+#: Up to so many evaluations and objectives processes are asked where to look; their own time is worth it for
+#: evaluations that take so many seconds.
+FEW, FRONTS, WORTHWHILE = 300, 4, 0.005
+#: Generations that reference directions need at least.
+LEAST_GENERATIONS = 5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A solver by name, its settings, and why."""
+
+    name: str
+    settings: Mapping[str, Any]
+    why: str
+
+    def build(self) -> Any:
+        """The solver."""
+        plugin = find("solver", self.name)
+        defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
+        return Use(plugin, {**defaults, **self.settings}).build()
+
+
+@solver("auto", version=1)
+class Auto:
+    """Chooses a solver from the evaluations that there are, their cost, the objectives, parameters and limits.
+
+    Up to some 300 evaluations, unless they cost nothing, Gaussian processes (`gp`, up to four objectives). Beyond that
+    for a front `nsga2`, with three and more objectives `nsga3` if its directions have five generations; for one
+    objective `cma_es` where all parameters are real and always active, else `genetic`. Populations fit the budget. The
+    choice is an event of the store and is shown when the stage begins; it stays when a resume gives a larger budget.
+    """
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+
+    evaluations: Annotated[
+        int, Quantity("", "evaluations to plan for; not given: those of the budget when the study is read", ge=1)
+    ]
+    cost: Annotated[float, Quantity("s", "time of one evaluation; not given: seconds and more", gt=0.0)] | None = None
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is nothing to search for."""
+        self.choice(problem).build().check(problem)
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """That of the solver which is chosen."""
+        chosen = self.choice(problem)
+        has = find("solver", chosen.name).has_minimum_budget
+        return int(chosen.build().minimum_budget(problem)) if has else 0
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
+        """Say what is chosen, and search with it."""
+        chosen = self.choice(problem)
+        given = ", ".join(f"{name} {value}" for name, value in chosen.settings.items())
+        evaluate.note("solver_chosen", f"{chosen.name}{f' ({given})' if given else ''}: {chosen.why}")
+        ended: str | None = chosen.build().solve(problem, evaluate, rng, start)
+        return ended
+
+    def choice(self, problem: Problem) -> Choice:
+        """The solver for `problem`."""
+        m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
+        goals = f"{m} objective{'s' if m != 1 else ''}"
+        limits = f", {len(problem.constraints)} limits" if problem.constraints else ""
+        facts = f"{n} evaluations for {goals}{limits} and {d} parameters"
+        if n <= FEW and 1 <= m <= FRONTS and (self.cost is None or self.cost >= WORTHWHILE):
+            return Choice("gp", {}, f"{facts}: a model of what is known makes most of each")
+        population = {"population": fitting.population(n, 100)}
+        if m > 1:
+            directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
+            if m > 2 and directions and n >= LEAST_GENERATIONS * directions:
+                return Choice("nsga3", {}, f"{facts}: {directions} directions spread designs along the front")
+            return Choice("nsga2", population, f"{facts}: a population that keeps its spread")
+        if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
+            return Choice("cma_es", {}, f"{facts}, all of them real: steps that learn their directions")
+        return Choice("genetic", population, f"{facts}, not all of them real and always active")
