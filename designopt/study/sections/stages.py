@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
-from designopt.study.fitting import population
 from designopt.study.language.findings import Path
 from designopt.study.language.part import Part
 from designopt.study.sections.context import Context
+from designopt.study.sections.fitting import population
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.start import start_from
 from designopt.study.study import Budget, HypervolumeGain, Stage
