@@ -1,9 +1,10 @@
 """Sharing and geometry beside their peers, as ratios of processor time in one run.
 
 Peers run out of process with the Python that DESIGNOPT_PEER_MUSCLE names (``pip install daqp quadprog piqp proxsuite
-scipy`` there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are those that are
-held, seen with daqp 0.11.0, quadprog 0.1.14, piqp 0.7.0 and proxsuite 0.8.0; the aim against DAQP by blocks is 2.5, on
-the smaller model 1.2, against interior-point codes 25.
+scipy`` there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are the targets:
+2.5 against DAQP by blocks (1.2 on the smaller model, 1 for a hundred frames) and 25 against the others, seen with daqp
+0.11.0, quadprog 0.1.14, piqp 0.7.0 and proxsuite 0.8.0. ProxSuite is the exception: with its diagonal Hessian and warm
+from the frame before it is three times as fast as when the target was set; 10 is held, 14.7 was seen.
 """
 
 from __future__ import annotations
@@ -114,23 +115,25 @@ def peer(name, formulation, answer, p, folder, frames=None):
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "ratio", "frames"),
+    ("name", "other", "ratio", "some", "frames"),
     [
-        ("gait2392", "daqp_blocks", 1.1, None),
-        ("gait2392", "daqp", 3.0, None),
-        ("gait2392", "quadprog", 30.0, None),
-        ("gait2392", "piqp", 13.0, None),
-        ("gait2392", "proxsuite", 7.0, None),
-        ("gait2392", "slsqp", 100.0, 40),
-        ("gait10dof18musc", "daqp", 1.0, None),
+        ("gait2392", "daqp_blocks", 2.5, None, 2000),
+        ("gait2392", "daqp", 5.0, None, 2000),
+        ("gait2392", "daqp", 1.0, None, 101),
+        ("gait2392", "quadprog", 25.0, None, 2000),
+        ("gait2392", "piqp", 25.0, None, 2000),
+        ("gait2392", "proxsuite", 10.0, None, 2000),
+        ("gait2392", "slsqp", 25.0, 40, 2000),
+        ("gait10dof18musc", "daqp", 1.2, None, 2000),
     ],
 )
 def test_squares_are_shared_at_a_ratio_to_solvers_for_single_problems(
-    opensim, tmp_path, record_property, name, other, ratio, frames
+    opensim, tmp_path, record_property, name, other, ratio, some, frames
 ):
-    formulation = formulated(opensim, name, 2000, 2.0)
+    """The motion resampled to as many `frames`; of slow peers `some` are timed."""
+    formulation = formulated(opensim, name, frames, 2.0)
     speed, answer = own(formulation)
-    theirs, error = peer(other, formulation, answer, 2.0, tmp_path, frames)
+    theirs, error = peer(other, formulation, answer, 2.0, tmp_path, some)
     print(f"{name}: own {speed:.0f} frames/s, {speed / theirs:.2f} times {other}")
     record_property("ratio", speed / theirs)
     record_property("frames_per_second", speed)
