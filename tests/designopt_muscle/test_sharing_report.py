@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_muscle.report.margins import margin_figure
 from designopt_muscle.report.sharing import muscle_sharing
 
 import designopt
@@ -80,6 +81,15 @@ def test_the_margin_of_every_frame_is_on_the_time_axis_with_the_edge(tmp_path):
     short = np.asarray(weak[0]["y"]) < 0.0
     np.testing.assert_allclose(weak[1]["y"], np.asarray(weak[0]["y"])[short], atol=1e-5)
     np.testing.assert_allclose(2.0 * (1.0 - np.asarray(strong[0]["y"])), 1.0 - np.asarray(weak[0]["y"]), atol=1e-4)
+
+
+def test_frames_that_no_strength_balances_are_drawn_at_the_lower_edge():
+    arrays = {"time": np.arange(4.0), "margin": np.array([0.5, -2.0, -np.inf, np.nan])}
+    drawn = margin_figure({("a", "b"): arrays}).plot["data"]
+    assert drawn[0]["y"] == pytest.approx([0.5, -2.0, -2.0, np.nan], nan_ok=True)
+    assert drawn[1]["y"] == pytest.approx([-2.0, -2.0])
+    worst = margin_figure({("a", "b"): {**arrays, "margin": np.array([0.5, 0.2, -np.inf, -30.0])}})
+    assert worst.plot["data"][0]["y"] == pytest.approx([0.5, 0.2, -10.0, -10.0])
 
 
 def test_forces_in_joints_are_drawn_where_the_settings_name_joints(tmp_path):

@@ -10,8 +10,8 @@ from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.section import Figure
 
-#: Frames that lack more than this are drawn at it.
-_LOWEST = -2.0
+#: Frames that lack more than ten times the strength are drawn at this.
+_LOWEST = -10.0
 
 
 def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
@@ -19,13 +19,14 @@ def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
     return selectable(
         "Feasibility margin", found, _plot, height=320,
         note="The share of their strength that all muscles could lose and still balance the frame without reserves."
-        f" Frames below 0 are beyond them; what is below {_LOWEST:.0%} is drawn there.",
+        " Frames below 0 are beyond them; those that no strength balances are drawn at the lower edge.",
     )  # fmt: skip
 
 
 def _plot(arrays: Arrays) -> Plot:
     time, margin = np.asarray(arrays["time"]), np.asarray(arrays["margin"], dtype=float)
-    shown = np.maximum(margin, _LOWEST)
+    finite = margin[np.isfinite(margin)]
+    shown = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
     data = [line(time, shown, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
     short = margin < 0.0
     if short.any():
