@@ -63,7 +63,7 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
     if len(order) > _NAMED:
         stacked(moments[:, order[_NAMED:]].sum(axis=1), "other muscles", "@faint")
     if np.nanmax(np.abs(arrays["reserves"][:, row]), initial=0.0) > 1e-9:
-        stacked(arrays["reserves"][:, row], "reserve", "@mark")
+        stacked(arrays["reserves"][:, row], "reserve", "@ink")
     needed = {"color": "@ink", "width": 2, "dash": "dash"}
     data.append(line(time, arrays["net_moments"][:, row], "needed", line=needed))
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("moment [N m or N]"))}
