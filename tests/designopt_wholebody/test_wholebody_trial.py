@@ -35,7 +35,7 @@ def trial() -> WholebodyTrial:
 
 
 def test_it_keeps_the_rules_for_models() -> None:
-    check_model(WholebodyTrial, designs=[{"preparation": "filtered"}], scenarios=[{}], settings=QUICK)
+    check_model(WholebodyTrial, designs=[{"preparation": "filtered", "body": "arm7"}], scenarios=[{}], settings=QUICK)
 
 
 def test_the_open_grip_spares_the_elbow_and_loads_the_shoulder(trial: WholebodyTrial) -> None:
