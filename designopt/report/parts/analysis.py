@@ -17,6 +17,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.section import Section, Table
+from designopt.solvers.given import given_names
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -30,9 +31,12 @@ def analysis(result: Result) -> Section | None:
     """The figures of every design in every scenario, and their spread: in studies without objectives, and of designs
     that the study names."""
     problem, outcomes = result.problem, result.outcomes
-    if (problem.objectives and not result.named) or not len(outcomes):
+    stage = result.study.baseline
+    own = set() if stage is None else set(given_names(stage.solver))  # the chosen designs show these
+    named = sorted({row for name, row in result.named.items() if name not in own})
+    if (problem.objectives and not named) or not len(outcomes):
         return None
-    rows = sorted(result.named.values()) if problem.objectives else list(range(len(outcomes)))
+    rows = named if problem.objectives else list(range(len(outcomes)))
     names = design_names(result)
     several = len(problem.scenarios) > 1
     figures = {name: values[rows] for name, values in outcomes.figures.items()}

@@ -16,6 +16,7 @@ from designopt.report.labels import (
     count,
     design_values,
     hover,
+    listed,
     objective_labels,
     objective_values,
     parameter_label,
@@ -37,6 +38,8 @@ Matrix = NDArray[np.float64]
 DRAWN = 3000
 #: And fewer where every pair of several objectives is drawn: so many points of one kind in all of them together.
 POINTS = 7000
+#: A baseline farther from the front than so many of its ranges is not drawn at first: the front would be a dot.
+FAR = 1.5
 #: Designs in the table of the front.
 LISTED = 5000
 #: Left, top, right, bottom in pixels.
@@ -78,6 +81,9 @@ def front(result: Result) -> Section | None:
                 f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are drawn, "
                 "evenly taken over the order in which they were evaluated."
             )
+    if far := far_baselines(result):
+        verb = "lies" if len(far) == 1 else "lie"
+        notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn; a double click shows all.")
     figures = [_planes(result, drawn)]
     if len(problem.objectives) == 3:
         figures.append(_space(result, drawn))
@@ -115,11 +121,23 @@ def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
     """`view` of each objective."""
     values = objective_values(result)
     every = np.concatenate(list(drawn.values()))
-    shown = np.unique([*drawn["Pareto front"], *result.baseline.values()]).astype(np.intp)
+    far = far_baselines(result)
+    near = [row for name, row in result.baseline.items() if name not in far]
+    shown = np.unique([*drawn["Pareto front"], *near]).astype(np.intp)
     return [
         view(v[shown], v[every], o.direction == "minimize")
         for v, o in zip(_on_axes(values, drawn["Pareto front"]).T, result.problem.objectives, strict=True)
     ]
+
+
+def far_baselines(result: Result) -> list[str]:
+    """Names of baselines so far from the front in some objective that a figure of both would show little of it."""
+    front = result.front()
+    places = _on_axes(objective_values(result), np.asarray(front, dtype=np.intp))
+    low, high = places[front].min(axis=0), places[front].max(axis=0)
+    reach = FAR * np.where(high > low, high - low, np.inf)
+    rows = result.baseline.items()
+    return [name for name, row in rows if ((places[row] < low - reach) | (places[row] > high + reach)).any()]
 
 
 def _on_axes(values: Matrix, rows: Rows) -> Matrix:

@@ -1,0 +1,34 @@
+"""Baselines beside the front: they neither squeeze it nor have a section of their own."""
+
+import designopt
+from designopt.report.parts.analysis import analysis
+from designopt.report.parts.front import far_baselines, front
+
+
+def curve(x, y):
+    return {"low": x + y, "high": 1.0 - x + y}
+
+
+def made(tmp_path, **place):
+    study = designopt.define(
+        study="curve", model=curve, space={"x": [0, 1], "y": [0, 50]}, solver={"use": "full_factorial", "levels": 11},
+        objectives=[{"minimize": "low"}, {"minimize": "high"}], baseline=[{"name": "old", **place}],
+        execution={"executor": "serial"}, report={"tolerances": {"neighbours": 0}},
+    )  # fmt: skip
+    return study.run(tmp_path / "s.study")
+
+
+def test_a_baseline_near_the_front_is_in_the_figure_and_one_far_away_is_named_below_it(tmp_path):
+    near = made(tmp_path / "near", x=0.5, y=1.0)
+    assert far_baselines(near) == []
+    far = made(tmp_path / "far", x=0.5, y=40.0)
+    assert far_baselines(far) == ["old"]
+    section = front(far)
+    assert any(note.startswith("old, of the baseline, lies far outside") for note in section.notes)
+    ends = section.figures[0].plot["layout"]["xaxis"]["range"]
+    assert ends[1] < 5.0
+    assert front(near).figures[0].plot["layout"]["xaxis"]["range"][1] > 1.5
+
+
+def test_a_study_that_names_baselines_alone_has_no_section_of_analysis(tmp_path):
+    assert analysis(made(tmp_path, x=0.5, y=1.0)) is None
