@@ -7,6 +7,8 @@ their rates (Bryson, Ho, Applied Optimal Control, 1975, chapter 8); on a mesh it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +70,8 @@ def singular_arcs(
 
 
 def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, known: PhaseValues) -> tuple[Cube, Cube]:
-    """Of each point the Hessian of the Lagrangian (points, nw, nw) and the slopes (points, rows, nw) of its rows."""
+    """Of each point the Hessian of the Lagrangian (points, nw, nw) and the slopes (points, rows, nw) of its equations
+    and path constraints."""
     place, functions, point = made.layout.phases[i], made.statement.functions[i], made.statement.points[i]
     mesh, count, nw = place.mesh, len(place.point), len(point.names)
     arguments = (
@@ -82,15 +85,23 @@ def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, kno
     own = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
     if own.any():
         mu, weights = found.by_point(made, i), mesh.weights[None, mesh.first :]
-        numbers = np.asarray(functions.hessian.map(count)(*arguments, mu.T, weights), float).reshape(-1, count)[own]
+        numbers = np.asarray(_mapped(functions.hessian, count)(*arguments, mu.T, weights), float).reshape(-1, count)[
+            own
+        ]
         rows, columns = functions.hessian_rows[own], functions.hessian_columns[own]
         hessian[:, rows, columns] = hessian[:, columns, rows] = numbers.T
     slopes = np.zeros((count, functions.rows.count, nw))
     own = functions.jacobian_columns < nw
-    if own.any():
-        numbers = np.asarray(functions.jacobian.map(count)(*arguments), float).reshape(-1, count)[own]
+    if own.any() and functions.rows.path.stop > functions.rows.residuals.start:
+        numbers = np.asarray(_mapped(functions.jacobian, count)(*arguments), float).reshape(-1, count)[own]
         slopes[:, functions.jacobian_rows[own], functions.jacobian_columns[own]] = numbers.T
     return hessian, slopes
+
+
+@lru_cache(maxsize=128)
+def _mapped(function: Any, count: int) -> Any:
+    """A function of one point for so many."""
+    return function.map(count)
 
 
 def _held(made: Transcription, given: Boxes, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:

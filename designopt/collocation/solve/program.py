@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.multipliers import multipliers
+from designopt.collocation.solution.multipliers import Multipliers
 from designopt.collocation.solution.reading import Reader, read_solution
 from designopt.collocation.solution.singular import singular_arcs
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
@@ -222,8 +222,8 @@ class Program:
         made, parameters = self.transcription, given.parameters
         x = made.shift + made.scale * end.iterate.x
         values = [self._reader.phase(i, x, parameters) for i in range(len(self.problem.phases))]
-        iterate = end.iterate
-        found = multipliers(made, given, iterate.x, iterate.constraint_multipliers, iterate.bound_multipliers)
+        rows = end.iterate.constraint_multipliers / made.row_scale / made.cost_scale
+        found = Multipliers(rows, np.empty(0))  # those of bounds have no part in it
         return tuple(singular_arcs(made, given, x, found, values, self._reader.figures(values, x)[0]))
 
     def _solved_from_beside(self, given: Boxes, found: End) -> End:

@@ -1,0 +1,76 @@
+"""Hermite-Simpson in its separated form as a competent user of CasADi writes it: one symbol per point and loops.
+
+The whole program is handed to IPOPT, whose derivatives CasADi forms; with expanded functions, the solver built once,
+the same guess, tolerance and linear solver as designopt's, and the cost divided by its optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from designopt.collocation import TrajectoryProblem
+from designopt.collocation.solve.initial_point import default_trajectory
+from designopt.collocation.statement.problem import ends
+
+
+class ByHand:
+    """A problem of one phase of explicit equations, whose cost is its first integral, its duration or a final state."""
+
+    def __init__(self, problem: TrajectoryProblem, intervals: int, cost: str, size: float) -> None:
+        [phase] = problem.phases
+        system = phase.system
+        nx, nu, points = len(system.states), len(system.controls), 2 * intervals + 1
+        X, U = ca.SX.sym("X", nx, points), ca.SX.sym("U", nu, points)
+        low, high = ends(phase.tf)
+        tf = ca.SX.sym("tf")
+        h = tf / intervals
+        rates = [system.rhs(X[:, k], U[:, k], [], [], [], k * tf / (points - 1)) for k in range(points)]
+        rows: list[Any] = []
+        for k in range(0, points - 1, 2):
+            a, m, b = rates[k], rates[k + 1], rates[k + 2]
+            rows.append(X[:, k + 1] - 0.5 * (X[:, k] + X[:, k + 2]) - h / 8.0 * (a - b))
+            rows.append(X[:, k + 2] - X[:, k] - h / 6.0 * (a + 4.0 * m + b))
+        objective: Any = tf
+        if cost == "integral":
+            names = [v.name for v in (*system.states, *system.controls)]
+            [integral] = phase.integrals.values()
+            values = [
+                integral.value(dict(zip(names, ca.vertsplit(ca.vertcat(X[:, k], U[:, k])), strict=True)))
+                for k in range(points)
+            ]
+            weights = np.tile([2.0, 4.0], intervals + 1)[:points]
+            weights[[0, -1]] = 1.0
+            objective = h / 6.0 * sum(w * v for w, v in zip(weights, values, strict=True))
+        elif cost != "duration":
+            objective = -X[[v.name for v in system.states].index(cost), -1]
+        w = ca.vertcat(ca.vec(ca.vertcat(X, U)), tf)
+        nlp = {"x": w, "f": objective / size, "g": ca.vertcat(*rows)}
+        ipopt = {"print_level": 0, "sb": "yes", "tol": 1e-8, "mumps_permuting_scaling": 0}
+        self._solver = ca.nlpsol("by_hand", "ipopt", nlp, {"print_time": False, "expand": True, "ipopt": ipopt})
+        self._size = size
+        variables = (*system.states, *system.controls)
+        boxes = np.array([phase.bounds.get(v.name, (v.low, v.high)) for v in variables])
+        lower, upper = (np.repeat(boxes[:, [j]], points, axis=1) for j in (0, 1))
+        for slot, held in ((0, phase.initial), (-1, phase.final)):
+            for j, v in enumerate(system.states):
+                if v.name in held:
+                    lower[j, slot], upper[j, slot] = ends(held[v.name])
+        first = default_trajectory(phase)
+        guess = first.at(np.linspace(0.0, 1.0, points))
+        start = np.clip(np.array([guess[v.name] for v in variables]), lower, upper)
+        self._arguments = {
+            "x0": [*start.T.ravel(), first.tf],
+            "lbx": [*lower.T.ravel(), low],
+            "ubx": [*upper.T.ravel(), high],
+            "lbg": 0.0,
+            "ubg": 0.0,
+        }
+
+    def solve(self) -> float:
+        """The optimum."""
+        found = self._solver(**self._arguments)
+        assert self._solver.stats()["success"]
+        return self._size * float(found["f"])
