@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
 from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
 from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
+from designopt_knee.periodic import BODIES
 
 Q = Quantity
 Vector = NDArray[np.float64]
 
-#: How stability is lost, as the number that `loss` gives.
-LOSSES = (None, "flip", "fold", "torus", "contact")
+#: How stability is lost, and which contact changes there, as the numbers that `loss` and `loss_contact` give.
+LOSSES = (None, "flip", "fold", "torus", "contact", "unknown")
+CONTACTS = (None, *BODIES)
 
 
 class BranchOutputs(TypedDict):
@@ -30,8 +32,17 @@ class BranchOutputs(TypedDict):
         float, Q("N/m", "where the motion loses its stability; lowest_stiffness where it does not")
     ]
     loss: Annotated[
-        float, Q("", "how: 1 period doubles, 2 fold, 3 torus, 4 a contact begins or ceases; 0 not lost in the range")
+        float,
+        Q(
+            "",
+            "how: 1 period doubles, 2 fold, 3 torus, 4 a contact begins or ceases, 5 unknown; 0 not lost in the range",
+        ),
     ]
+    loss_contact: Annotated[
+        float,
+        Q("", "contact that the motion beyond has and this one not, or the reverse: 1 heel, 2 toe, 3 stop; 0 none"),
+    ]
+    loss_phase: Annotated[float, Q("", "phase of that contact in the cycle; 0 without one")]
     critical_multiplier: Annotated[float, Q("", "largest multiplier of the last stable motion, real part")]
     best_rho: Annotated[float, Q("", "largest correlation with the recorded knee angle")]
     best_stiffness: Annotated[float, Q("N/m", "where it is reached")]
@@ -52,7 +63,7 @@ ARRAYS = {
 }
 
 
-@model("four_bar_knee_branch", version=1, arrays=ARRAYS)
+@model("four_bar_knee_branch", version=2, arrays=ARRAYS)
 class FourBarKneeBranch(FourBarKnee):
     """Motions of period T of the four-bar knee over the damper's stiffness, and where they lose their stability.
 
@@ -64,7 +75,7 @@ class FourBarKneeBranch(FourBarKnee):
     highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; walks must settle there", gt=0)] = 30e3
     lowest_stiffness: Annotated[float, Q("N/m", "where it ends at the latest", gt=0)] = 12e3
     step: Annotated[float, Q("N/m", "largest step along the branch", gt=0)] = 250.0
-    known_to: Annotated[float, Q("N/m", "within which the critical stiffness is enclosed", gt=0)] = 5.0
+    known_to: Annotated[float, Q("N/m", "within which the critical stiffness is enclosed", gt=0)] = 0.5
     rho_margin: Annotated[float, Q("", "loss of rho that the robust interval allows", gt=0, lt=1)] = 0.01
 
     def check(self) -> None:
@@ -127,6 +138,8 @@ class FourBarKneeBranch(FourBarKnee):
         outputs: BranchOutputs = {
             "critical_stiffness": self.lowest_stiffness if branch.lost is None else branch.lost,
             "loss": float(LOSSES.index(branch.kind)),
+            "loss_contact": float(CONTACTS.index(branch.contact and branch.contact.body)),
+            "loss_phase": branch.contact.phase if branch.contact else 0.0,
             "critical_multiplier": float(leading[-1].real),
             "best_rho": float(made["branch_rho"][best]),
             "best_stiffness": float(branch.values[best]),

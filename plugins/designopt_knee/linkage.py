@@ -136,7 +136,7 @@ def centre_offset(g: Mapping[str, Any]) -> tuple[float, float]:
     places = points(g, (0.0, 0.0), 0.0, 0.0, float(relative_angles(g, 0.0)[0]), 0.0, 0.0)
     heel, a = np.array(places["heel"], dtype=float), np.array(places["A"], dtype=float)
     centre, along_line = a + np.array([x, y]), heel / np.hypot(*heel)
-    return y, float(along_line[0] * centre[1] - along_line[1] * centre[0])
+    return y, float(along_line[1] * centre[0] - along_line[0] * centre[1])
 
 
 def straight_ad_length(g: Mapping[str, float]) -> float:

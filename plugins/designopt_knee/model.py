@@ -129,7 +129,7 @@ class Response:
         return self.walk.arrived
 
 
-@model("four_bar_knee", version=2, arrays=ARRAYS)
+@model("four_bar_knee", version=3, arrays=ARRAYS)
 class FourBarKnee:
     """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
 

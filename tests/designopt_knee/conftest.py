@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from designopt_knee.parameters import SUBSTITUTE_V1, complete
 
 sys.path.insert(0, str(Path(__file__).parent))  # seven_coordinate.py
 
-GAIT_FOLDER = Path(__file__).parents[3] / "shared" / "data" / "gait"
+_SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+GAIT_FOLDER = _SHARED / "data" / "gait"
 
 
 @pytest.fixture(scope="session")
@@ -36,5 +38,5 @@ def gait():
 def gait_folder() -> Path:
     """The folder with the recorded cycles, beside the repository."""
     if not GAIT_FOLDER.is_dir():
-        pytest.skip("the recorded gait cycles (../shared/data/gait) are not there")
+        pytest.skip("the recorded gait cycles (../shared/data/gait, or DESIGNOPT_SHARED) are not there")
     return GAIT_FOLDER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from designopt_knee import linkage
+from designopt_knee.report_centre import hip_moment
 from scipy.optimize import brentq
 
 
@@ -92,3 +93,59 @@ def test_links_keep_their_lengths_in_every_pose(leg):
 def test_every_drawn_line_joins_two_joints(leg):
     assert set(linkage.JOINTS) == set(posed(leg, 10.0))
     assert {end for line in linkage.LINKS for end in line} == set(linkage.JOINTS)
+
+
+@pytest.mark.parametrize(("half", "lean"), [(0.01, 0.1), (0.02, 0.4), (0.005, 1.0)])
+def test_instant_centre_of_a_symmetric_linkage_is_where_its_legs_meet(half, lean):
+    """AB 2 h wide, AD and BC of 60 mm lean outwards by an angle a to both sides: they meet h / tan(a) above AB."""
+    g = {
+        "ab_length": 2.0 * half,
+        "bc_length": 0.06,
+        "ad_length": 0.06,
+        "cd_length": 2.0 * half + 0.12 * np.sin(lean),
+        "upper_body_angle": 0.5 * np.pi,
+    }
+    assert linkage.instant_centre(g, -lean) == pytest.approx((-half, half / np.tan(lean)), abs=1e-12)
+
+
+@pytest.mark.parametrize("flexion", [1.0, 10.0, 30.0, 60.0, 110.0])
+def test_the_shank_turns_about_its_instant_centre(leg, flexion):
+    """Velocities of C and D by central differences: those of a rotation about the centre."""
+    eta, h = eta_of_flexion(leg, flexion), 1e-6
+    ahead, back = linkage.closure(leg, eta + h), linkage.closure(leg, eta - h)
+    turn = (linkage.relative_angles(leg, eta + h)[1] - linkage.relative_angles(leg, eta - h)[1]) / (2.0 * h)
+    centre = np.array(linkage.instant_centre(leg, eta))
+    for joint, (ends, place) in enumerate(zip(zip(ahead, back, strict=True), linkage.closure(leg, eta), strict=True)):
+        velocity = (np.array(ends[0]) - np.array(ends[1])) / (2.0 * h)
+        arm = np.array(place) - centre
+        assert velocity == pytest.approx(turn * np.array([-arm[1], arm[0]]), abs=1e-8), joint
+
+
+def test_the_path_of_the_centre_is_that_of_the_poses(leg):
+    flexions = np.array([0.5, 10.0, 30.0, 60.0, 110.0])
+    path = np.stack(linkage.instant_centre(leg, linkage.eta_of_flexion(leg, np.radians(flexions))), axis=1)
+    for flexion, place in zip(flexions, path, strict=True):
+        p = posed(leg, flexion)
+        assert place == pytest.approx(instant_centre(p) - np.array(p["A"]), abs=2e-5)
+
+
+def test_the_stability_of_the_straight_knee_is_measured_from_the_load_line(leg):
+    """By the foot of the perpendicular from the centre on the line from hip to heel: 3.5 mm behind it."""
+    height, offset = linkage.centre_offset(leg)
+    p = linkage.points(leg, (0.0, 0.0), 0.0, 0.0, float(linkage.relative_angles(leg, 0.0)[0]), 0.0, 0.0)
+    heel, centre = np.array(p["heel"]), instant_centre(p)
+    foot = heel * (heel @ centre) / (heel @ heel)
+    assert height == pytest.approx(centre[1] - p["A"][1])
+    assert abs(offset) == pytest.approx(np.hypot(*(centre - foot)))
+    assert offset == pytest.approx(3.455e-3, abs=1e-6)
+    assert centre[0] < foot[0]  # the load passes before the centre and straightens the knee
+
+
+def test_hip_moment_is_what_brings_the_load_through_the_centre(leg):
+    """A force of 1 N from the heel through the centre has that moment about the hip (Radcliffe 1994)."""
+    p = linkage.points(leg, (0.0, 0.0), 0.0, 0.0, float(linkage.relative_angles(leg, 0.0)[0]), 0.0, 0.0)
+    heel, centre = np.array(p["heel"]), instant_centre(p)
+    force = (centre - heel) / np.hypot(*(centre - heel))
+    flexing = heel[0] * force[1] - heel[1] * force[0]  # of the ground's force about the hip, forwards positive
+    assert hip_moment(leg) == pytest.approx(1e3 * flexing, rel=2e-3, abs=1e-9)
+    assert np.sign(hip_moment(leg)) == -np.sign(linkage.centre_offset(leg)[1])

@@ -2,142 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from designopt_knee import linkage
-from designopt_knee.gait import bundled_text, read_gait
-from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import PARAMETER_SETS, complete
 from designopt_knee.report import design_words, knee_angle, overlaid
+from designopt_knee.report_centre import instant_centre
+from designopt_knee.report_families import damper_families
 from designopt_knee.report_periods import critical_stiffness, critical_value, hip_hiking, period_map, share
 from designopt_knee.report_spectrum import spectrum
 from designopt_knee.report_walking import knee_angle as angle_of_walk
 from designopt_knee.report_walking import leg_walking
+from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 
-from designopt import aggregations
-from designopt.plugin import Plugin, Use
-from designopt.problem import Problem
 from designopt.report.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
-from designopt.store.result import Result
-from designopt.study.language.expression import Expression
-from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
-
-SAMPLES, WINDOW = 200, 5
-STIFFNESS = np.linspace(12.0, 24.0, 13)  # kN/m
-RATIOS = np.array([0.03, 0.05, 0.1])  # s
-CRITICAL = {0.03: 17.0, 0.05: 16.0, 0.1: 15.0}
-GAIT = read_gait(bundled_text())
-
-
-def plugin(target: Any) -> Plugin:
-    return target.__designopt__  # type: ignore[no-any-return]
-
-
-def minimize(name: str, text: str, unit: str = "") -> Objective:
-    return Objective(name, Expression.parse(text), "minimize", Use(plugin(aggregations.worst)), unit)
-
-
-@dataclass(frozen=True)
-class MadeUp(Result):
-    """A result whose table is given and whose arrays are made from the design: 2T below the critical stiffness."""
-
-    table: Mapping[str, Any] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset(plugin(FourBarKnee).arrays)
-
-    outcomes = property(lambda self: self.table["outcomes"])
-    status = property(lambda self: self.table["status"])
-    reason = property(lambda self: np.full(self.status.shape, "", dtype=object))
-    stage = property(lambda self: np.full(len(self.outcomes), "sweep"))
-    wall = property(lambda self: np.full(self.status.shape, 0.05))
-    counts = property(lambda self: {"evaluations": self.status.size})
-    sessions = ({"reason": "done"},)
-    events = ()
-
-    def message(self, i: int, scenario: int = 0) -> str:
-        return ""
-
-    def arrays(self, i: int, scenario: int = 0) -> dict[str, Any]:
-        k, _ratio = self.outcomes.X[i]
-        made = arrays(k, self.outcomes.figures["period_n"][i, scenario])
-        return {name: value for name, value in made.items() if name in self.kept}
-
-
-def arrays(k: float, period: float) -> dict[str, Any]:
-    """A recorded knee scaled to a peak that falls with stiffness; every second cycle 6 deg lower for a period of 2."""
-    n = WINDOW * SAMPLES + 1
-    phase = 15.0 + np.arange(n) / SAMPLES
-    recorded = np.degrees(GAIT.series("knee", phase))
-    low = np.where((np.floor(phase + 1e-9) % 2 == 1) & (period == 2), 6.0, 0.0)
-    peak = 70.0 - 1.2 * (k - 12.0)
-    angle = recorded * (peak - low) / recorded.max()
-    frequency = np.arange(1, 49) / 12
-    amplitude = np.where(np.isclose(frequency % 1, 0), 20.0 / frequency**2, 1e-4)
-    amplitude = np.where(np.isclose(frequency, 0.5) & (period == 2), 2.5, amplitude)
-    return {
-        "time": phase * GAIT.period,
-        "phase": phase,
-        "knee_angle": angle,
-        "knee_angle_recorded": recorded,
-        "knee_peaks": peak - np.tile([0.0, 6.0 if period == 2 else 0.0], 6),
-        "spectrum_frequency": frequency,
-        "spectrum_amplitude": amplitude,
-        "walk": walk(k),
-    }
-
-
-def walk(k: float) -> Any:
-    """Joints of a leg whose linkage follows a made-up course; hip and thigh are the recorded ones."""
-    base = {name: given.value for name, given in PARAMETER_SETS["substitute_v1"].items()}
-    g = complete(base, {}, {"stiffness": 1000 * k, "damping_ratio": 0.05})
-    phase = np.arange(0, 401, 3) / SAMPLES
-    eta = -0.02 - 0.55 * np.sin(np.pi * np.clip((phase % 1 - 0.5) / 0.45, 0, 1)) ** 2
-    thigh = GAIT.series("thigh", phase)
-    hip = (GAIT.belt_speed * GAIT.period * phase + GAIT.series("hip_x", phase), GAIT.series("hip_y", phase))
-    ad, shank = linkage.relative_angles(g, eta)
-    places = linkage.points(g, hip, thigh, thigh + shank, thigh + ad, thigh + eta, thigh + shank)
-    return np.stack([np.stack(places[name], axis=1) for name in linkage.JOINTS], axis=1)
-
-
-def made_up(*, scenarios: tuple[str, ...] = ("nominal",), kept: frozenset[str] | None = None) -> MadeUp:
-    X = np.array([(k, c) for c in RATIOS for k in STIFFNESS])
-    critical = np.array([CRITICAL[c] for c in X[:, 1].tolist()])
-    # The second scenario stands for a raised hip: it has period T everywhere.
-    period = np.stack([np.where(X[:, 0] < critical, 2.0, 1.0)] + [np.ones(len(X))] * (len(scenarios) - 1), axis=1)
-    status = np.full(period.shape, "ok", dtype="U12")
-    status[0, 0] = "diverged"
-    figures = {
-        "rho": 0.99 - 0.01 * abs(X[:, :1] - 14.0) - 0.1 * X[:, 1:] + 0 * period,
-        "peak_flexion": 70.0 - 1.2 * (X[:, :1] - 12.0) + 0 * period,
-        "peak_error": 1.4 - 1.2 * (X[:, :1] - 12.0) + 0 * period,
-        "period_n": period,
-        "subharmonic": np.where(period == 2, 2.5, 0.0),
-        "subharmonic_half": np.where(period == 2, 2.5, 0.0),
-        "subharmonic_third": 0 * period,
-    }
-    figures = {name: np.where(status == "ok", values, np.nan) for name, values in figures.items()}
-    study = Study(
-        name="knee",
-        title="Made-up knee",
-        model=Use(plugin(FourBarKnee)),
-        space=(
-            Parameter("stiffness", "real", low=12.0, high=24.0, unit="kN/m", scale="log", factor=1000.0),
-            Parameter("damping_ratio", "real", low=0.03, high=0.1, unit="s"),
-        ),
-        objectives=(minimize("mismatch", "1 - rho"), minimize("flexion", "abs(peak_error)", "deg")),
-        stages=(Stage("sweep", Use(plugin(FourBarKnee))),),
-        scenarios=tuple(Scenario(name) for name in scenarios),
-    )
-    problem = Problem.of(study)
-    table = {"outcomes": problem.judge(X, figures, status != "ok"), "status": status}
-    more = {} if kept is None else {"kept": kept}
-    return MadeUp(Path("knee.study"), study, problem, table, **more)
+from designopt.study.study import Parameter
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +35,7 @@ def figure(section: Section | None, title: str) -> Figure:
     return next(f for f in section.figures if f.title == title)
 
 
-PARTS = (knee_angle, spectrum, period_map, critical_stiffness, leg_walking)
+PARTS = (knee_angle, spectrum, period_map, critical_stiffness, damper_families, instant_centre, leg_walking)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -366,3 +251,82 @@ def _unchanged(browser: Any, script: str) -> bool:
     first = browser.execute_script(script)
     time.sleep(0.3)
     return bool(browser.execute_script(script) == first)
+
+
+def scuff_warning(part: Any, result: MadeUp) -> str:
+    """The note of a part that warns of the toe; "" without one."""
+    return next((note for note in part(result).notes if note.startswith("Warning: the toe")), "")
+
+
+def test_a_result_whose_toe_scuffs_is_warned_of_in_every_part() -> None:
+    for part in PARTS:
+        note = scuff_warning(part, made_up(clearance=0.001))
+        assert "comes closer to the ground than 5 mm in swing, or scuffs: best mismatch" in note
+        assert "limit toe_clearance, or take the parameter set substitute_v2" in note
+
+
+def test_a_toe_that_clears_the_ground_is_not_warned_of() -> None:
+    for part in PARTS:
+        assert scuff_warning(part, made_up(clearance=0.012)) == ""
+
+
+def test_one_scenario_in_which_a_chosen_design_scuffs_is_enough_for_the_warning() -> None:
+    both = made_up(scenarios=("flat", "raised"), clearance=0.012)
+    chosen = set(both.chosen().values())
+    clearance = both.outcomes.figures["toe_clearance"]
+    clearance[[i for i in range(len(clearance)) if i not in chosen]] = 0.0  # others may scuff
+    assert scuff_warning(knee_angle, both) == ""
+    clearance[both.chosen()["best flexion"], 1] = 0.0
+    warned = scuff_warning(knee_angle, both)
+    assert "scuffs: best flexion" in warned
+    assert "mismatch" not in warned
+
+
+def test_each_damping_is_a_family_whose_joined_points_have_period_t(result: MadeUp) -> None:
+    section = damper_families(result)
+    assert section is not None
+    assert [f.title for f in section.figures][:2] == ["Correlation with the recorded knee angle", "Largest knee angle"]
+    data = figure(section, "Largest knee angle").plot["data"]
+    assert [t["name"] for t in data[::2]] == ["c/k 0.03 s", "c/k 0.05 s", "c/k 0.1 s"]
+    for once, others, ratio in zip(data[::2], data[1::2], RATIOS.tolist(), strict=True):
+        simple = CRITICAL[ratio] <= STIFFNESS
+        assert once["y"][simple] == pytest.approx(70.0 - 1.2 * (STIFFNESS[simple] - 12.0))
+        assert np.isnan(once["y"][~simple]).all()
+        assert np.isnan(others["y"][simple]).all()
+        assert np.isfinite(others["y"][~simple][1:]).all()  # the first one failed at the smallest ratio
+        assert others["mode"] == "markers"
+
+
+def test_the_path_of_the_instant_centre_is_drawn_once_for_one_leg(result: MadeUp) -> None:
+    """Against the specification's places, mm from A: at 10, 30, 60 and 110 deg."""
+    section = instant_centre(result)
+    assert section is not None
+    path, marks, linkage_, load = section.figures[0].plot["data"]
+    assert path["name"] == "all chosen designs"
+    for flexion, place in ((10, (8, 54)), (30, (11, 17)), (60, (-3, -2)), (110, (-19, 7))):
+        assert (round(path["x"][flexion]), round(path["y"][flexion])) == place
+    assert marks["text"] == ["0", "10", "20", "30", "45", "60", "90", "110"]
+    assert linkage_["text"] == ["A", "B", "C", "D", ""]
+    # The load line passes before the centre of the straight knee by what the table says.
+    (row,) = section.tables[0].rows
+    at = np.interp(path["y"][0], load["y"], load["x"])
+    assert at - path["x"][0] == pytest.approx(row[2], rel=5e-3)
+    assert row[1] == pytest.approx(path["y"][0])
+    assert row[3] < 0.0  # no hip moment is needed
+
+
+def test_legs_of_different_lengths_have_paths_of_their_own() -> None:
+    shorter = made_up()
+    space = (
+        replace(shorter.study.space[0], name="cd_length", low=0.078, high=0.082, unit="m", factor=1.0, scale="linear"),
+    )
+    fixed = Parameter("stiffness", "fixed", values=(16000.0,), unit="N/m")
+    problem = replace(shorter.problem, space=Space((*space, shorter.study.space[1], fixed)))
+    X = shorter.outcomes.X.copy()
+    X[:, 0] = 0.078 + 0.004 * (X[:, 0] - 12.0) / 12.0
+    table = {**shorter.table, "outcomes": replace(shorter.outcomes, X=X)}
+    section = instant_centre(replace(shorter, problem=problem, table=table))
+    assert section is not None
+    names = [t["name"] for t in section.figures[0].plot["data"] if t["mode"] == "lines" and t.get("showlegend") is None]
+    assert len(names) == len(section.tables[0].rows) == 2
+    assert names[0].startswith("best mismatch")

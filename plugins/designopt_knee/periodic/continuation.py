@@ -9,14 +9,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_knee.periodic.shooting import PeriodicMotion, shoot
+from designopt.plugin import Diverged
+from designopt_knee.periodic.contacts import ContactChange, contact_at_end
+from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, shoot
 from designopt_knee.periodic.strides import Strides, distance
 
 Vector = NDArray[np.float64]
 
 #: How a stable motion is lost: a multiplier leaves the unit circle at -1 (period doubles), at +1 (the motion meets an
-#: unstable one and both vanish) or as a pair in between, or the motion ends where a contact begins or ceases.
-Loss = Literal["flip", "fold", "torus", "contact"]
+#: unstable one and both vanish) or as a pair in between; or the motion ends inside of it where a contact begins or
+#: ceases, or for no reason seen.
+Loss = Literal["flip", "fold", "torus", "contact", "unknown"]
 
 #: Two motions of neighbouring values lie this close (deg); further apart they are not the same one.
 _NEIGHBOURS = 3.0
@@ -24,6 +27,8 @@ _NEIGHBOURS = 3.0
 _CROSSING = 0.1
 #: Deg within which the motions of a branch repeat.
 _FOUND = 1e-3
+#: So many cycles are walked where Newton's method finds nothing, and from so many more it begins again.
+_CYCLES, _TRIALS = 12, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class Branch:
     """Stable motions of period T at falling `values` (n,), and where their stability is `lost`.
 
     `lost` is None while the last value is stable; `kind` says how it was lost, `known_to` within which distance the
-    place is known.
+    place is known, `contact` which contact changes there, if one does.
     """
 
     values: Vector
@@ -39,6 +44,7 @@ class Branch:
     lost: float | None
     kind: Loss | None
     known_to: float
+    contact: ContactChange | None = None
 
 
 def follow(
@@ -56,11 +62,22 @@ def follow(
         value = max(stop, values[-1] - step)
         found = _next(at, values, motions, value)
         if found is None or not found.stable:
-            lost, beyond, width = _enclose(at, values, motions, value, found, known_to)
-            return Branch(np.array(values), motions, lost, _kind(motions[-1], beyond), width)
+            value, beyond, width = _enclose(at, values, motions, value, found, known_to)
+            found = _next(at, values, motions, value)  # from close by
+            if found is None or not found.stable:
+                contact = _contact(at(values[-1]), motions[-1], at(value))
+                kind = _kind(motions[-1], found or beyond, contact)
+                return Branch(np.array(values), motions, value, kind, width, contact)
         values.append(value)
         motions.append(found)
     return Branch(np.array(values), motions, None, None, 0.0)
+
+
+def _contact(last: Strides, motion: PeriodicMotion, beyond: Strides) -> ContactChange | None:
+    try:
+        return contact_at_end(last, motion.state, beyond)
+    except Diverged:  # the walk beyond ends
+        return None
 
 
 def _enclose(
@@ -93,25 +110,48 @@ def _enclose(
 def _next(
     at: Callable[[float], Strides], values: list[float], motions: list[PeriodicMotion], value: float
 ) -> PeriodicMotion | None:
-    """The motion at `value` next to the last of `motions`; None when there is none or it lies elsewhere."""
+    """The motion at `value` next to the last of `motions`, a stable one if possible; None when there is none near."""
     last = motions[-1].state
     guesses = [last]
     if len(values) > 1:
         slope = (last - motions[-2].state) / (values[-1] - values[-2])
         guesses.insert(0, last + (value - values[-1]) * slope)
     strides = at(value)
+    unstable = None
     for guess in guesses:
         found = shoot(strides, guess, _FOUND)
         if found is not None and distance(found.state - last) < _NEIGHBOURS:
+            if found.stable:
+                return found
+            unstable = unstable or found
+    return _walked(strides, last) or unstable
+
+
+def _walked(strides: Strides, last: Vector) -> PeriodicMotion | None:
+    """The stable motion to which a walk from the state `last` comes without leaving its neighbourhood.
+
+    Where Newton's method finds none or an unstable one: near a contact that just touches, cycles differ by more than
+    `_FOUND` from rounding, and an unstable motion lies close by.
+    """
+    state = last
+    for cycle in range(_CYCLES + _TRIALS):
+        try:
+            state = strides(state).x[-1]
+        except Diverged:
+            return None
+        if not distance(state - last) < _NEIGHBOURS:
+            return None
+        found = shoot(strides, state, FOUND) if cycle >= _CYCLES else None
+        if found is not None and found.stable and distance(found.state - last) < _NEIGHBOURS:
             return found
     return None
 
 
-def _kind(last: PeriodicMotion, beyond: PeriodicMotion | None) -> Loss:
+def _kind(last: PeriodicMotion, beyond: PeriodicMotion | None, contact: ContactChange | None) -> Loss:
     leading = [m.multipliers[0] for m in (last, beyond) if m is not None]
     crossing = [m for m in leading if abs(abs(m) - 1.0) < _CROSSING]
     if not crossing:
-        return "contact"
+        return "contact" if contact is not None else "unknown"
     if abs(crossing[0].imag) > 1e-6:
         return "torus"
     return "flip" if crossing[0].real < 0.0 else "fold"

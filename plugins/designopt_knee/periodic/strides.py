@@ -93,10 +93,19 @@ class Strides:
     """
 
     def __init__(self, integrators: Integrators, p: Vector, q: Vector, period: float, samples: int) -> None:
-        self._integrators, self._p, self._q = integrators, p, q
+        self._integrators, self._p, self._q, self._period = integrators, p, q, period
         self._times = np.arange(samples + 1) * (period / samples)
         self._next_step: float | None = None
         self.steps = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The outputs of a cycle."""
+        return [v.name for v in self._integrators.system.outputs]
+
+    def sampled(self, samples: int) -> Strides:
+        """The cycles of the same leg with so many `samples`."""
+        return Strides(self._integrators, self._p, self._q, self._period, samples)
 
     def __call__(self, state: Vector) -> Stride:
         """The cycle that begins with `state` (4,) at phase 0; raises `Diverged`."""
