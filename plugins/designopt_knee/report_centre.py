@@ -21,9 +21,16 @@ Vector = NDArray[np.float64]
 
 #: Knee angles (deg) of the path, and those that are marked on it.
 FLEXIONS = np.arange(0.0, 111.0)
-MARKED = (0, 10, 20, 30, 45, 60, 90, 110)
-#: What of the load line is drawn, above and below A (m).
-_ABOVE, _BELOW = 0.16, 0.12
+MARKED = {
+    0: "middle right",
+    10: "middle right",
+    20: "middle right",
+    30: "middle right",
+    60: "bottom center",
+    110: "top left",
+}
+#: What is shown, above and below A (m): the links go on below.
+_ABOVE, _BELOW = 0.15, 0.04
 #: The linkage of the straight knee, drawn below the path.
 _LINKS = ("A", "B", "C", "D", "A")
 
@@ -42,7 +49,7 @@ def instant_centre(result: Result) -> Section | None:
         rows.append((label, 1e3 * height, 1e3 * offset, hip_moment(g)))
     axes = {
         "xaxis": axis("forward of A [mm]", constrain="domain"),
-        "yaxis": axis("above A [mm]", scaleanchor="x", constrain="domain"),
+        "yaxis": axis("above A [mm]", scaleanchor="x", constrain="domain", range=[-1e3 * _BELOW, 1e3 * _ABOVE]),
     }
     head = ("leg", "centre above A [mm]", "behind the load line [mm]", "hip moment for each N of load [N mm]")
     return Section(
@@ -128,7 +135,7 @@ def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
     ends = np.array([heel + (y + origin[1] - heel[1]) / (hip[1] - heel[1]) * (hip - heel) for y in (-_BELOW, _ABOVE)])
     load = 1e3 * (ends - origin)
     name, colour = plain(label), line_colour(k)
-    marked = np.isin(FLEXIONS, MARKED)
+    marked = np.isin(FLEXIONS, list(MARKED))
     group = {"type": "scatter", "legendgroup": str(k)}
     return [
         {
@@ -148,7 +155,7 @@ def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
             "x": path[marked, 0],
             "y": path[marked, 1],
             "text": [f"{flexion:.0f}" for flexion in FLEXIONS[marked]],
-            "textposition": "middle right",
+            "textposition": list(MARKED.values()),
             "marker": {"color": colour, "size": 7},
             "hoverinfo": "skip",
         },
@@ -160,7 +167,7 @@ def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
             "x": links[:, 0],
             "y": links[:, 1],
             "text": [*_LINKS[:-1], ""],
-            "textposition": ["top right", "top left", "bottom left", "bottom right", "top right"],
+            "textposition": ["bottom right", "bottom left", "bottom left", "bottom right", "top right"],
             "line": {"color": "@muted", "width": 2},
             "marker": {"size": 6, "color": "@muted"},
             "hoverinfo": "skip",

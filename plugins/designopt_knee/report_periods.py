@@ -87,7 +87,7 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "zmin": -0.5,
         "zmax": 4.5,
         "colorscale": steps,
-        "colorbar": colour_bar("period", tickvals=[0, 1, 2, 3, 4], ticktext=list(PERIOD_NAMES)),
+        "colorbar": colour_bar("", tickvals=[0, 1, 2, 3, 4], ticktext=list(PERIOD_NAMES)),
         "xgap": 1,
         "ygap": 1,
         "hoverongaps": False,

@@ -87,7 +87,7 @@ def walk(k: float) -> Any:
     """Joints of a leg whose linkage follows a made-up course; hip and thigh are the recorded ones."""
     base = {name: given.value for name, given in PARAMETER_SETS["substitute_v1"].items()}
     g = complete(base, {}, {"stiffness": 1000 * k, "damping_ratio": 0.05})
-    phase = np.arange(0, 401, 3) / SAMPLES
+    phase = np.arange(0, 401, 4) / SAMPLES
     eta = -0.02 - 0.55 * np.sin(np.pi * np.clip((phase % 1 - 0.5) / 0.45, 0, 1)) ** 2
     thigh = GAIT.series("thigh", phase)
     hip = (GAIT.belt_speed * GAIT.period * phase + GAIT.series("hip_x", phase), GAIT.series("hip_y", phase))
