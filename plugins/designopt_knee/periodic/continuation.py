@@ -53,7 +53,7 @@ def follow(
     """The branch of the stable `motion` at `start`, followed down to `stop` in steps of at most `step`.
 
     `at` gives the map of a cycle for a value. Every motion starts Newton's method at the next value, extrapolated from
-    the last two (secant predictor). Where neither Newton nor a walk finds a stable one near by, the place is enclosed: by
+    the last two (secant predictor). Where neither Newton nor a walk finds a stable one near, the place is enclosed: by
     false position on the distance of the multiplier to the unit circle while both ends have a motion, else by halving,
     until both ends lie within `known_to`. The motion is lost if it is not found from there either.
     """
