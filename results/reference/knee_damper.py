@@ -19,8 +19,11 @@ HERE = Path(__file__).parent
 FIGURES = {"subharmonic": ".3f", "toe_clearance": ".6g", "floquet_modulus": ".6g", "flip_margin": ".6g"}
 
 
-def main(store: str) -> None:
+def main(store: str, *changes: str) -> None:
+    """`changes` are texts as for ``designopt report --set``."""
     result = designopt.open_store(store)
+    if changes:
+        result = result.with_changes(changes)
     space, outcomes = result.problem.space, result.outcomes
     front = result.front()
     names = [objective.name for objective in result.problem.objectives]
