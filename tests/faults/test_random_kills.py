@@ -221,7 +221,7 @@ def test_a_command_killed_while_it_reports_is_taken_up_again(tmp_path, hits):
         child = children(process.pid)
         died = kill(int(rng.choice([process.pid, *child]))) and process.wait(timeout=60) != 0
         hits(f"killed in phase {phase}" if died else "had ended")
-        wait_until(lambda pids=child: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 30.0, "its end")
+        wait_until(lambda pids=child: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 120.0, "its end")
         again = [*command, "resume", str(store), *options] if (store / "journal.db").exists() else run(store)
         done = subprocess.run(again, **quiet)
         assert done.returncode == 0, done.stderr
@@ -259,7 +259,7 @@ def test_nothing_outlives_a_coordinator_that_is_killed_at_any_moment(tmp_path, h
         started = children(process.pid)
         kill(process.pid)
         process.wait(timeout=60)
-        wait_until(lambda pids=started: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 30.0, "their end")
+        wait_until(lambda pids=started: all(stat(p) is None or stat(p)[2] in "ZX" for p in pids), 120.0, "their end")
         hits("coordinators killed")
     mine = set(Path(tempfile.gettempdir()).glob("designopt-*")) - before
-    wait_until(lambda: not [p for p in mine if p.exists()], 30.0, "the end of the notes")
+    wait_until(lambda: not [p for p in mine if p.exists()], 120.0, "the end of the notes")
