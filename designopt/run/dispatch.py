@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import itertools
 import json
@@ -395,6 +396,8 @@ class Dispatcher:
         if not loss.started:
             queue.put_back(work)
             return
+        if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
+            loss = dataclasses.replace(loss, cause="lost_worker")
         suspect = 0 if loss.suspect is None and len(work) == 1 else loss.suspect
         if suspect is None:
             step = -(-len(work) // PIECES)

@@ -81,7 +81,8 @@ class Loss:
     `started` is False for a chunk that waited behind another one: nothing in it is to blame. `suspect` is the position
     of the evaluation that was running, None when any of them may be to blame. `cause` is ``timeout`` (the evaluation
     was ended), ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of sight).
-    `message` is the same for equal causes; `detail` holds stack traces.
+    `message` is the same for equal causes; `detail` holds stack traces. `later` tells that the worker ended in an
+    evaluation of a later chunk, before the results of this one had arrived.
     """
 
     cause: str
@@ -89,6 +90,7 @@ class Loss:
     detail: str = ""
     started: bool = True
     suspect: int | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ class Death:
             when = "" if self.why else " before its results had arrived"
             return Loss(self.cause, f"the worker process {self.how}{when}", self.detail)
         if chunk == self.before != IDLE and self.verdict != TIMEOUT:
-            return Loss(self.cause, f"the worker process {self.how} before its results had arrived")
+            later = self.chunk != IDLE and self.position not in (PREPARING, ENDED)
+            return Loss(self.cause, f"the worker process {self.how} before its results had arrived", later=later)
         if chunk != self.chunk or self.position == PREPARING:
             return Loss(LOST, f"the worker process {self.how}", started=False)
         suspect = None if self.position == TOGETHER else self.position
