@@ -38,7 +38,7 @@ LOOK, LOOKS = 0.5, 8
 #: evaluations have a limit, but at least so many.
 SILENCE, LEAST_SILENCE = 30.0, 5.0
 #: Seconds that a worker has to write its stack traces, and between two looks whether they are there.
-TRACING, TRACED = 0.5, 0.05
+TRACING, TRACED = 2.0, 0.05
 
 
 class Supervisor(NannyPlugin):
