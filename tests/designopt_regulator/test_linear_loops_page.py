@@ -95,3 +95,16 @@ def test_the_commands_work_one_after_the_other(
     )
     if block == "sh compare":
         assert capsys.readouterr().out.strip().endswith("comparison.html")
+
+
+def test_the_late_plant_is_held_as_the_page_says() -> None:
+    problem = designopt.load(ROOT / "studies" / "late_plant.yaml").problem
+    model = problem.model.build()
+    for design, iae, ms in (
+        ({"structure": "single", "kp": 0.25, "ti": 1.0}, 9.64, 1.81),
+        ({"structure": "smith", "kp": 0.7743, "ti": 1.282}, 8.15, 1.73),
+    ):
+        assert f"{iae} s at" in PAGE
+        answers = [model.evaluate(design, scenario.values, frozenset())[0] for scenario in problem.scenarios]
+        assert max(a["iae_setpoint"] + a["iae_load"] for a in answers) == pytest.approx(iae, abs=0.01)
+        assert max(a["ms"] for a in answers) == pytest.approx(ms, abs=0.01)
