@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.forward.forces import Forces
 
 Array = NDArray[np.float64]
@@ -43,18 +44,23 @@ class Accelerations:
     systems: int = field(default=0, init=False)
     _M: Array = field(init=False, repr=False)
     _rows: NDArray[np.int64] = field(init=False, repr=False)
+    _blocks: Blocks = field(init=False, repr=False)
+    _inverse: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         subject = self.forces.subject
         self.multipliers = np.zeros(subject.constraints.m)
         self._M = subject.mass_matrix()
         self._rows = independent_rows(subject)
+        self._blocks = Blocks(subject)
+        self._inverse = self._blocks.inverse_metric(subject.mass_blocks())
 
     def __call__(self, t: float, q: Array, qdot: Array) -> Array:
         """(n,) q̈ at time t."""
         self.systems += 1
         constraints = self.forces.subject.constraints
-        J = constraints.dense(constraints.entries(q[None]))[0]
+        entries = constraints.entries(q[None])
+        J = constraints.dense(entries)[0]
         bias = constraints.bias(q[None], qdot[None])[0]
         Q = self.forces.value(t, q, qdot)
         if self.formulation == "LC":
@@ -64,12 +70,17 @@ class Accelerations:
         if self.formulation == "LE":
             return self._classical(J, Q, -bias - restoring)
         wrong = restoring + bias
-        T = self._M + self.penalty * J.T @ J
         if self.formulation == "LP":
-            qddot = np.linalg.solve(T, Q - self.penalty * J.T @ wrong)
-            self.multipliers = self.penalty * (J @ qddot + wrong)
-            return qddot
-        return self._augmented(J, T, Q, wrong)
+            return self._penalty(entries, Q, wrong)
+        return self._augmented(J, self._M + self.penalty * J.T @ J, Q, wrong)
+
+    def _penalty(self, entries: Array, Q: Array, wrong: Array) -> Array:
+        """(M + Jᵀ α J) q̈ = Q - Jᵀ α (2 ξ ω φ̇ + ω² φ - c), written with λ = α (J q̈ + ...), body by body."""
+        ease = 1.0 / self.penalty
+        factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, ease, ease)
+        qddot, multipliers = factored.solve(Q[None], -wrong[None])
+        self.multipliers = multipliers[0]
+        return np.asarray(qddot[0])
 
     def _classical(self, J: Array, Q: Array, right: Array) -> Array:
         """Rows that depend on others are left out: their multipliers are 0."""

@@ -62,7 +62,7 @@ ARRAYS = {
 }
 
 
-@model("constrained_motion", version=1, arrays=ARRAYS)
+@model("constrained_motion", version=2, arrays=ARRAYS)
 class ConstrainedMotion:
     """Motion of a body in natural coordinates from rest in its static posture, by one formulation and integrator.
 
