@@ -21,7 +21,7 @@ from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
 from designopt.workers.executor import Advance, Chunk, Completion, Loss
 from designopt.workers.pools.connection import LEAVING, Connection, Existing
-from designopt.workers.pools.local import Local
+from designopt.workers.pools.local import STARTS, Local
 from designopt.workers.remote import dask_worker
 from designopt.workers.remote.dask_worker import DeliveredProblem
 from designopt.workers.remote.delivery import Delivery
@@ -72,8 +72,22 @@ def connect(
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:
-        connection = Local(run, execution.workers or os.cpu_count() or 1, path)
+        return _local(delivery, execution.workers or os.cpu_count() or 1, path)
     return Dask(run, delivery, path, connection)
+
+
+def _local(delivery: Delivery, workers: int, path: Path) -> Dask:
+    """Workers of this machine. One that dies while it is given the problem breaks the way to all of them in Dask, so
+    they are started again."""
+    for attempt in range(1, STARTS + 1):
+        run = uuid.uuid4().hex[:12]
+        try:
+            return Dask(run, delivery, path, Local(run, workers, path))
+        except OSError as error:
+            if attempt == STARTS:
+                text = f"workers died while they were given the problem, in {STARTS} attempts: {error!r}"
+                raise WorkersError(text, path) from error
+    raise AssertionError("unreachable")
 
 
 class Dask:

@@ -29,7 +29,7 @@ def children(parent, word=b""):
 
 def workers(coordinator):
     """Worker processes of a run on local workers."""
-    return children(coordinator, b"spawn_main")
+    return [pid for origin in children(coordinator, b"forkserver") for pid in children(origin)]
 
 
 def kill(pid):

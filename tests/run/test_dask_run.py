@@ -120,15 +120,19 @@ def _kill_workers(times, stop, rng):
 
 
 def _worker_pids():
+    return [pid for origin in _children(os.getpid()) for pid in _children(origin, b"forkserver")]
+
+
+def _children(parent, word=b""):
     pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                of = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
                 command = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if parent == os.getpid() and b"spawn_main" in command:
+            if of == parent and word in command:
                 pids.append(int(entry.name))
     return pids
 

@@ -20,6 +20,7 @@ from distributed import Client, LocalCluster, Status
 from designopt.store.errors import WorkersError
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.pools.forking import forked
 from designopt.workers.remote.dask_worker import send_at_once
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
@@ -55,6 +56,7 @@ class Local:
             self._exits.callback(children.Guard(run).close)
             self._exits.callback(self._clean_up)
             self._exits.enter_context(_without_main_module())
+            self._exits.enter_context(forked())
             self._exits.enter_context(silent("distributed"))
             self._exits.enter_context(silent("asyncio"))  # of what the death of a worker interrupts in Dask
             self._exits.enter_context(dask.config.set(_KEEP_WORKERS))

@@ -1,0 +1,25 @@
+"""What the process does first that local workers are forked from (`designopt.workers.pools.forking`)."""
+
+from __future__ import annotations
+
+import os
+
+#: Variables for that process alone, not for what models start: the names of those of them that it is to forget, and
+#: Python's own that keeps the present folder out of the search for modules.
+ORIGIN, SAFE_PATH = "DESIGNOPT_ORIGIN", "PYTHONSAFEPATH"
+
+
+def begin() -> None:
+    """Leave the group of the run's process, which a terminal ends as a whole; workers draw numbers of their own."""
+    import numpy as np
+
+    from designopt.workers.supervision.children import lead_group
+
+    for name in os.environ.pop(ORIGIN).split():
+        os.environ.pop(name, None)
+    lead_group()
+    os.register_at_fork(after_in_child=np.random.seed)
+
+
+if ORIGIN in os.environ:
+    begin()
