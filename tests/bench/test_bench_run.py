@@ -123,6 +123,20 @@ def _pymoo_in_memory(count):
     minimize(Bowl(), NSGA2(pop_size=100), ("n_eval", count), seed=1)
 
 
+def test_the_start_of_six_workers(tmp_path, record_property):
+    """Processor time of all workers of a run of 20 evaluations: forked from one process, and each from nothing."""
+
+    def seconds(how, name):
+        script = [sys.executable, str(Path(__file__).with_name("throughput.py")), how, str(tmp_path / name), "20"]
+        return json.loads(subprocess.run(script, capture_output=True, text=True, check=True).stdout)["workers"]
+
+    pairs = [(seconds("start", f"forked{i}"), seconds("start-spawned", f"spawned{i}")) for i in range(3)]
+    forked, spawned = (statistics.median(some) for some in zip(*pairs, strict=True))
+    print(f"\nsix workers: {forked:.2f} s of processor time, {spawned:.2f} s where each starts from nothing")
+    record_property("ratio of the processor time of six workers, forked to started from nothing", forked / spawned)
+    assert forked < 0.6 * spawned
+
+
 @pytest.mark.parametrize(("kind", "limit"), [("exit", 2.0), ("segfault", 2.0), ("sleep", 8.0), ("spin", 8.0)])
 def test_what_a_design_costs_that_crashes_or_hangs(tmp_path, kind, limit):
     """Seconds that the one worker needs more than for the same study without the bad design (time-out 1 s)."""

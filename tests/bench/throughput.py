@@ -1,7 +1,8 @@
 """Trivial evaluations by the hundred thousand: what the benchmarks of the runner share.
 
 As a script, ``python throughput.py run|resume STORE COUNT``: one session on two workers; prints a line of JSON with its
-seconds and the peak of its resident memory.
+seconds and the peak of its resident memory. With ``start`` or ``start-spawned`` on six workers, which are forked or
+start each from nothing; `workers` is their processor time.
 """
 
 import importlib.util
@@ -16,6 +17,7 @@ from types import ModuleType
 from designopt.plugin import solver
 from designopt.run.runner import run_study
 from designopt.study.study import Stage
+from designopt.workers.pools import forking
 
 
 def _cases() -> ModuleType:
@@ -63,9 +65,14 @@ def rate(tmp_path, repeats, count, batch, execution, settings=None):
 if __name__ == "__main__":
     mode, store, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     stage = Stage("s", cases.Use(Uniform.__designopt__, {"count": count, "batch": count}))
-    study = cases.make_study(stages=(stage,), execution={"executor": "dask", "workers": 2})
+    if mode == "start-spawned":
+        forking._in_use = lambda: True
+    workers = 6 if mode.startswith("start") else 2
+    study = cases.make_study(stages=(stage,), execution={"executor": "dask", "workers": workers})
     began = time.perf_counter()
     run_study(study, store, resume=mode == "resume")
     seconds = time.perf_counter() - began
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    print(json.dumps({"seconds": seconds, "megabytes": megabytes}))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    told = {"seconds": seconds, "megabytes": megabytes, "workers": used.ru_utime + used.ru_stime}
+    print(json.dumps(told))
