@@ -12,13 +12,16 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, PluginError, Quantity, Use
+from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.annotations import type_words
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import Finding
 from designopt.study.language.values import Checked, Entry, Reader, adapted, check, checker, members_of, table
+
+#: Settings of solvers that say how many designs there are: the budget's evaluations, where a study does not give them.
+COUNTS = ("samples", "evaluations")
 
 
 def settings_type(plugin: Plugin) -> Checked:
@@ -175,7 +178,8 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
     schema["title"] = plugin.name
     schema["description"] = plugin.description.split("\n", 1)[0]
     schema["properties"] = {"use": {"const": plugin.name}, **schema.get("properties", {})}
-    schema["required"] = ["use", *schema.get("required", [])]
+    counts = COUNTS if isinstance(plugin, SolverPlugin) else ()
+    schema["required"] = ["use", *(name for name in schema.get("required", []) if name not in counts)]
     return schema
 
 

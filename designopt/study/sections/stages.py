@@ -9,14 +9,12 @@ from typing import Any
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.language.part import Part
+from designopt.study.language.settings import COUNTS
 from designopt.study.sections.context import Context
 from designopt.study.sections.fitting import population
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.start import start_from
 from designopt.study.study import Budget, HypervolumeGain, Stage
-
-#: Settings that say how many designs there are: the budget's evaluations, where the study does not give them.
-COUNTS = ("samples", "evaluations")
 
 
 @dataclass(frozen=True)
