@@ -68,7 +68,7 @@ def test_two_resonances_side_by_side_are_seen_in_a_continuous_loop():
     for kp in (1e-3, 1e-2, 1e-1):
         for bottom in ([resonance(1e-3), resonance(1e-3, 3.03)], [resonance(1e-4), resonance(1e-4, 3.03)]):
             exact = transfer_function([1.0], np.polymul(*bottom))
-            M, N, K, _ = Loop(exact, kp, 100.0).equations()
+            M, N, K, *_ = Loop(exact, kp, 100.0).equations()
             stable = bool((np.linalg.eigvals(M + np.outer(N, K)).real < 0.0).all())
             assert Loop(exact, kp, 100.0).stable == stable
             late = Plant(exact.A, exact.B, exact.C, np.asarray(1e-7))  # too short to change the answer
@@ -102,7 +102,7 @@ def test_a_loop_that_is_not_stable_has_no_margins_and_no_traceback(numerator, de
     for design in ({"kp": 1.0}, {"kp": 1.0, "ti": 2.0}):
         plant = transfer_function(numerator, denominator)
         loop = Loop(plant, design["kp"], design.get("ti", np.inf))
-        M, N, K, _ = loop.equations()
+        M, N, K, *_ = loop.equations()
         if np.linalg.eigvals(M + np.outer(N, K)).real.max() < -1e-9:
             continue
         model = LinearLoop(plant=LinearPlant(type="transfer_function", numerator=numerator, denominator=denominator))
