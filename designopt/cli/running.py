@@ -15,7 +15,7 @@ import click
 
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
-from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, fail
+from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 from designopt.cli.separate import Tell, separately
@@ -57,11 +57,14 @@ def _running(command: F) -> F:
 
 def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
     """Leave with the exit code of `command`, or of its error."""
+    from designopt.plugin import PluginError
     from designopt.store.errors import FailurePolicyStop, Interrupted, StoreError
 
     here = Path.cwd()
     try:
         sys.exit(command(tell, **arguments))
+    except PluginError as error:
+        fail(f"error: {error}", WRONG_INPUT)
     except StoreError as error:
         fail(_told(error, here), STORE)
     except FailurePolicyStop as error:

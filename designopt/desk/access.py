@@ -61,7 +61,7 @@ class Access:
 
 def another_user(port: int, ours: int) -> bool:
     """Whether the connection from `port` of this machine to our port `ours` is another user's, where Linux tells."""
-    ends = (f"{port:04X}", f"{ours:04X}")
+    ends = (f"0100007F:{port:04X}", f"0100007F:{ours:04X}")  # 127.0.0.1 as the kernel writes it
     for table in CONNECTIONS:
         try:
             lines = table.read_text().splitlines()[1:]
@@ -69,6 +69,6 @@ def another_user(port: int, ours: int) -> bool:
             continue
         for line in lines:
             fields = line.split()
-            if (fields[1].rpartition(":")[2], fields[2].rpartition(":")[2]) == ends:
+            if (fields[1][-13:], fields[2][-13:]) == ends:
                 return int(fields[7]) != os.getuid()
     return False

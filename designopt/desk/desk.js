@@ -348,8 +348,8 @@
     $("printed").textContent = "";
     const study = await tried($("wrong"), () => get("/study", {file: place}));
     if (!study || shown !== at) return;
-    Object.assign(at, {saved: study.text, fileStamp: study.stamp});
     $("text").value = study.text;
+    Object.assign(at, {saved: $("text").value, fileStamp: study.stamp});  // a page knows one kind of line ends
     $("output").value = study.store;
     for (const id of ["save", "into", "start"]) $(id).hidden = !state.run;
     $("text").readOnly = false;

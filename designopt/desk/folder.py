@@ -117,11 +117,11 @@ def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") 
     try:
         db = connect_to_read(path)
         try:
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            totals = dict(db.execute("SELECT name, count FROM total")) if "total" in tables else {}
+            kinds = "kind" in {row[1] for row in db.execute("PRAGMA table_info(evaluation)")}
+            own = " WHERE kind = 'scenario'" if kinds else ""
             counts = [
-                totals[table] if table in totals else db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
-                for table in ("design", "evaluation")
+                db.execute("SELECT COUNT(*) FROM design").fetchone()[0],
+                db.execute(f"SELECT COUNT(*) FROM evaluation{own}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
         finally:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from designopt.desk.views import Refused
+from designopt.store import own
 from designopt.store.disk.lock import holder
 
 #: Seconds that a single design may take.
@@ -42,6 +43,12 @@ class Runs:
         """Run a study file; `Refused` where the store is there already."""
         if (store / "journal.db").exists():
             raise Refused(f"{_shown(store, self._root)} exists already: resume it, or give another name")
+        if store.suffix != ".study":
+            raise Refused(
+                f"{store.name}: the folder of results has to end with .study, so that the list shows it as one"
+            )
+        if self._log(store).exists() and not store.exists():
+            self._log(store).unlink()  # of a run that could not begin
         self._launch(["run", str(study), "-o", str(store)], store)
 
     def resume(self, store: Path) -> None:
@@ -64,7 +71,7 @@ class Runs:
         """The last lines that a run started here has printed, or why it could not begin; "" without any."""
         self._started = [process for process in self._started if process.poll() is None]
         try:
-            with _log(store).open("rb") as stream:
+            with own.open_to_read(self._log(store)) as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
                 return _CONTROLS.sub("", stream.read().decode(errors="replace"))
         except OSError:
@@ -91,9 +98,19 @@ class Runs:
             command, cwd=self._root, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL
         )
 
+    def _log(self, store: Path) -> Path:
+        """Beside the store, or within the one that is the desk's folder itself: what its run prints."""
+        return store / "desk.log" if store == self._root else store.with_name(f"{store.name}.log")
+
     def _launch(self, arguments: Sequence[str], store: Path) -> None:
-        store.parent.mkdir(parents=True, exist_ok=True)
-        with _log(store).open("wb") as log:
+        log_file = self._log(store)
+        try:
+            store.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = own.open_descriptor(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            raise Refused(f"{_shown(log_file, self._root)}: cannot be written: {error.strerror or error}") from None
+        with os.fdopen(descriptor, "ab") as log:
+            self._started = [process for process in self._started if process.poll() is None]
             self._started.append(
                 subprocess.Popen(
                     [*_DESIGNOPT, *arguments, "--progress", "none", *self._given],
@@ -107,11 +124,6 @@ class Runs:
 
 
 _DESIGNOPT = (sys.executable, "-P", "-m", "designopt")
-
-
-def _log(store: Path) -> Path:
-    """Beside the store: what its run prints."""
-    return store.with_name(f"{store.name}.log")
 
 
 def _shown(store: Path, root: Path) -> str:

@@ -41,7 +41,7 @@ _PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-_FRAMED = "frame-ancestors 'self'; form-action 'none'; base-uri 'none'"
+_FRAMED = "frame-ancestors 'self'; connect-src 'none'; form-action 'none'; base-uri 'none'"
 _STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 
@@ -59,6 +59,7 @@ class Desk:
     def __post_init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
         self._computed: dict[str, str] = {}
+        self.started: dict[str, Path] = {}
         self._looking = threading.Lock()
         self._look: tuple[float, dict[str, Any]] = (-1.0, {})
 
@@ -74,6 +75,10 @@ class Desk:
         except TimeoutError:
             self._end(pool)
             raise Refused(f"this took more than {LONGEST:g} s and was ended") from None
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise  # the desk is closed
+            raise Refused("this was ended with another view that took too long; try again") from None
         except BrokenProcessPool:
             self._end(pool)
             raise Refused("the process that makes this ended before it was done; try again") from None
@@ -313,7 +318,12 @@ class _Design(_Handler):
 
 class _Printed(_Handler):
     def get(self) -> None:
-        self.json(self.runs.printed(self.store) if self.desk.runs else "")
+        place = self.get_query_argument("store")
+        try:
+            store = self.desk.folder.store(place)
+        except KeyError:  # it could not begin, perhaps
+            store = self.desk.started.get(place) or self.store
+        self.json(self.runs.printed(store) if self.desk.runs else "")
 
 
 class _Compute(_Handler):
@@ -333,11 +343,17 @@ class _Computed(_Handler):
 class _Study(_Handler):
     async def get(self) -> None:
         path = self.found(self.desk.folder.study, self.get_query_argument("file"))
-        if path.stat().st_size > LARGEST:
-            raise Refused(f"{path.name} is larger than a study file can be")
-        text = path.read_bytes().decode(errors="replace")
-        store = await self.desk.view(views.default_store, path)
-        self.json({"text": text, "stamp": str(path.stat().st_mtime_ns), "store": store})
+        try:
+            if path.stat().st_size > LARGEST:
+                raise Refused(f"{path.name} is larger than a study file can be")
+            content, stamp = path.read_bytes(), str(path.stat().st_mtime_ns)
+        except OSError as error:
+            raise Refused(f"{path.name} cannot be read: {error.strerror}") from None
+        try:
+            store = await self.desk.view(views.default_store, path)
+        except Refused:  # what is wrong is shown beside the text
+            store = f"results/{path.stem}.study"
+        self.json({"text": content.decode(errors="replace"), "stamp": stamp, "store": store})
 
 
 class _Check(_Handler):
@@ -352,14 +368,15 @@ class _Save(_Handler):
         _ = self.runs
         place, text, stamp = self.body("file", "text", "stamp")
         path = self.found(self.desk.folder.study, str(place))
-        if str(path.stat().st_mtime_ns) != str(stamp):
-            raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
         try:
+            if str(path.stat().st_mtime_ns) != str(stamp):
+                raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
+            ends = b"\r\n" if b"\r\n" in path.read_bytes() else b"\n"  # a page knows one kind of line ends
             with replacing(path, path.with_name(f".{path.name}.{os.getpid()}.part")) as stream:
-                stream.write(str(text).encode())
+                stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
+            self.json({"stamp": str(path.stat().st_mtime_ns)})
         except OSError as error:
             raise Refused(f"{path.name} cannot be written: {error.strerror}") from None
-        self.json({"stamp": str(path.stat().st_mtime_ns)})
 
 
 class _Start(_Handler):
@@ -367,12 +384,16 @@ class _Start(_Handler):
         runs = self.runs
         place, name = self.body("file", "store")
         root = self.desk.folder.root
+        if "\0" in str(name):
+            raise _Wrong("a name of a folder has no NUL")
         store = (root / str(name)).resolve()
         if not str(name).strip() or store == root or not store.is_relative_to(root):
             raise Refused("the results have to be in a folder of their own below that of the desk")
         path = self.found(self.desk.folder.study, str(place))
         await asyncio.to_thread(runs.start, path, store)
-        self.json({"store": store.relative_to(root).as_posix()})
+        place = store.relative_to(root).as_posix()
+        self.desk.started[place] = store
+        self.json({"store": place})
 
 
 class _Stop(_Handler):

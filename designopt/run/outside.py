@@ -97,11 +97,19 @@ def tell(
     """
     if len(asked) != len(results):
         raise ValueError(f"{len(asked)} evaluations were asked and {len(results)} results given")
+    keys = [one.key for one in asked]
+    if len(set(keys)) < len(keys):
+        raise ValueError("an evaluation is told twice in one call")
     study = _without_assumptions(study)
     problem = Problem.of(study)
     rows = [_row(problem, one, given, why) for one, given in zip(asked, results, strict=True)]
     with Store.resume(store.absolute(), study, problem) as opened:
         journal = opened.journal
+        known = {number: row for number, row, _ in journal.designs()}
+        for one in asked:
+            row = known.get(one.number)
+            if row is None or (one.kind == "scenario" and problem.keys(np.array([row]))[0][one.place] != one.key):
+                raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not asked for by {store}")
         told = [one for one in asked if journal.evaluation(one.key, "status") is not None]
         if told:
             raise ValueError(f"design {told[0].number} in scenario '{told[0].scenario}' was told before")

@@ -103,8 +103,9 @@ def holder(path: Path) -> int | None:
                 return None
             try:
                 fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return int(note["pid"])
+            except OSError as error:
+                held = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+                return int(note["pid"]) if held and note["pid"] > 1 else None
             return None
     except OSError:
         return None
