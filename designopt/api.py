@@ -191,7 +191,8 @@ def minimize(
     searched with `nsga2`; one with `cma_es`, if all parameters are real numbers, or else with `genetic`.
 
     The store is ``results/NAME-DIGEST.study`` unless given; a call with the same arguments goes on there, and with more
-    evaluations where `solver` gives its population, which otherwise fits the evaluations. `options` as for `Study.run`. Raises `StudyError` and what `Study.run` raises.
+    evaluations where `solver` gives its population, which otherwise fits the evaluations. `options` as for `Study.run`.
+    Raises `StudyError` and what `Study.run` raises.
     """
     from designopt.workers.evaluation.evaluate import middle
 

@@ -44,9 +44,7 @@ class Runs:
         if (store / "journal.db").exists():
             raise Refused(f"{_shown(store, self._root)} exists already: resume it, or give another name")
         if store.suffix != ".study":
-            raise Refused(
-                f"{store.name}: the folder of results has to end with .study, so that the list shows it as one"
-            )
+            raise Refused(f"{store.name}: the name of a folder of results ends with .study")
         if self._log(store).exists() and not store.exists():
             self._log(store).unlink()  # of a run that could not begin
         self._launch(["run", str(study), "-o", str(store)], store)
