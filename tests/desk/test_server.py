@@ -153,6 +153,37 @@ def test_a_study_is_saved_unless_somebody_else_has(client, folder):
     client.post("/save", file="springs.yaml", text=study["text"], stamp=saved.json["stamp"])
 
 
+def test_a_study_that_is_wrong_is_opened_and_keeps_its_line_ends(client, folder):
+    text = STUDY.replace("damping", "dampr").replace("SAMPLES", "4")
+    (folder / "windows.yaml").write_bytes(text.replace("\n", "\r\n").encode())
+    study = wait_for(lambda: (a := client.get("/study", file="windows.yaml")).status == 200 and a.json, "it is listed")
+    assert study["store"] == "results/windows.study"
+    fixed = text.replace("dampr", "damping")
+    assert client.post("/save", file="windows.yaml", text=fixed, stamp=study["stamp"]).status == 200
+    assert (folder / "windows.yaml").read_bytes() == fixed.replace("\n", "\r\n").encode()
+    (folder / "windows.yaml").unlink()
+
+
+def test_what_a_run_prints_goes_to_no_file_of_somebody_else(client, folder, tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    (folder / "results" / "linked.study").mkdir()
+    (folder / "results" / "linked.study.log").symlink_to(precious)
+    refused = client.post("/start", file="springs.yaml", store="results/linked.study")
+    assert refused.status == 409
+    assert "symbolic link" in refused.text
+    assert precious.read_text() == "keep me"
+    assert client.post("/start", file="springs.yaml", store="results/springs").status == 409  # no name of a store
+
+
+def test_why_a_run_could_not_begin_is_shown(client, folder):
+    (folder / "wrong.yaml").write_text(STUDY.replace("damping", "dampr").replace("SAMPLES", "4"))
+    wait_for(lambda: "wrong.yaml" in client.get("/state").json["studies"], "the study is listed")
+    place = client.post("/start", file="wrong.yaml", store="results/wrong.study").json["store"]
+    wait_for(lambda: "dampr" in client.get("/printed", store=place).json, "what it printed is shown")
+    (folder / "wrong.yaml").unlink()
+
+
 def listed(client, place):
     return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"state": ""})
 

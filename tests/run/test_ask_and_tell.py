@@ -104,3 +104,17 @@ def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
     made.tell(near, [rig(one.values, {}) for one in near], store=tmp_path / "s")
     assert made.ask(store=tmp_path / "s") == []
     assert made.result(tmp_path / "s").tolerated().known.all()
+
+
+def test_what_another_store_asked_and_what_is_told_twice_at_once_is_refused(tmp_path):
+    solver = {"use": "random", "samples": 3}
+    one, other = (study(solver, 3, seed=seed) for seed in (1, 2))
+    (first, second, _) = one.ask(3, store=tmp_path / "one")
+    foreign = other.ask(3, store=tmp_path / "other")
+    result = rig(first.values, {})
+    with pytest.raises(ValueError, match="design 0 in scenario 'nominal' was not asked for"):
+        one.tell(foreign[0], result, store=tmp_path / "one")
+    with pytest.raises(ValueError, match="told twice in one call"):
+        one.tell([first, first], [result, result], store=tmp_path / "one")
+    one.tell([first, second], [result, rig(second.values, {})], store=tmp_path / "one")
+    assert len(one.ask(9, store=tmp_path / "one")) == 1
