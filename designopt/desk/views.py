@@ -40,7 +40,7 @@ LIVE = ("front", "convergence", "best", "decision", "failures", "overview")
 KEPT = 4
 #: Of an array with several axes so many lines are drawn.
 LINES = 12
-#: Looks from which the rate of a run is told, and events that are shown.
+#: Looks from which the rate of a run is computed, and events that are shown.
 LOOKS, EVENTS = 10, 8
 
 _data: dict[str, Path] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     """The state of the run as its own progress line would tell it.
 
-    `looks` are times and the numbers of evaluations on record then, from which the rate is told.
+    `looks` are times and the numbers of evaluations on record then, from which the rate is computed.
     """
     counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
     begun = set(result.stage.tolist())

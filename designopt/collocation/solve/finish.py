@@ -122,7 +122,7 @@ def _ten(value: float) -> float:
 def _joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """What the solver says of two runs, one after the other, the second with a cost that is `factor` times that."""
     before, after = first["iterations"], then["iterations"]
-    of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is told without the factor
+    of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is reported without the factor
     iterations = {
         name: [*before[name], *(v * of_cost.get(name, 1.0) for v in after[name][1:])]
         for name in before
