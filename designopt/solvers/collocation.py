@@ -16,6 +16,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers import sweep
+from designopt.solvers.study_controls import AS_STATED, Controls, RateLimits
 from designopt.solvers.study_programs import StudyPrograms
 from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
@@ -53,7 +54,7 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent")
+    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held")
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -97,6 +98,12 @@ class Collocation:
         Quantity("", "points of a sweep that are solved one from the other; the first of a chain is solved cold", ge=1),
     ] = 16
     verify: Annotated[int, Quantity("", "points of a sweep that are solved cold as well, drawn by chance", ge=0)] = 0
+    rates: Annotated[
+        Mapping[str, RateLimits], Quantity("", "controls by name whose rates are limited, or cost something")
+    ] = field(default_factory=dict)
+    held: Annotated[
+        Mapping[str, int], Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1)
+    ] = field(default_factory=dict)
     margin: Annotated[
         float,
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
@@ -123,6 +130,8 @@ class Collocation:
         except ProblemError as error:
             if error.where.split(".")[0] in SETTINGS:
                 raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
+            if (setting := error.where.split(": ")[-1]).removeprefix("held.") in self.held:
+                raise InvalidSetting(setting, str(error)) from error
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
@@ -163,7 +172,8 @@ class Collocation:
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
-            study = study_trajectory(problem, tuple(self.sweep), self.margin)
+            controls = Controls.of(self.rates, self.held)
+            study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls)
             fixed = sweep.levels(problem, self.sweep)
             self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)
         return self._known[1], self._known[2].copy()
@@ -187,7 +197,7 @@ class Collocation:
             for name, column in zip(study.released, columns, strict=True):
                 X[:, column] = done.figures[f"optimum({name})"][rows]
             outcomes = evaluate(X)
-            for kind, text in _compared(problem, outcomes, done.figures["program(objective)"][rows]):
+            for kind, text in _compared(problem, outcomes, done.figures["program(objective)"][rows], study.controls):
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in told)
         return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
@@ -246,6 +256,7 @@ def _best(problem: Problem, asked: _Asked, done: SolvedPrograms, points: int) ->
     """For each point the row of its best program, the first of equals; -1 where none was solved."""
     sign = problem.objectives[0].sign
     values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
+    values = values + done.figures.get("program(rate_penalty)", 0.0)
     best = np.full(points, -1)
     for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
         point = asked.owners[row]
@@ -280,7 +291,9 @@ def _verified(asked: _Asked, done: SolvedPrograms) -> str | None:
     )
 
 
-def _compared(problem: Problem, outcomes: Outcomes, objectives: Matrix) -> list[tuple[str, str]]:
+def _compared(
+    problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
+) -> list[tuple[str, str]]:
     """What the model's own evaluation of the optima says otherwise than their programs: kinds and texts of events."""
     objective = problem.objectives[0]
     found = []
@@ -297,6 +310,8 @@ def _compared(problem: Problem, outcomes: Outcomes, objectives: Matrix) -> list[
             f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or one of the"
             " two ended in another local optimum, or the model's motions minimise something else than the study"
         )
+        if controls:
+            text += "; the solver's 'rates' and 'held' controls are not those of the model's own motions"
         found.append(("objective_differs", text))
     if (broken := known & (outcomes.violation > 0.0)).any():
         text = (

@@ -99,14 +99,17 @@ class StudyPrograms:
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
+        penalty = self._study.penalty(found)
         figures = {
             **found.figures,
             **{f"optimum({name})": design[name] for name in self._study.released},
-            "program(objective)": problem.objectives[0].sign * found.objective,
+            "program(objective)": problem.objectives[0].sign * (found.objective - penalty),
             "program(iterations)": float(found.iterations),
             "program(error_estimate)": found.error_estimate,
             "program(resimulation_error)": max(phase.resimulation_error for phase in found.phases.values()),
         }
+        if any(rate.penalty > 0.0 for rate in self._study.controls.rates.values()):
+            figures["program(rate_penalty)"] = penalty
         message = " ".join((found.message, *found.warnings))
         status = found.status.name.lower()
         return Solved(found.success, figures, to_arrays(found), status, message, state)

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.problem import Constraint as Rows
 from designopt.collocation.statement.problem import Ends, ProblemError, TrajectoryProblem, ends
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
+from designopt.solvers.study_controls import AS_STATED, Controls
 from designopt.solvers.trajectory_checks import check_expression, check_parameters, check_single, check_symbolic
 from designopt.space import Matrix, in_model_unit, shown_value
 from designopt.study.language.expression import Expression
@@ -38,7 +40,8 @@ class StudyTrajectory:
 
     `released` are the free parameters of the study that the program chooses, the other free ones are `fixed` at what a
     design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
-    values that conditional parameters have where their condition does not hold. `at` gives the problem for a design.
+    values that conditional parameters have where their condition does not hold. `controls` are those that change slowly
+    or are held. `at` gives the problem for a design.
     """
 
     problem: Problem
@@ -48,6 +51,7 @@ class StudyTrajectory:
     relations: Mapping[str, Expression]
     inactive: Mapping[str, float]
     margin: float
+    controls: Controls = AS_STATED
 
     @property
     def with_mean(self) -> StudyTrajectory | None:
@@ -55,11 +59,17 @@ class StudyTrajectory:
         if all(v.name != WORST for v in self.base.extra):
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
-        return study_trajectory(replace(self.problem, objectives=(mean,)), self.fixed, self.margin)
+        return study_trajectory(
+            replace(self.problem, objectives=(mean,)), self.fixed, self.margin, controls=self.controls
+        )
 
     def sized(self, size: float) -> StudyTrajectory:
         """The same for an objective of about this size."""
-        return study_trajectory(self.problem, self.fixed, self.margin, size)
+        return study_trajectory(self.problem, self.fixed, self.margin, size, controls=self.controls)
+
+    def penalty(self, found: Solution) -> float:
+        """What rates of controls add to the cost of a solution of the problem."""
+        return self.controls.penalty(found, len(self.problem.scenarios))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -123,13 +133,18 @@ class StudyTrajectory:
 
 
 def study_trajectory(
-    problem: Problem, fixed: Sequence[str] = (), margin: float = 0.0, size: float = 1.0
+    problem: Problem,
+    fixed: Sequence[str] = (),
+    margin: float = 0.0,
+    size: float = 1.0,
+    *,
+    controls: Controls = AS_STATED,
 ) -> StudyTrajectory:
     """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
 
     Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
-    several scenarios: the unknown that bounds it is relative to this. Raises `InvalidSetting` ("use") for what a
-    program cannot state, and says what to do instead.
+    several scenarios: the unknown that bounds it is relative to this. `controls` change slowly or are held. Raises
+    `InvalidSetting` ("use") for what a program cannot state, and says what to do instead.
     """
     check_symbolic(problem)
     objective = check_single(problem)
@@ -146,9 +161,9 @@ def study_trajectory(
         if relation.root.kind == "==":
             text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
             raise InvalidSetting("use", text)
-    base = _Merged(problem, parts, size).trajectory(objective, relations, margin)
+    base = controls.applied(_Merged(problem, parts, size).trajectory(objective, relations, margin), len(parts))
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin)
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
 
 
 class _Merged:

@@ -1,0 +1,93 @@
+"""What a study asks of the controls of its programs: rates that are limited or cost something, pieces that are held."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from designopt.collocation import ProblemError, Rate, Solution, TrajectoryProblem, with_rates
+from designopt.plugin import InvalidSetting, Quantity, closest
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """Limits and price of the rate of a control, in the control's unit per second."""
+
+    low: Annotated[float, Quantity("", "of the rate, in the control's unit per second")] = -math.inf
+    high: Annotated[float, Quantity("", "of the rate, in the control's unit per second")] = math.inf
+    penalty: Annotated[
+        float, Quantity("", "price of the integral of the squared rate, in the unit of the objective", ge=0)
+    ] = 0.0
+
+
+@dataclass(frozen=True)
+class Controls:
+    """`rates` by the name of a control; `held` the number of equal pieces on each of which a control is constant.
+
+    A rate makes its control a state; the control is called ``<name>_rate`` then and may be held itself, which makes
+    the first one linear on every piece.
+    """
+
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    held: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rates: Mapping[str, Any], held: Mapping[str, int]) -> Controls:
+        """As settings give them. Raises `InvalidSetting` for limits without room."""
+        made = {}
+        for name, given in rates.items():
+            try:
+                made[name] = Rate(**(given if isinstance(given, Mapping) else vars(given)))
+            except ValueError as error:
+                raise InvalidSetting(f"rates.{name}", str(error)) from error
+        return cls(made, dict(held))
+
+    def __bool__(self) -> bool:
+        return bool(self.rates or self.held)
+
+    def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
+        """`problem`, whose phases are those of so many scenarios, with these controls in all phases that have them.
+
+        The cost grows by the mean over the scenarios of what rates cost. Raises `InvalidSetting` for names that are no
+        controls.
+        """
+        if self.rates:
+            shared = {name: replace(rate, penalty=rate.penalty / scenarios) for name, rate in self.rates.items()}
+            _check("rates", self.rates, problem)
+            try:
+                problem = with_rates(problem, shared)
+            except ProblemError as error:
+                raise InvalidSetting("rates", str(error)) from error
+        if not self.held:
+            return problem
+        _check("held", self.held, problem)
+        phases = []
+        for phase in problem.phases:
+            own = {v.name for v in phase.system.controls}
+            phases.append(replace(phase, held={**phase.held, **{n: k for n, k in self.held.items() if n in own}}))
+        return replace(problem, phases=phases)
+
+    def penalty(self, found: Solution, scenarios: int) -> float:
+        """What rates add to the cost of a solution."""
+        return sum(self._penalties(found)) / scenarios
+
+    def _penalties(self, found: Solution) -> Iterator[float]:
+        for name, rate in self.rates.items():
+            for phase in found.phases.values():
+                yield rate.penalty * phase.integrals.get(f"{name}_rate_squared", 0.0)
+
+
+def _check(setting: str, given: Mapping[str, Any], problem: TrajectoryProblem) -> None:
+    known = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
+    for name in given:
+        if name not in known:
+            near = closest(name, known)
+            hint = f"; did you mean '{near}'?" if near else ""
+            text = f"the trajectory problem has no such control{hint} (it has {', '.join(known) or 'none'})"
+            raise InvalidSetting(f"{setting}.{name}", text)
+
+
+#: Controls as the model states them.
+AS_STATED = Controls()
