@@ -49,7 +49,7 @@ def test_feet_stand_still_while_their_soles_carry(clean: Trial) -> None:
 
 def test_without_errors_of_markers_the_truth_comes_back(clean: Trial) -> None:
     found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
-    assert (found.status == FrameStatus.OK).all()
+    assert (found.status[2:-2] == FrameStatus.OK).all()
     assert np.abs(found.motion.q - clean.motion.q).max() < 3e-3  # epicondyles are 0.2 mm off the elbow's axis
     assert np.sqrt(np.mean((found.loads.torque - clean.loads.torque)[5:-5] ** 2)) < 0.2
     for bearing in found.plates.bearings:

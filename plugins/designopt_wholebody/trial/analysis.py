@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from designopt_recordings.frames import worst
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from designopt_wholebody.kinematics.angles import JointAngles, joint_angles
 from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
 from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet
+from designopt_wholebody.trial.neighbours import neighbour_status, reach
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -129,7 +131,7 @@ def analyse(
     plates = plate_loads(
         subject, recording, replace(found, positions=positions), cutoff=None if unfiltered else load_cutoff
     )
-    status = np.maximum(found.status, plates.status)
+    status = worst(found.status, plates.status)
     q, consistency = raw, None
     if "consistent" in steps:
         contacts = _held(subject, raw, plates) if settings.hold_contacts else None
@@ -142,7 +144,7 @@ def analyse(
             contacts=contacts,
             tolerance=settings.tolerance,
         )
-        status = np.maximum(status, np.where(found.status >= 100, 0, consistency.status))
+        status = worst(status, np.where(found.status >= 100, 0, consistency.status))
         q = consistency.q
     if steps[-1] == "filtered" and len(steps) > 1:
         q = lowpass(q, recording.rate, settings.cutoff)
@@ -150,6 +152,9 @@ def analyse(
     consistent_rates = settings.project and "consistent" in steps
     moving = motion(subject, recording.time, q, recording.rate, project=consistent_rates)
     loads = inverse_dynamics(subject, moving, plates.loads, method=settings.inverse)
+    doubtful = (found.status > 0) | ~np.isfinite(q[:, 0])
+    frames = reach(recording.rate, settings.cutoff if "filtered" in steps else None)
+    status = worst(status, neighbour_status(doubtful, frames))
     return Analysis(subject, settings, found, raw, consistency, moving, plates, loads, status)
 
 
