@@ -21,26 +21,34 @@ OFFERED = 16
 POSES = 9
 
 
+def called(result: Result, row: int) -> str:
+    """A design by the name that the study gives it, or by the values of its free parameters."""
+    for name, given in result.named.items():
+        if given == row:
+            return name
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
+    words = [f"{p.name} {number(values[p.name])} {p.unit}".strip() for p in space.free if p.name in values]
+    return ", ".join(words) or "the design"
+
+
 def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     """The arrays of designs that have all of `names` in every scenario, by design and scenario.
 
     A design goes by the name that the study gives it, or by its values.
     """
     found: dict[tuple[str, str], Arrays] = {}
-    space, scenarios = result.problem.space, result.problem.scenarios
+    scenarios = result.problem.scenarios
     chosen = list(dict.fromkeys(result.chosen().values()))
-    given = {row: name for name, row in reversed(result.named.items())}
     rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
     designs = 0
     for row in rows:
-        values = space.values(result.outcomes.X[row].tolist())
-        words = [f"{p.name} {number(values[p.name])} {p.unit}".strip() for p in space.free if p.name in values]
-        called = given.get(row) or ", ".join(words) or "the design"
+        name = called(result, row)
         some = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)
             if set(names) <= arrays.keys():
-                some[called, scenario.name] = arrays
+                some[name, scenario.name] = arrays
         if len(some) == len(scenarios):
             found |= some
             designs += 1

@@ -38,7 +38,10 @@ class FrameStatus(Status):
 
     OK = 0, "measured and complete"
     EDGE = 10, "close to an end of the recording: filters and derivatives are less accurate here"
-    BESIDE = 15, "beside a frame that is missing or rebuilt: its velocity and acceleration are taken from that frame too"
+    BESIDE = (
+        15,
+        "beside a frame that is missing or rebuilt: its velocity and acceleration are taken from that frame too",
+    )
     REBUILT = 20, "a missing marker was rebuilt from other markers of its cluster"
     INTERPOLATED = 30, "a missing marker was interpolated in time"
     AMBIGUOUS_PLATE = 40, "a force plate carries two segments at once or changes its segment: check the contact"

@@ -1,22 +1,27 @@
 """The report part of joint loads: drawn from the arrays of a run, frames that need a look by their sentences."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from designopt_recordings.frames import FrameStatus
 from designopt_wholebody.consistency.positions import ConsistencyStatus
-from designopt_wholebody.report.joint_loads import CYCLES, NAMES, VIOLATIONS, joint_loads, sentence
+from designopt_wholebody.report.joint_loads import CYCLES, NAMES, VIOLATIONS, joint_loads, sentence, statuses
+from designopt_wholebody.report.load_ranking import load_ranking
 
 from designopt import define
 from designopt.report.section import Section
 from designopt.store.result import Result
 
 
-def run(folder: Path, **execution: object) -> Result:
+def run(folder: Path, body: list[str] | None = None, **execution: object) -> Result:
+    """Both grips, or two models of the body."""
+    compared = {"grip": {"values": ["closed", "open"]}} if body is None else {"body": {"values": body}}
     return define(
         study="push",
         model={"use": "wholebody_trial", "cycles": 1, "rate": 25.0},
-        space={"grip": {"values": ["closed", "open"]}, "preparation": {"value": "filtered"}},
+        space={**compared, "preparation": {"value": "filtered"}},
         objectives=[{"name": "elbow", "minimize": "elbow_torque"}],
         stages=[{"name": "all", "solver": {"use": "full_factorial"}}],
         execution=execution,
@@ -75,7 +80,16 @@ def test_frames_that_need_a_look_are_counted(section: Section) -> None:
     table = section.tables[0]
     assert table.columns == ("design", "scenario", "frames", "of", "why")
     assert table.rows == ()  # this trial is complete and filtered only
-    assert table.note == "There are none."
+    assert table.note.startswith("There are none.")
+
+
+def test_statuses_of_frames_are_told_the_worst_first() -> None:
+    status = np.array([FrameStatus.EDGE, FrameStatus.BESIDE, FrameStatus.BESIDE, FrameStatus.REBUILT, 0, 0])
+    table = statuses({("a", "first"): {"status": status.astype(float)}})
+    assert table.rows == (
+        ("a", "first", 1, 6, FrameStatus.REBUILT.sentence),
+        ("a", "first", 2, 6, FrameStatus.BESIDE.sentence),
+    )
 
 
 def test_every_status_has_its_sentence() -> None:
@@ -83,6 +97,32 @@ def test_every_status_has_its_sentence() -> None:
         if member > 0:
             assert sentence(int(member)) == member.sentence
     assert sentence(777) == "status 777"
+
+
+def test_designs_are_ranked_by_the_loads_of_each_joint(result: Result) -> None:
+    made = load_ranking(result)
+    assert made is not None
+    told = {finding.split(":")[0]: finding for finding in made.findings}
+    assert re.search(r"torque \(0\.\d+ to 0\.\d+\)[^;]* least with grip open", told["elbow"])
+    assert re.search(r"torque \(0\.\d+ to 0\.\d+\) least with grip closed", told["shoulder"])
+    figures = result.outcomes.figures
+    for row in made.tables[0].rows:
+        values = dict(zip(made.tables[0].columns, row, strict=True))
+        output = figures[f"{values['joint']}_{values['load'].replace(' ', '_')}"][:, 0]
+        assert [values["grip closed"], values["grip open"]] == output.tolist()
+        assert values["least with"] == ("grip closed" if output[0] < output[1] else "grip open")
+        assert values["most by least"] == pytest.approx(output.max() / output.min())
+    torques = made.figures[0].plot["data"]
+    assert [trace["name"] for trace in torques] == ["grip closed", "grip open"]
+
+
+def test_a_joint_that_a_model_lacks_is_no_load_of_nothing(tmp_path: Path) -> None:
+    made = load_ranking(run(tmp_path, body=["wholebody17", "wholebody21"]))
+    assert made is not None
+    rows = [row for row in made.tables[0].rows if row[:2] == ("sternoclavicular", "force")]
+    assert np.isnan(rows[0][3])
+    assert rows[0][5] == "body wholebody21"
+    assert not any(finding.startswith("sternoclavicular") and "wholebody17" in finding for finding in made.findings)
 
 
 def test_without_arrays_it_says_how_to_get_them(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from designopt.report.parts.limits import limits
 from designopt.report.parts.map import edges, map_figures
 from designopt.report.parts.overview import duration, overview
 from designopt.report.parts.parallel import parallel, wrapped
+from designopt.report.parts.ranking import MOST, ranking
 from designopt.study.study import Parameter, Stage
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
@@ -404,6 +405,35 @@ def test_the_summary_is_an_aligned_table() -> None:
         "best sag            18         0.1          8         1",
         "compromise          12         0.4          2         4",
     ]
+
+
+def test_a_few_designs_are_ranked_with_the_best_and_the_worst_of_each_objective() -> None:
+    made = ranking(result([(10.0, 0.2), (20.0, 0.4), (30.0, 0.6)], {"mass": [2, 1, 3], "sag": [1e-9, 2.0, 1e-3]}))
+    assert made is not None
+    assert made.findings == (
+        "mass: 1 kg with width 20 mm, height 0.4 m is the best, 3 kg with width 30 mm, height 0.6 m the worst.",
+        "sag: 1e-9 mm with width 10 mm, height 0.2 m is the best, 2 mm with width 20 mm, height 0.4 m the worst.",
+    )
+    assert [row[1] for row in made.tables[0].rows] == [1.0, 2.0, 3.0]
+    assert made.tables[0].designs == (1, 0, 2)
+    mass, sag = made.figures[0].plot["data"]
+    assert mass["x"].tolist() == [1.0, 2.0, 3.0]
+    assert (mass["type"], sag["type"]) == ("bar", "scatter")  # a bar has no length on an axis over decades
+
+
+def test_what_is_maximised_is_best_where_it_is_most() -> None:
+    given = result([(10.0, 0.2), (20.0, 0.4)], {"mass": [2, 1], "sag": [1, 2]}, objectives=(maximize("mass", "kg"),))
+    made = ranking(given)
+    assert made is not None
+    assert made.findings == (
+        "mass: 2 kg with width 10 mm, height 0.2 m is the best, 1 kg with width 20 mm, height 0.4 m the worst.",
+    )
+
+
+def test_one_design_and_many_are_not_ranked() -> None:
+    assert ranking(result([(10.0, 0.2)], {"mass": [2], "sag": [1]})) is None
+    many = np.linspace(10, 100, MOST + 1)
+    assert ranking(result([(w, 0.5) for w in many], {"mass": many, "sag": many})) is None
 
 
 def test_notable_figures_above_zero_are_said_at_the_end_of_a_run() -> None:

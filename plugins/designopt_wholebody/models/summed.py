@@ -131,7 +131,7 @@ class Summed:
         return {name: makers[name]() for name in wanted}
 
     def _by_type(self, q: Array) -> Array:
-        """(n, types) RMS m of the rows of each of `KINDS`; 0 for types that the model does not have."""
+        """(n, types) RMS of the rows of each of `KINDS`; 0 for types that the model does not have."""
         constraints = self.found.subject.constraints
         squares = constraints.metres(constraints.values(q)) ** 2
         made = np.zeros((len(q), len(KINDS)))

@@ -31,7 +31,7 @@ from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_m
 Array = NDArray[np.float64]
 
 
-@model("wholebody_trial", version=3, arrays=ARRAYS)
+@model("wholebody_trial", version=4, arrays=ARRAYS)
 class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 from designopt_recordings.frames import FrameStatus, Status
@@ -57,9 +58,10 @@ def joint_loads(result: Result) -> Section | None:
     if set(VIOLATIONS) <= first.keys():
         figures.append(
             selectable("Violation of the constraints", motions, _violations, height=380,
-                       note="RMS of each type: by the measured landmarks (lines) and by the used coordinates (dashed).")
+                       note="RMS of each type, distances in m and directions as they are: by the measured landmarks "
+                       "(lines) and by the used coordinates (dashed).")
         )  # fmt: skip
-    tables = [_statuses(motions)]
+    tables = [statuses(motions)]
     if "differences" in first:
         figures.append(
             selectable("Agreement of landmarks", motions, agreement_plot, height=520,
@@ -112,14 +114,14 @@ def _violations(arrays: Arrays) -> Plot:
     data = []
     for i, kind in enumerate(KINDS):
         for name, dash in zip(VIOLATIONS, ("solid", "dash"), strict=True):
-            values = 1e3 * np.asarray(arrays[name])[:, i]
+            values = np.asarray(arrays[name])[:, i]
             if np.nanmax(values, initial=0.0) > 0.0:
                 look = {"color": category(i), "dash": dash}
                 data.append(
-                    {"type": "scatter", "mode": "lines", "x": arrays["time"], "y": np.maximum(values, 1e-13),
+                    {"type": "scatter", "mode": "lines", "x": arrays["time"], "y": np.maximum(values, 1e-16),
                      "name": kind, "line": look, "legendgroup": kind, "showlegend": dash == "solid"}
                 )  # fmt: skip
-    scale = {**axis("violation [mm]"), "type": "log", "exponentformat": "power"}
+    scale = {**axis("RMS violation"), "type": "log", "exponentformat": "power"}
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=scale)}
 
 
@@ -151,14 +153,16 @@ def _residual(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"), yaxis2=second)}
 
 
-def _statuses(motions: dict[tuple[str, str], Arrays]) -> Table:
+def statuses(motions: Mapping[tuple[str, str], Arrays]) -> Table:
+    """How many frames of each trial have which status, the worst first."""
     rows = []
     for (design, scenario), arrays in motions.items():
         status = np.asarray(arrays["status"]).astype(int)
-        for value in np.unique(status[status > 0]).tolist():
+        for value in np.unique(status[status > FrameStatus.EDGE]).tolist()[::-1]:
             count = int(np.sum(status == value))
             rows.append((design, scenario, count, len(status), sentence(value)))
-    note = "Frames that are not named are measured, complete and consistent." if rows else "There are none."
+    note = "Other frames are measured, complete and consistent." if rows else "There are none."
+    note += " Both ends of a trial, where derivatives are one-sided, are not counted."
     return Table("Frames that need a look", ("design", "scenario", "frames", "of", "why"), tuple(rows), note=note)
 
 

@@ -107,7 +107,7 @@ class Analysis:
 
     @cached_property
     def violation(self) -> Array:
-        """(n,) norm of the constraints at the used coordinates, m."""
+        """(n,) norm of the constraints at the used coordinates: distances in m, directions as they are."""
         constraints = self.subject.constraints
         return np.asarray(np.linalg.norm(constraints.metres(constraints.values(self.motion.q)), axis=1))
 

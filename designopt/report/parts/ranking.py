@@ -1,0 +1,82 @@
+"""Report part `ranking`: every design of a study that compares a few, in the order of each objective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout, scale_for
+from designopt.report.designs import called
+from designopt.report.labels import number, objective_labels, objective_values, plain, plural, titled
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+
+#: More designs are no comparison any more: the front and the map show them.
+MOST = 60
+#: Height of a bar, and of what is around the bars, in pixels.
+BAR, AROUND = 24, 110
+#: Letters of a design's name that have room beside its bars.
+LETTERS = 56
+
+Rows = NDArray[np.intp]
+
+
+@report("ranking", version=1)
+def ranking(result: Result) -> Section | None:
+    """Designs of a small study against each other: which has the least and the most of each objective, and all of them
+    in the order of the first one. Nothing for studies of more than `MOST` designs."""
+    values = objective_values(result)
+    rows = np.flatnonzero(np.isfinite(values).all(axis=1))
+    if not values.shape[1] or not 1 < len(rows) <= MOST:
+        return None
+    first = result.problem.objectives[0]
+    rows = rows[np.argsort(first.sign * values[rows, 0], kind="stable")]
+    names = {int(row): called(result, int(row)) for row in rows}
+    findings = []
+    for j, objective in enumerate(result.problem.objectives):
+        order = rows[np.argsort(objective.sign * values[rows, j], kind="stable")]
+        best, worst = int(order[0]), int(order[-1])
+        findings.append(
+            f"{objective.name}: {number(float(values[best, j]))} {objective.unit}".rstrip()
+            + f" with {names[best]} is the best, {number(float(values[worst, j]))} {objective.unit}".rstrip()
+            + f" with {names[worst]} the worst."
+        )
+    cells = tuple((names[int(row)], *(float(v) for v in values[row])) for row in rows)
+    return Section(
+        "Designs compared",
+        introduction=f"{plural(len(rows), 'design')} in the order of {first.name}.",
+        findings=tuple(findings),
+        figures=(_bars(result, values, rows, list(names.values())),),
+        tables=(Table("All designs", ("design", *objective_labels(result.problem)), cells, shown=MOST,
+                      designs=tuple(int(row) for row in rows)),),
+    )  # fmt: skip
+
+
+def _bars(result: Result, values: NDArray[np.float64], rows: Rows, names: list[str]) -> Figure:
+    """Bars of every objective side by side, a line for each design; points where an objective ranges over decades."""
+    m = values.shape[1]
+    short = [plain(name if len(name) <= LETTERS else name[: LETTERS - 1] + "…") for name in names]
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    width = 0.94 / m
+    for j, label in enumerate(objective_labels(result.problem)):
+        suffix = "" if j == 0 else str(j + 1)
+        scale = scale_for(values[rows, j])
+        kind: dict[str, Any] = {"type": "bar", "orientation": "h", "marker": {"color": category(j)}}
+        if scale:
+            kind = {"type": "scatter", "mode": "markers", "marker": {"color": category(j), "size": 9}}
+        data.append({**kind, "x": values[rows, j], "y": list(range(len(rows))), "xaxis": f"x{suffix}", "text": short,
+                     "textposition": "none", "hovertemplate": "%{text}: <b>%{x:.4~g}</b><extra></extra>",
+                     "name": plain(label)})  # fmt: skip
+        domain = [j / m, j / m + width]
+        axes[f"xaxis{suffix}"] = axis(titled(label, 90 // m), domain=domain, anchor="y", **scale)
+    axes["yaxis"] = {"tickvals": list(range(len(rows))), "ticktext": short, "autorange": "reversed", "automargin": True}
+    return Figure(
+        "Objectives of every design",
+        {"data": data, "layout": layout(**axes, showlegend=False, margin={"l": 64, "r": 24, "t": 20, "b": 60})},
+        height=BAR * len(rows) + AROUND,
+        designs=dict.fromkeys(range(m), rows),
+    )
