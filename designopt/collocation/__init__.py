@@ -2,6 +2,8 @@
 
 import warnings
 
+from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
+from designopt.collocation.postoptimal.spread import Spread, spread
 from designopt.collocation.solution.explain import Explanation, Violation, explain
 from designopt.collocation.solution.resimulate import Resimulation, resimulate, resimulate_phases
 from designopt.collocation.solution.saving import load_solution, save_solution
@@ -41,6 +43,7 @@ __all__ = [
     "Options",
     "Phase",
     "PhaseGuess",
+    "PhaseSensitivities",
     "PhaseSolution",
     "ProblemError",
     "Program",
@@ -50,9 +53,11 @@ __all__ = [
     "Round",
     "Sampled",
     "Scheme",
+    "Sensitivities",
     "Signal",
     "SignalTable",
     "Solution",
+    "Spread",
     "StartRecord",
     "Status",
     "Symbols",
@@ -69,11 +74,13 @@ __all__ = [
     "rollout",
     "sampled",
     "save_solution",
+    "sensitivities",
     "shifted",
     "solve",
     "solve_chain",
     "solve_design",
     "solve_near",
+    "spread",
     "trapezoidal",
     "verify",
     "with_rates",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Options, ProblemError, Refinement
+from designopt.collocation.postoptimal.directions import all_names
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
@@ -54,7 +55,7 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held")
+    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held", "deviations")
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -104,6 +105,15 @@ class Collocation:
     held: Annotated[
         Mapping[str, int], Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1)
     ] = field(default_factory=dict)
+    deviations: Annotated[
+        Mapping[str, float],
+        Quantity(
+            "",
+            "standard deviations of data, fixed parameters, times and ends, in the model's units: sensitivities of each"
+            " optimum",
+            ge=0,
+        ),
+    ] = field(default_factory=dict)
     margin: Annotated[
         float,
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
@@ -125,6 +135,13 @@ class Collocation:
         if unknown := [name for name in self.scales if name not in known]:
             text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
+        base = study.at(points[0])
+        for name in self.deviations:
+            if name not in (numbers := all_names(base)):
+                text = (
+                    f"the trajectory problem has no such number that is fixed (it has {', '.join(numbers) or 'none'})"
+                )
+                raise InvalidSetting(f"deviations.{name}", text)
         try:
             self.program(problem).check()
         except ProblemError as error:
@@ -167,7 +184,8 @@ class Collocation:
     def program(self, problem: Problem) -> StudyPrograms:
         """What solves programs on a worker."""
         study, points = self._points(problem)
-        return StudyPrograms(study, self.options(), len(points) * self.starts + min(self.verify, len(points)))
+        count = len(points) * self.starts + min(self.verify, len(points))
+        return StudyPrograms(study, self.options(), count, self.deviations)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""

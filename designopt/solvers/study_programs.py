@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from designopt.collocation import Guess, Options, ProblemError, Program, Solution, TrajectoryProblem
+from designopt.collocation import (
+    Guess,
+    Options,
+    ProblemError,
+    Program,
+    Solution,
+    TrajectoryProblem,
+    sensitivities,
+    spread,
+)
 from designopt.collocation.solution.saving import to_arrays
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.multistart import perturbed
@@ -31,10 +42,19 @@ class State:
 
 
 class StudyPrograms:
-    """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all."""
+    """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all.
 
-    def __init__(self, study: StudyTrajectory, options: Options, expected: int) -> None:
-        self._study, self._options, self._expected = study, options, expected
+    `deviations` are those of numbers by name, whose influence on each optimum is looked at.
+    """
+
+    def __init__(
+        self,
+        study: StudyTrajectory,
+        options: Options,
+        expected: int,
+        deviations: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        self._study, self._options, self._expected, self._deviations = study, options, expected, deviations
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
@@ -96,6 +116,25 @@ class StudyPrograms:
             found = refine(own, found, self._options.refine, self._guess(problem, found.seed))
         return checked(problem, self._program.statement, found) if found.success else found
 
+    def _inherited(self, x: Matrix, found: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
+        """How the optimum changes with the numbers that have a deviation, in the study's units, and doubts."""
+        study, deviations = self._study, dict(self._deviations)
+        try:
+            s = sensitivities(study.at(x), found, list(deviations), self._options)
+        except ProblemError as error:
+            return {}, (str(error),)
+        sign, inherited = study.problem.objectives[0].sign, spread(s, deviations)
+        factors = {p.name: p.factor for p in study.problem.space.parameters}
+        figures = {f"deviation({name})": value for name, value in deviations.items()}
+        figures["deviation(objective)"] = inherited.objective
+        for name, slope in s.of("objective").items():
+            figures[f"d(objective)/d({name})"] = sign * slope
+        for result in study.released:
+            figures[f"deviation(optimum({result}))"] = inherited.parameters[result] / factors[result]
+            for name, slope in zip(s.names, s.parameters[result].tolist(), strict=True):
+                figures[f"d(optimum({result}))/d({name})"] = slope / factors[result]
+        return figures, s.doubts
+
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
@@ -110,6 +149,10 @@ class StudyPrograms:
         }
         if any(rate.penalty > 0.0 for rate in self._study.controls.rates.values()):
             figures["program(rate_penalty)"] = penalty
-        message = " ".join((found.message, *found.warnings))
+        doubts: tuple[str, ...] = ()
+        if found.success and self._deviations:
+            of_numbers, doubts = self._inherited(x, found)
+            figures |= of_numbers
+        message = " ".join((found.message, *found.warnings, *(f"Sensitivities: {text}." for text in doubts)))
         status = found.status.name.lower()
         return Solved(found.success, figures, to_arrays(found), status, message, state)

@@ -59,7 +59,12 @@ def programs(result: Result) -> Section | None:
         facts=_facts(records, sign),
         findings=tuple(_findings(records, sign)),
         figures=tuple(figures),
-        tables=(*_optima(records, best_of_each(result)), _outcomes(records, best_of_each(result)), *_parameters(shown)),
+        tables=(
+            *_optima(records, best_of_each(result)),
+            _outcomes(records, best_of_each(result)),
+            *_parameters(shown),
+            *_inherited(shown),
+        ),
         details=tuple((program_words(r, n), r.message) for n, r in _told(records)),
     )
 
@@ -170,6 +175,32 @@ def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
         return ()
     columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
     return (Table("Static parameters", columns, tuple(rows), note="Of the programs that are drawn."),)
+
+
+def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+    """How each optimum changes with the numbers that a study gives a deviation."""
+    rows: list[tuple[Any, ...]] = []
+    released: list[str] = []
+    for program in shown:
+        figures = program.record.figures
+        released = released or [n for n in program.record.start if f"deviation(optimum({n}))" in figures]
+        results = ["objective", *(f"optimum({name})" for name in released)]
+        for key, deviation in figures.items():
+            name = key.removeprefix("deviation(")[:-1]
+            if key.startswith("deviation(") and name not in results:
+                slopes = (figures.get(f"d({result})/d({name})", math.nan) for result in results)
+                rows.append((program.number, name, deviation, *slopes))
+        if "deviation(objective)" in figures:
+            inherited = (figures.get(f"deviation({result})", math.nan) for result in results)
+            rows.append((program.number, "standard deviation of the optimum", "–", *inherited))
+    if not rows:
+        return ()
+    columns = ("program", "number", "its deviation", "d objective", *(f"d {name}" for name in released))
+    note = (
+        "Derivatives of the optimum by each number, in the model's unit, and to first order what the deviations of all"
+        " make of the optimum: the program chooses again for every value."
+    )
+    return (Table("What the optimum inherits", columns, tuple(rows), note=note),)
 
 
 def _errors(solution: Solution) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""Numbers of a problem by name, and what of its program each of them moves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Continued, ProblemError, TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.signals import Signal
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """What one unit of each of the numbers `names` (k) moves of a program, not scaled: its `variables` (n, k) that have
+    a fixed value, the limits of its `rows` (m, k), and the `numbers` (p, k) of its functions."""
+
+    names: tuple[str, ...]
+    variables: Matrix
+    rows: Matrix
+    numbers: Matrix
+
+
+def all_names(problem: TrajectoryProblem) -> list[str]:
+    """The numbers of a problem that its optimum depends on: fixed parameters, data, fixed times and states at ends."""
+    found = [v.name for v in problem.variables if not isinstance(problem.parameters.get(v.name), tuple | None)]
+    data = [(phase.name, v.name) for phase in problem.phases for v in phase.system.data]
+    entries = Counter(name for _, name in data)
+    found += [*entries, *(f"{phase}.{name}" for phase, name in data if entries[name] > 1)]
+    for phase in problem.phases:
+        if isinstance(phase.t0, float) and not isinstance(phase.t0, Continued):
+            found.append(f"{phase.name}.t0")
+        if isinstance(phase.tf, float):
+            found.append(f"{phase.name}.tf")
+        for side, given in (("initial", phase.initial), ("final", phase.final)):
+            found += [f"{phase.name}.{side}.{name}" for name, box in given.items() if isinstance(box, float)]
+    return found
+
+
+def directions(problem: TrajectoryProblem, made: Transcription, given: Boxes, names: Sequence[str]) -> Directions:
+    """What each of `names` moves. Raises `ProblemError` (bad_statement) for what is no number of the problem.
+
+    A parameter, or a data entry of all phases that have it, goes by its name; "phase.entry" is that of one phase.
+    "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed values at the ends. A signal
+    is moved as a whole; a time moves where signals over time are sampled, and the phase that goes on from there.
+    """
+    shape = len(names)
+    found = Directions(
+        tuple(names),
+        np.zeros((made.layout.size, shape)),
+        np.zeros((len(made.row_scale), shape)),
+        np.zeros((len(given.parameters), shape)),
+    )
+    for k, name in enumerate(names):
+        moved = list(_moves(problem, made, name))
+        if not moved:
+            known = ", ".join(all_names(problem)) or "none"
+            text = f"is no number of the problem: what is known and may change are {known}"
+            raise ProblemError("bad_statement", name, text)
+        for table, places, by in moved:
+            getattr(found, table)[places, k] += by
+    free = ((given.low < given.high)[:, None] & (found.variables != 0.0)).any(axis=0)
+    if free.any():
+        text = "is an unknown of the problem, free in a range: the optimum does not depend on it"
+        raise ProblemError("bad_statement", names[int(free.argmax())], text)
+    return found
+
+
+def _moves(
+    problem: TrajectoryProblem, made: Transcription, name: str
+) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
+    """The table, the places in it and by how much, of one unit of `name`."""
+    if name in made.layout.parameters:
+        yield "variables", [made.layout.parameters[name]], 1.0
+        return
+    of_phase, _, entry = name.partition(".")
+    for i, phase in enumerate(problem.phases):
+        if name in {v.name for v in phase.system.data}:
+            yield _of_data(made, i, name)
+        if phase.name != of_phase or not entry:
+            continue
+        side, _, variable = entry.partition(".")
+        if entry in {v.name for v in phase.system.data}:
+            yield _of_data(made, i, entry)
+        elif entry in ("t0", "tf"):
+            yield from _of_time(problem, made, i, entry)
+            following = problem.phases[i + 1] if entry == "tf" and i + 1 < len(problem.phases) else None
+            if following is not None and isinstance(following.t0, Continued):
+                yield from _of_time(problem, made, i + 1, "t0")
+        elif side in ("initial", "final") and variable in getattr(phase, side):
+            place, names = made.layout.phases[i], made.statement.points[i].names
+            j = names.index(variable)
+            if j < place.states.shape[1]:
+                yield "variables", [int(place.states[0 if side == "initial" else -1, j])], 1.0
+            else:
+                (block,) = [b for b in made.blocks if b.names == (f"{side} {variable} of {phase.name}",)]
+                yield "rows", [block.first], 1.0
+
+
+def _of_data(made: Transcription, i: int, entry: str) -> tuple[str, Matrix | list[int], float]:
+    place, point = made.layout.phases[i], made.statement.points[i]
+    if entry in point.constant_names:
+        return "numbers", [place.constants + point.constant_names.index(entry)], 1.0
+    columns = np.arange(place.signals, place.numbers_end).reshape(len(place.point), -1)
+    return "numbers", columns[:, point.signal_names.index(entry)].tolist(), 1.0
+
+
+def _of_time(
+    problem: TrajectoryProblem, made: Transcription, i: int, which: str
+) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
+    place, point, phase = made.layout.phases[i], made.statement.points[i], problem.phases[i]
+    fixed = [time for time, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+    if which not in fixed:
+        index = place.t0 if which == "t0" else place.tf
+        yield "variables", [index], 1.0
+        return
+    yield "numbers", [place.constants + len(point.constant_names) + fixed.index(which)], 1.0
+    fractions = place.mesh.fractions[place.mesh.first :]
+    share = 1.0 - fractions if which == "t0" else fractions
+    columns = np.arange(place.signals, place.numbers_end).reshape(len(place.point), -1)
+    for j, entry in enumerate(point.signal_names):
+        signal = phase.data[entry]
+        if isinstance(signal, Signal) and not signal.of_duration and isinstance(phase.tf, float):
+            t0 = float(phase.t0) if isinstance(phase.t0, float) else 0.0
+            yield "numbers", columns[:, j].tolist(), signal.slope(t0 + fractions * (phase.tf - t0)) * share

@@ -1,0 +1,183 @@
+"""The optimality conditions of a solved program, linearised at its optimum on the limits that are active there.
+
+With F the free variables and c the active rows, a change of the data that moves the gradient of the Lagrangian by g and
+the active rows by r moves the optimum by
+
+    [H_FF  J_F'] [dx]       [g]
+    [J_F    0  ] [dlambda] = -[r]
+
+which holds, and the optimum is a differentiable function of the data, if the active rows are independent, no active
+limit has a zero multiplier and H is positive definite where J_F dx = 0 (Fiacco, Introduction to Sensitivity and
+Stability Analysis in Nonlinear Programming, 1983, theorem 3.2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import scipy
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: A limit is weakly active where a scaled variable is so near, and would without the limit not pass it by more.
+NEAR = 2e-5
+#: A limit with a larger multiplier, scaled, is active.
+CLEAR = 1e-2
+#: A matrix whose condition is worse than this is singular.
+SINGULAR = 1e13
+#: What stands in for the zeros of the matrix when its pivots are counted.
+SHIFT = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSet:
+    """Which variables (n,) are `free`, which rows (m,) are active, and the limits that may or may not be active.
+
+    `weak_variables` and `weak_rows` are touched with a multiplier that is next to zero.
+    """
+
+    free: NDArray[np.bool_]
+    rows: NDArray[np.bool_]
+    weak_variables: Indices
+    weak_rows: Indices
+
+
+def active_set(made: Transcription, given: Boxes, iterate: Iterate, rows: Vector) -> ActiveSet:
+    """What is active at the `iterate`, where the scaled constraints are `rows` (m,)."""
+    low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+    row_low, row_high = given.row_low / made.row_scale, given.row_high / made.row_scale
+    on_bound, near = _active(iterate.x, iterate.bound_multipliers, low, high)
+    active, near_rows = _active(rows, iterate.constraint_multipliers, row_low, row_high)
+    fixed, equations = low == high, row_low == row_high
+    found = ActiveSet(~(on_bound | fixed), active | equations, np.empty(0, np.int64), np.empty(0, np.int64))
+    near, near_rows = near & ~fixed, near_rows & ~equations
+    if not near.any() and not near_rows.any():
+        return found
+    # the step to the optimum without the limits in question shows how far they are from it
+    released = Kkt(made, given, iterate, replace(found, free=found.free | near, rows=found.rows & ~near_rows))
+    if released.factor is None:
+        return found
+    multipliers = np.where(near_rows, iterate.constraint_multipliers, 0.0)
+    gradient = np.where(near, -iterate.bound_multipliers, 0.0) - released.jacobian.T @ multipliers
+    step, _ = released.moved(gradient[:, None], np.zeros((len(rows), 1)), np.zeros((len(near), 1)))
+    return replace(
+        found,
+        weak_variables=np.flatnonzero(near & (np.abs(step[:, 0]) < NEAR)),
+        weak_rows=np.flatnonzero(near_rows & (np.abs(released.jacobian @ step[:, 0]) < NEAR)),
+    )
+
+
+def _active(
+    values: Vector, multipliers: Vector, low: Vector, high: Vector
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where `values` (n,) are held by a limit: the multiplier is larger than the distance; and where that is in
+    question."""
+    with np.errstate(invalid="ignore"):
+        distance = np.where(multipliers > 0.0, high - values, values - low)
+    distance = np.where(np.isfinite(distance), np.maximum(distance, 0.0), np.inf)
+    return np.abs(multipliers) > distance, (distance < NEAR) & (np.abs(multipliers) < CLEAR)
+
+
+class Kkt:
+    """The linearised conditions of the program `made` at the scaled variables and multipliers of `iterate`."""
+
+    def __init__(self, made: Transcription, given: Boxes, iterate: Iterate, active: ActiveSet) -> None:
+        self.active = active
+        self.free, self.rows = np.flatnonzero(active.free), np.flatnonzero(active.rows)
+        upper = _sparse(made.hessian(iterate.x, given.parameters, 1.0, iterate.constraint_multipliers))
+        self.hessian = (upper + scipy.sparse.triu(upper, 1).T).tocsc()
+        self.jacobian = _sparse(made.jacobian(iterate.x, given.parameters)[1])
+
+    @cached_property
+    def own_hessian(self) -> Any:
+        """H of the free variables (f, f)."""
+        return self.hessian[self.free][:, self.free]
+
+    @cached_property
+    def own_jacobian(self) -> Any:
+        """J of the active rows by the free variables (a, f)."""
+        return self.jacobian[self.rows][:, self.free]
+
+    @cached_property
+    def factor(self) -> Any:
+        """The factors of the matrix; None where it is singular."""
+        return factorised(self.own_hessian, self.own_jacobian)
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether the active rows are independent."""
+        return factorised(scipy.sparse.eye(len(self.free), format="csc"), self.own_jacobian) is not None
+
+    @cached_property
+    def is_minimum(self) -> bool:
+        """Whether H is positive definite in the directions that the active rows leave (as many negative pivots as
+        rows)."""
+        f, a = len(self.free), len(self.rows)
+        K = matrix(self.own_hessian + SHIFT * scipy.sparse.eye(f), self.own_jacobian, SHIFT)
+        order = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+        factors = scipy.sparse.linalg.splu(K, **order)
+        if not np.array_equal(factors.perm_r, factors.perm_c):  # rows and columns were exchanged: no count of signs
+            return self.factor is not None
+        return int((factors.U.diagonal() < 0.0).sum()) == a
+
+    def moved(self, gradient: Matrix, rows: Matrix, variables: Matrix) -> tuple[Matrix, Matrix]:
+        """How all variables (n, k) and the multipliers of all rows (m, k) move, scaled.
+
+        `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at the same
+        variables, `variables` (n, k) the change of those that are not free.
+        """
+        held = np.where(self.active.free[:, None], 0.0, variables)
+        right = np.vstack([
+            (gradient + self.hessian @ held)[self.free],
+            (rows + self.jacobian @ held)[self.rows],
+        ])  # fmt: skip
+        found = self.factor.solve(-right)
+        of_rows = np.zeros(rows.shape)
+        held[self.free], of_rows[self.rows] = found[: len(self.free)], found[len(self.free) :]
+        return held, of_rows
+
+
+def matrix(hessian: Any, jacobian: Any, shift: float = 0.0) -> Any:
+    """The matrix of the conditions, with -`shift` in the place of the zeros of its diagonal."""
+    corner = -shift * scipy.sparse.eye(jacobian.shape[0]) if shift else None
+    return scipy.sparse.bmat([[hessian, jacobian.T], [jacobian, corner]], format="csc")
+
+
+def factorised(hessian: Any, jacobian: Any) -> Any:
+    """The factors of the matrix of the conditions, or None where it is singular."""
+    K = matrix(hessian, jacobian)
+    if not K.shape[0]:
+        return _Nothing()
+    try:
+        factors = scipy.sparse.linalg.splu(K)
+    except RuntimeError:  # a pivot is exactly zero
+        return None
+    inverse = scipy.sparse.linalg.LinearOperator(
+        K.shape, matvec=factors.solve, rmatvec=lambda v: factors.solve(v, trans="T"), dtype=float
+    )
+    with np.errstate(all="ignore"):
+        condition = scipy.sparse.linalg.onenormest(inverse) * abs(K).sum(axis=0).max()
+    return factors if condition < SINGULAR else None
+
+
+class _Nothing:
+    """The factors of a matrix without rows."""
+
+    def solve(self, right: Matrix) -> Matrix:
+        return right
+
+
+def _sparse(given: Any) -> Any:
+    rows, columns = given.sparsity().get_triplet()
+    shape = given.shape
+    return scipy.sparse.csc_matrix((np.asarray(given.nonzeros(), float), (rows, columns)), shape=shape)

@@ -1,0 +1,246 @@
+"""How the whole optimum changes with the numbers of its problem: d x* / d q, d f* / d q."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.postoptimal.directions import Directions, all_names, directions
+from designopt.collocation.postoptimal.kkt import Kkt, active_set
+from designopt.collocation.solution.reading import Reader
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes, boxes
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import casadi as ca
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: The solve whose optimum is looked at ends with this tolerance, so that it is clear what is active.
+TIGHT = 1e-10
+#: The step of the differences that figures take, relative to the size of what moves.
+STEP = 1e-5
+#: So many weakly active limits are named.
+NAMED = 3
+#: Optima that differ by more than this, relative, are different ones.
+SAME = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseSensitivities:
+    """Derivatives (slots, k) by k numbers at all points of the mesh: of their `times`, and of the `values` there.
+
+    Where times are free the points move with them: a value is that at a fixed fraction of the phase.
+    """
+
+    times: Matrix
+    values: Mapping[str, Matrix]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivities:
+    """Derivatives of the optimum `solution` by the numbers `names` (k) of its problem.
+
+    `objective` (k,), `parameters` and `figures` (k,) by name, `phases` by name. They exist where `regular` is true: the
+    active limits are independent, none has a zero multiplier, and the optimum is a strict one. `doubts` say
+    what is not so; where the matrix of the conditions is singular all derivatives are not a number.
+    """
+
+    solution: Solution
+    names: tuple[str, ...]
+    objective: Vector
+    parameters: Mapping[str, Vector]
+    figures: Mapping[str, Vector]
+    phases: Mapping[str, PhaseSensitivities]
+    doubts: tuple[str, ...]
+
+    @property
+    def regular(self) -> bool:
+        """Whether the optimum is a differentiable function of the numbers."""
+        return not self.doubts
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        found = ", ".join(f"{n}: {v:.6g}" for n, v in zip(self.names, self.objective, strict=True))
+        return f"Sensitivities(objective by {found}; {'regular' if self.regular else '; '.join(self.doubts)})"
+
+    def of(self, result: str) -> dict[str, float]:
+        """d result / d each number; `result` is "objective", a parameter or a figure. Raises `KeyError` for others."""
+        tables = {"objective": self.objective, **self.figures, **self.parameters}
+        if result not in tables:
+            raise KeyError(f"there is no '{result}'; there are {', '.join(tables)}")
+        return dict(zip(self.names, tables[result].tolist(), strict=True))
+
+
+def sensitivities(
+    problem: TrajectoryProblem, found: Solution, names: Sequence[str] | None = None, options: Options | None = None
+) -> Sensitivities:
+    """Derivatives of the optimum `found` of `problem` by numbers of the problem, all of them without `names`.
+
+    A number is a fixed parameter, a data entry (of all phases that have it, or "phase.entry"; a signal is moved as a
+    whole), a fixed time ("phase.tf") or a fixed value at an end ("phase.initial.angle"). The problem is solved
+    again from `found` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises
+    `ProblemError` (bad_statement) for a name that is no such number, (bad_guess) for a solution that is no result.
+
+    The conditions of optimality are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
+    Analysis in Nonlinear Programming, 1983, section 3.2.
+    """
+    if not found.success:
+        raise ProblemError("bad_guess", "found", f"is no result ({found.status.name}): solve the problem first")
+    options = replace(options or Options(), refine=None, starts=1, rollout=False, scales={})
+    options = replace(options, tolerance=min(options.tolerance, TIGHT))
+    meshes = [found.phases[phase.name].mesh for phase in problem.phases]
+    program = Program(problem, options, Guess.of(found), meshes=meshes)
+    again = program.solve(guess=Guess.of(found))
+    if not again.success:
+        text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {again.status.name}"
+        raise ProblemError("bad_guess", "found", text)
+    made = program.transcription
+    given = boxes(made.statement, problem, made.layout, made.blocks)
+    asked = directions(problem, made, given, all_names(problem) if names is None else list(names))
+    doubts = []
+    if abs(again.objective - found.objective) > SAME * max(abs(found.objective), abs(again.objective)):
+        doubts.append(f"a solve from it ends in another optimum: {again.objective:.6g}, not {found.objective:.6g}")
+    return _found(problem, made, given, again, asked, doubts)
+
+
+def _found(
+    problem: TrajectoryProblem, made: Transcription, given: Boxes, found: Solution, asked: Directions, doubts: list[str]
+) -> Sensitivities:
+    rows = np.asarray(made.constraints(found.iterate.x, given.parameters), float).ravel()
+    kkt = Kkt(made, given, found.iterate, active_set(made, given, found.iterate, rows))
+    doubts += _doubts(made, found, kkt)
+    x, lam = found.iterate.x, found.iterate.constraint_multipliers
+    of_cost, of_gradient, of_rows = _by_numbers(made, x, given.parameters, lam, asked.numbers)
+    if kkt.factor is None:
+        moved = np.full(asked.variables.shape, np.nan)
+    else:
+        moved, _ = kkt.moved(
+            of_gradient, of_rows - asked.rows / made.row_scale[:, None], asked.variables / made.scale[:, None]
+        )
+    gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
+    dx = made.scale[:, None] * moved
+    parameters = {name: dx[k] for name, k in made.layout.parameters.items()}
+    phases = {}
+    for i, phase in enumerate(problem.phases):
+        phases[phase.name] = _of_phase(made, i, dx, asked)
+    figures = _figures(made, made.shift + made.scale * x, given.parameters, dx, asked.numbers)
+    return Sensitivities(
+        solution=found,
+        names=asked.names,
+        objective=(of_cost + gradient @ moved) / made.cost_scale,
+        parameters=parameters,
+        figures={name: figures[name] for name in (*problem.figures, *problem.terms)},
+        phases=phases,
+        doubts=tuple(doubts),
+    )
+
+
+def _by_numbers(
+    made: Transcription, x: Vector, parameters: Vector, multipliers: Vector, numbers: Matrix
+) -> tuple[Vector, Matrix, Matrix]:
+    """Derivatives of the scaled cost (k,), of the gradient of the Lagrangian (n, k) and of the rows (m, k) by the
+    program's parameters along `numbers` (p, k)."""
+    size, count = numbers.shape
+    n, m = len(x), len(multipliers)
+    if not size or not numbers.any():
+        return np.zeros(count), np.zeros((n, count)), np.zeros((m, count))
+    X, P, L, D = ca.MX.sym("x", n), ca.MX.sym("p", size), ca.MX.sym("lam", m), ca.MX.sym("d", size)
+    rows = made.constraints(X, P)
+    gradient = made.gradient(X, P)[1] + made.jacobian(X, P)[1].T @ L
+    moved = ca.jtimes(ca.vertcat(made.objective(X, P), gradient, rows), P, D)
+    function = ca.Function("by_numbers", [X, P, L, D], [moved])
+    found = np.stack([np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1)
+    return found[0], found[1 : 1 + n], found[1 + n :]
+
+
+def _of_phase(made: Transcription, i: int, dx: Matrix, asked: Directions) -> PhaseSensitivities:
+    place, point = made.layout.phases[i], made.statement.points[i]
+    mesh = place.mesh
+    at_points = dx[place.point]  # (points, variables, k)
+    left = [np.einsum("p,pvk->vk", mesh.left, at_points[: len(mesh.left)])[None]] if mesh.first else []
+    everything = np.concatenate([*left, at_points])
+    everything[: mesh.first, : point.nx] = dx[place.states[: mesh.first]]
+    fixed = iter(place.constants + len(point.constant_names) + np.arange(2))
+    begin, end = (dx[k] if k >= 0 else asked.numbers[next(fixed)] for k in (place.t0, place.tf))
+    fractions = mesh.fractions[:, None]
+    values = {name: everything[:, j] for j, name in enumerate(point.names)}
+    return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)
+
+
+def _figures(made: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix) -> dict[str, Vector]:
+    """Derivatives (k,) of the figures: central differences along the way that the optimum moves."""
+    reader = Reader(made.statement, made.layout)
+    phases = range(len(made.layout.phases))
+    names = list(made.statement.ends.figures)
+    found = np.full((len(names), dx.shape[1]), np.nan)
+    for k in range(dx.shape[1]):
+        if not np.isfinite(dx[:, k]).all() or not names:
+            continue
+        largest = max(float(np.abs(dx[:, k] / made.scale).max(initial=0.0)), _relative(numbers[:, k], parameters))
+        step = STEP / max(largest, 1e-300)
+        sides = []
+        for sign in (step, -step):
+            at, given = x + sign * dx[:, k], parameters + sign * numbers[:, k]
+            figures = reader.figures([reader.phase(i, at, given) for i in phases], at)[1]
+            sides.append(np.array([figures[name] for name in names]))
+        found[:, k] = (sides[0] - sides[1]) / (2.0 * step)
+    return dict(zip(names, found, strict=True))
+
+
+def _relative(change: Vector, of: Vector) -> float:
+    return float((np.abs(change) / np.maximum(np.abs(of), 1.0)).max(initial=0.0))
+
+
+def _doubts(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
+    """Why the optimum is not a differentiable function of its numbers."""
+    weak = [_variable(made, found, int(k)) for k in kkt.active.weak_variables]
+    weak += [_row(made, found, int(k)) for k in kkt.active.weak_rows]
+    if weak:
+        more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
+        yield (
+            f"touched with a multiplier next to zero: {', '.join(weak[:NAMED])}{more}; the derivatives on both sides"
+            " differ there"
+        )
+    if not kkt.independent:
+        yield "the active constraints are not independent: what they cost is shared between them in many ways"
+    elif kkt.factor is None:
+        arcs = ", ".join(dict.fromkeys(name for arc in found.singular_arcs for name in arc.controls))
+        what = f" ({arcs})" if arcs else ""
+        yield f"the cost does not determine all variables{what}: several trajectories and parameters are as good"
+    elif not kkt.is_minimum:
+        yield "the cost bends downwards along some of the motions that the constraints leave: no strict minimum"
+
+
+def _variable(made: Transcription, found: Solution, k: int) -> str:
+    """A variable of the program in words."""
+    for i, place in enumerate(made.layout.phases):
+        name = list(found.phases)[i]
+        for table, first in ((place.states, 0), (place.point, place.mesh.first)):
+            where = np.argwhere(table == k)
+            if len(where):
+                slot, j = where[0]
+                return (
+                    f"{made.statement.points[i].names[j]} of {name} at {found.phases[name].times[slot + first]:.4g} s"
+                )
+        if k in (place.t0, place.tf):
+            return f"{'t0' if k == place.t0 else 'tf'} of {name}"
+    names = {index: name for name, index in made.layout.parameters.items()}
+    return names.get(k, "the limit of an integral")
+
+
+def _row(made: Transcription, found: Solution, k: int) -> str:
+    """A row of the program in words."""
+    block = next(b for b in made.blocks if b.first <= k < b.first + b.rows.size)
+    slot, name = np.argwhere(block.rows == k)[0]
+    if block.phase < 0:
+        return str(block.names[name])
+    phase = list(found.phases)[block.phase]
+    return f"{block.names[name]} of {phase} at {found.phases[phase].times[block.slots[slot]]:.4g} s"

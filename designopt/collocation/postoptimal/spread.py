@@ -1,0 +1,74 @@
+"""What an optimum inherits from numbers that are not known exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from designopt.collocation.postoptimal.sensitivities import Sensitivities
+from designopt.collocation.statement.problem import ProblemError
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Standard deviations of an optimum: of its `objective`, of `parameters` and `figures` by name, of the values
+    (slots,) of variables by phase and name, at fixed fractions of a phase.
+
+    `covariance` (n, n) is that of the parameters, in the order of their names.
+    """
+
+    objective: float
+    parameters: Mapping[str, float]
+    figures: Mapping[str, float]
+    phases: Mapping[str, Mapping[str, Vector]]
+    covariance: Matrix
+
+
+def spread(sensitivities: Sensitivities, of: Mapping[str, float] | ArrayLike) -> Spread:
+    """The spread of the optimum, to first order, where numbers of its problem have a spread themselves.
+
+    `of` are their standard deviations by name, zero for those left out, or the covariance (k, k) of all numbers that
+    `sensitivities` has, in their order. The model re-optimises for every value of the numbers. Raises `ProblemError`
+    (bad_statement) for names that are not there and for a matrix that is no covariance.
+    """
+    root = _root(sensitivities.names, of)
+    parameters = np.array([d @ root for d in sensitivities.parameters.values()]).reshape(-1, root.shape[1])
+    return Spread(
+        objective=float(np.linalg.norm(sensitivities.objective @ root)),
+        parameters=dict(zip(sensitivities.parameters, np.linalg.norm(parameters, axis=1).tolist(), strict=True)),
+        figures={name: float(np.linalg.norm(d @ root)) for name, d in sensitivities.figures.items()},
+        phases={
+            name: {n: np.linalg.norm(d @ root, axis=1) for n, d in phase.values.items()}
+            for name, phase in sensitivities.phases.items()
+        },
+        covariance=parameters @ parameters.T,
+    )
+
+
+def _root(names: tuple[str, ...], of: Mapping[str, float] | ArrayLike) -> Matrix:
+    """A matrix (k, r) whose product with its own transpose is the covariance of the numbers."""
+    if isinstance(of, Mapping):
+        for name, deviation in of.items():
+            if name not in names:
+                text = f"there is no sensitivity by it; there are those by {', '.join(names) or 'none'}"
+                raise ProblemError("bad_statement", name, text)
+            if not 0.0 <= float(deviation) < np.inf:
+                raise ProblemError(
+                    "bad_statement", name, f"its standard deviation is {deviation!r}: give one from 0 on"
+                )
+        return np.diag([float(of.get(name, 0.0)) for name in names])
+    given = np.asarray(of, float)
+    size = len(names)
+    if given.shape != (size, size) or not np.isfinite(given).all() or not np.allclose(given, given.T, rtol=1e-9):
+        raise ProblemError("bad_statement", "covariance", f"give a finite, symmetric matrix ({size}, {size})")
+    values, vectors = np.linalg.eigh(given)
+    if size and values.min() < -1e-9 * max(abs(values).max(), 1e-300):
+        raise ProblemError("bad_statement", "covariance", f"it has a negative eigenvalue, {values.min():.3g}")
+    found: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    return found
