@@ -272,7 +272,7 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
     Raises `StoreError` for a folder that is not a store, `ValueError` for fewer than two and for stores that have no
     objective in common, `OSError` when the page cannot be written.
     """
-    from designopt.report.compare import write_comparison
+    from designopt.report.comparison.page import write_comparison
     from designopt.store.result import Result
 
     results = [store if isinstance(store, Result) else Result.open(Path(store)) for store in stores]

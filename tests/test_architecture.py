@@ -170,7 +170,7 @@ def test_plugins_do_not_reach_into_the_runner_or_the_command_line(path: Path) ->
         "import designopt.problem",
         "import designopt.study.load",
         "from designopt.cli import main",
-        "import designopt.solvers.sampling, designopt.solvers.evolutionary",
+        "import designopt.solvers.sampling, designopt.solvers.evolution.many_objectives",
         "import designopt.report",
         "import designopt_knee.model",
         "import designopt_recordings.marker_filter, designopt_recordings.exports, designopt_recordings.emg",

@@ -131,7 +131,7 @@ def test_every_section_of_a_study_file_has_its_heading() -> None:
 
 
 def test_the_tables_of_sections_list_every_key() -> None:
-    from designopt.study.sections.sample import SampleSection
+    from designopt.study.sections.scenarios.sample import SampleSection
     from designopt.study.sections.schema import BudgetSection, ExecutionSection, ReportSection
 
     execution = listed(PAGE, "## `execution`", "What an evaluation can end in")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import designopt
-from designopt.report.parts.tolerances import ENOUGH
+from designopt.report.parts.answer.tolerances import ENOUGH
 
 STUDIES = Path(__file__).parents[1] / "studies"
 

@@ -105,7 +105,7 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
 
 
 def _write_comparison(results: list[Result], page: Path) -> Path:
-    from designopt.report.compare import write_comparison
+    from designopt.report.comparison.page import write_comparison
 
     try:
         return write_comparison(results, page)

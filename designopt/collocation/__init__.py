@@ -5,16 +5,16 @@ import warnings
 from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
 from designopt.collocation.postoptimal.spread import Spread, spread
 from designopt.collocation.solution.explain import Explanation, Violation, explain
-from designopt.collocation.solution.resimulate import Resimulation, resimulate, resimulate_phases
 from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, resimulate_phases
 from designopt.collocation.solve.design import solve_design
+from designopt.collocation.solve.guess.rollout import rollout
+from designopt.collocation.solve.guess.shift import shifted
+from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
-from designopt.collocation.solve.rollout import rollout
-from designopt.collocation.solve.shift import shifted
 from designopt.collocation.solve.solve import checked, solve
-from designopt.collocation.solve.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import (

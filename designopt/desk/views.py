@@ -21,7 +21,7 @@ from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
 from designopt.report.colours import axis, layout
-from designopt.report.compare import comparison
+from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
 from designopt.report.page import page, part_names, render, sections
 from designopt.report.section import Figure, Section

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from designopt.report.parts.problem import limit_text, range_text
+from designopt.report.parts.answer.problem import limit_text, range_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects

@@ -19,28 +19,20 @@ import numpy as np
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.labels import hover_columns, number
-from designopt.report.parts import (
+from designopt.report.parts import failures, record
+from designopt.report.parts.answer import best, decision, limits, overview, problem, tolerances, validation
+from designopt.report.parts.designs import (
     analysis,
-    best,
     convergence,
-    decision,
-    failures,
     front,
     importance,
     influence,
-    limits,
     map,
-    overview,
     parallel,
-    problem,
-    programs,
-    record,
     scenarios,
     surrogate,
-    tolerances,
-    trajectories,
-    validation,
 )
+from designopt.report.parts.motion import programs, trajectories
 from designopt.report.section import Section
 from designopt.report.tables import unfinished
 from designopt.store.own import replacing

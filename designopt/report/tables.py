@@ -20,10 +20,10 @@ from designopt.report.labels import (
     plural,
     with_unit,
 )
-from designopt.report.parts.best import without_feasible
+from designopt.report.parts.answer.best import without_feasible
+from designopt.report.parts.answer.limits import warnings
+from designopt.report.parts.answer.tolerances import fragile
 from designopt.report.parts.failures import invalid_designs
-from designopt.report.parts.limits import warnings
-from designopt.report.parts.tolerances import fragile
 from designopt.solvers.given import given_names
 from designopt.store.errors import resume_command
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import STATUSES
-from designopt.run.ledger import CODE
+from designopt.run.evaluations.ledger import CODE
 from designopt.space import Matrix, Space, shown_value
 from designopt.study.study import Execution
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from designopt.problem import Problem
+from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
-from designopt.run.work import Waiting, Work
 from designopt.store.folder import Store
 from designopt.study.study import Scenario, Study
 from designopt.workers.outside import Outside

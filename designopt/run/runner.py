@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
-from designopt.run.again import baselines_with_errors
-from designopt.run.dispatch import Dispatcher
+from designopt.run.evaluations.again import baselines_with_errors
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import CODE, Ledger
+from designopt.run.evaluations.recall import Other, Recalling
+from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
-from designopt.run.ledger import CODE, Ledger
 from designopt.run.progress import Progress, Silent
-from designopt.run.recall import Other, Recalling
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
-from designopt.run.work import Waiting
 from designopt.store import archive
 from designopt.store.disk.durable import append_durably
 from designopt.store.disk.explain import explain

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
-from designopt.run.ahead import Ahead
 from designopt.run.budget import StageBudget
-from designopt.run.dispatch import Dispatcher
-from designopt.run.ledger import PENDING, Ledger
-from designopt.run.points import Points
-from designopt.run.program_batch import ARRAYS, ProgramBatch, ticking
+from designopt.run.evaluations.ahead import Ahead
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.points import Points
+from designopt.run.evaluations.program_batch import ARRAYS, ProgramBatch, ticking
+from designopt.run.evaluations.work import Work
 from designopt.run.progress import Snapshot, duration
-from designopt.run.work import Work
 from designopt.space import Matrix
 from designopt.store.errors import reading
 from designopt.store.journal.reader import Ending

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from designopt import decision
-from designopt.run.dispatch import Dispatcher
-from designopt.run.ledger import PENDING
-from designopt.run.work import Work
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import PENDING
+from designopt.run.evaluations.work import Work
 from designopt.store.result import Result
 from designopt.store.views.tolerated import beyond_limits, neighbours, spread_over
 from designopt.study.study import Study, Tolerances

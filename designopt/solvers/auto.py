@@ -11,8 +11,8 @@ import numpy as np
 
 from designopt.plugin import Quantity, Use, find, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.evolutionary import PARTITIONS
-from designopt.study.sections import fitting
+from designopt.solvers.evolution.many_objectives import PARTITIONS
+from designopt.study.sections.execution import fitting
 
 #: Up to so many evaluations and objectives processes are asked where to look; their own time is worth it for
 #: evaluations that take so many seconds.

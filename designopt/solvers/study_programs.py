@@ -22,11 +22,11 @@ from designopt.collocation import (
 )
 from designopt.collocation.solution.saving import to_arrays
 from designopt.collocation.solve.attempts import persist
-from designopt.collocation.solve.multistart import perturbed
+from designopt.collocation.solve.guess.multistart import perturbed
+from designopt.collocation.solve.guess.rollout import rollout
+from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
-from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.solve.solve import checked
-from designopt.collocation.solve.warm import solve_near
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import state
 from designopt.problem import Solved

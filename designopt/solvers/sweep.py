@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.solve.warm import nearest_neighbour_path
+from designopt.collocation.solve.guess.warm import nearest_neighbour_path
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.space import Matrix

@@ -20,16 +20,16 @@ from designopt.study.language.refusals import shown
 from designopt.study.language.values import check
 from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.sections import designs as designs_
-from designopt.study.sections import execution as execution_
 from designopt.study.sections import figures as figures_
 from designopt.study.sections import model_checks
 from designopt.study.sections import report as report_
-from designopt.study.sections import scenarios as scenarios_
 from designopt.study.sections import space as space_
-from designopt.study.sections import stages as stages_
 from designopt.study.sections import tolerances as tolerances_
 from designopt.study.sections.context import Context
+from designopt.study.sections.execution import execution as execution_
+from designopt.study.sections.execution import stages as stages_
 from designopt.study.sections.goals import Goals
+from designopt.study.sections.scenarios import given as scenarios_
 from designopt.study.sections.schema import SECTIONS, Section, section_type
 from designopt.study.study import Parameter, Scenario, Stage, Study, Tolerances
 

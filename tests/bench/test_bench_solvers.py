@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 
 from designopt.problem import Outcomes, Problem, StageEnded
-from designopt.solvers.evolutionary import NSGA2
+from designopt.solvers.evolution.many_objectives import NSGA2
 from designopt.study.study import Parameter
 from designopt.testing import no_outcomes, problem_from
 

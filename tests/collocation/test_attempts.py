@@ -25,7 +25,7 @@ from designopt.collocation import (
     solve_design,
 )
 from designopt.collocation.solve.attempts import persist, ways
-from designopt.collocation.solve.multistart import perturbed
+from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.plugin import Diverged
 
 QUICK = Options(check=False)

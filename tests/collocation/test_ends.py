@@ -22,7 +22,7 @@ from designopt.collocation import (
     save_solution,
     solve,
 )
-from designopt.collocation.solve.initial_point import default_trajectory
+from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.dynamics.system import System, Variable
 
 SCHEMES = {

@@ -23,7 +23,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
-from designopt.collocation.solution.error import finer_quadrature, interval_errors
+from designopt.collocation.solution.verification.error import finer_quadrature, interval_errors
 from designopt.collocation.statement.scheme import radau
 from designopt.dynamics.system import System, Variable
 

@@ -25,8 +25,8 @@ from designopt.collocation import (
     sampled,
     solve,
 )
-from designopt.collocation.solve.initial_point import default_trajectory, initial_point
-from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.solve.guess.initial_point import default_trajectory, initial_point
+from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.system import System, Variable
 

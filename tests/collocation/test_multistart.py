@@ -24,8 +24,8 @@ from designopt.collocation import (
     sampled,
     solve,
 )
-from designopt.collocation.solve.multistart import perturbed
-from designopt.collocation.solve.rollout import rollout
+from designopt.collocation.solve.guess.multistart import perturbed
+from designopt.collocation.solve.guess.rollout import rollout
 from designopt.dynamics.system import System, Variable
 
 S = np.linspace(0.0, 1.0, 101)

@@ -24,8 +24,8 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
-from designopt.collocation.solution.resimulate import Resimulation, resimulate
-from designopt.collocation.solution.violation import violation_between_points
+from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate
+from designopt.collocation.solution.verification.violation import violation_between_points
 from designopt.collocation.statement.scheme import hermite_simpson, radau
 from designopt.dynamics.system import System, Variable
 

@@ -7,7 +7,7 @@ import pytest
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Guess, Options, ProblemError, Program, Status, solve_chain, solve_near, verify
-from designopt.collocation.solve.warm import nearest_neighbour_path
+from designopt.collocation.solve.guess.warm import nearest_neighbour_path
 
 
 def swing_ups(lengths):

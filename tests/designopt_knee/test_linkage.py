@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from designopt_knee import linkage
-from designopt_knee.report_centre import hip_moment
+from designopt_knee.report.centre import hip_moment
 from scipy.optimize import brentq
 
 

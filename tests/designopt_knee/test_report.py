@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from designopt_knee import linkage
 from designopt_knee.parameters import PARAMETER_SETS, complete
-from designopt_knee.report import design_words, knee_angle, overlaid
-from designopt_knee.report_centre import instant_centre
-from designopt_knee.report_families import damper_families
-from designopt_knee.report_periods import critical_stiffness, critical_value, hip_hiking, period_map, share
-from designopt_knee.report_spectrum import spectrum
-from designopt_knee.report_walking import knee_angle as angle_of_walk
-from designopt_knee.report_walking import leg_walking
+from designopt_knee.report.angle import design_words, knee_angle, overlaid
+from designopt_knee.report.centre import instant_centre
+from designopt_knee.report.families import damper_families
+from designopt_knee.report.periods import critical_stiffness, critical_value, hip_hiking, period_map, share
+from designopt_knee.report.spectrum import spectrum
+from designopt_knee.report.walking import knee_angle as angle_of_walk
+from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 
 from designopt.report.page import render

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from designopt_knee.branch import FourBarKneeBranch
-from designopt_knee.report_branches import best_dampers, branches
+from designopt_knee.report.branches import best_dampers, branches
 from knee_results import CRITICAL, MadeUp, made_up, minimize, plugin
 
 from designopt.plugin import Use

@@ -7,7 +7,7 @@ import pytest
 from designopt_motion.cart_pole import GRAVITY, CartPole
 
 from designopt.collocation import Options, Program, solve
-from designopt.collocation.solve.warm import solve_chain
+from designopt.collocation.solve.guess.warm import solve_chain
 from designopt.plugin import Diverged
 from designopt.testing import check_model
 

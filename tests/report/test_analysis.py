@@ -14,15 +14,15 @@ from given_results import SAMPLER, GivenResult, at_most, grid, maximize, minimiz
 from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report.labels import recompute
-from designopt.report.parts.best import best
-from designopt.report.parts.decision import decision
+from designopt.report.parts.answer.best import best
+from designopt.report.parts.answer.decision import decision
+from designopt.report.parts.answer.limits import limits
+from designopt.report.parts.answer.problem import problem
+from designopt.report.parts.answer.validation import validation, wilson
+from designopt.report.parts.designs.front import front
+from designopt.report.parts.designs.influence import in_ask_order, influence
+from designopt.report.parts.designs.scenarios import scenarios
 from designopt.report.parts.failures import failures
-from designopt.report.parts.front import front
-from designopt.report.parts.influence import in_ask_order, influence
-from designopt.report.parts.limits import limits
-from designopt.report.parts.problem import problem
-from designopt.report.parts.scenarios import scenarios
-from designopt.report.parts.validation import validation, wilson
 from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
 
 UNIT = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))

@@ -1,8 +1,8 @@
 """Baselines beside the front: they neither squeeze it nor have a section of their own."""
 
 import designopt
-from designopt.report.parts.analysis import analysis
-from designopt.report.parts.front import far_baselines, front
+from designopt.report.parts.designs.analysis import analysis
+from designopt.report.parts.designs.front import far_baselines, front
 
 
 def curve(x, y):

@@ -12,9 +12,9 @@ from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, write_report
 from designopt.report.page import render
-from designopt.report.parts.front import front
-from designopt.report.parts.map import map_figures
-from designopt.report.parts.parallel import parallel
+from designopt.report.parts.designs.front import front
+from designopt.report.parts.designs.map import map_figures
+from designopt.report.parts.designs.parallel import parallel
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from given_results import WORST, GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.plugin import Use, find
-from designopt.report.compare import write_comparison
-from designopt.report.differences import differences
+from designopt.report.comparison.differences import differences
+from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
 from designopt.study.language.expression import Expression
 from designopt.study.study import Objective, Parameter, Scenario, Stage

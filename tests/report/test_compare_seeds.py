@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from given_results import GivenResult, minimize, result
 
-from designopt.report.compare import write_comparison
-from designopt.report.compare_seeds import attainment, holm, kruskal, mann_whitney
+from designopt.report.comparison.page import write_comparison
+from designopt.report.comparison.seeds import attainment, holm, kruskal, mann_whitney
 
 
 def store(name: str, values: Any, seed: int, **more: Any) -> GivenResult:

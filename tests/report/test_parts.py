@@ -13,15 +13,15 @@ from designopt.report import state, summary_table
 from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.grid import grid_over, scan_over
 from designopt.report.labels import hover_columns, listed, number, plain, plural, thinned
-from designopt.report.parts.best import best
-from designopt.report.parts.convergence import convergence, hypervolume_history
+from designopt.report.parts.answer.best import best
+from designopt.report.parts.answer.limits import limits
+from designopt.report.parts.answer.overview import duration, overview
+from designopt.report.parts.answer.ranking import MOST, ranking
+from designopt.report.parts.designs.convergence import convergence, hypervolume_history
+from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
+from designopt.report.parts.designs.map import edges, map_figures
+from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.parts.failures import failures
-from designopt.report.parts.front import _box, _overlap, _spread, front, view
-from designopt.report.parts.limits import limits
-from designopt.report.parts.map import edges, map_figures
-from designopt.report.parts.overview import duration, overview
-from designopt.report.parts.parallel import parallel, wrapped
-from designopt.report.parts.ranking import MOST, ranking
 from designopt.study.study import Parameter, Stage
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.

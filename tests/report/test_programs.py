@@ -9,8 +9,8 @@ from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, solve
 from designopt.report.labels import number
-from designopt.report.parts.programs import programs
-from designopt.report.parts.trajectories import activity, trajectories
+from designopt.report.parts.motion.programs import programs
+from designopt.report.parts.motion.trajectories import activity, trajectories
 
 
 def swing_up(length, **scenario):

@@ -16,8 +16,8 @@ from designopt.plugin import Array, Quantity, model
 from designopt.report.designs import kept
 from designopt.report.drawing import BYTES, Motion, draw
 from designopt.report.page import write_report
-from designopt.report.parts.frames import Frames
-from designopt.report.parts.scene import Scene
+from designopt.report.parts.motion.frames import Frames
+from designopt.report.parts.motion.scene import Scene
 
 ARRAYS = {
     "time": Array(("time",), "s", "of the frames"),

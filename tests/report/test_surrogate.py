@@ -5,7 +5,7 @@ import pytest
 from given_results import at_most, minimize, result
 
 from designopt.plugin import Use, find
-from designopt.report.parts.surrogate import surrogate
+from designopt.report.parts.designs.surrogate import surrogate
 from designopt.study.study import Parameter, Stage
 
 SPACE = (

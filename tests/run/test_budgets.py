@@ -258,7 +258,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     def allotted():  # from the moment at which the run asks, so that a busy machine has no part in it
         return seconds_allotted({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": str(time.time() + 2.0)})
 
-    monkeypatch.setattr("designopt.run.dispatch.seconds_allotted", allotted)
+    monkeypatch.setattr("designopt.run.evaluations.dispatch.seconds_allotted", allotted)
     study = make_study(
         settings={"pause": 0.02}, names=("a",), stages=(listed(np.linspace(0, 1, 200)),),
         execution={"executor": "serial", "grace": 1.0},
@@ -272,7 +272,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     result = Result.open(tmp_path / "s", study)
     assert result.ended == "interrupted"
     assert 0 < result.counts["evaluations"] < 150
-    monkeypatch.setattr("designopt.run.dispatch.seconds_allotted", lambda: None)
+    monkeypatch.setattr("designopt.run.evaluations.dispatch.seconds_allotted", lambda: None)
     assert run_study(study, tmp_path / "s", resume=True).counts["evaluations"] == 200
 
 

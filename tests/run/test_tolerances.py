@@ -12,7 +12,7 @@ from run_cases import Recorder, dump, listed, make_study, use
 from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
-from designopt.report.parts.tolerances import fragile, tolerances
+from designopt.report.parts.answer.tolerances import fragile, tolerances
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result

@@ -6,7 +6,7 @@ from pymoo_cases import run
 
 from designopt.plugin import InvalidSetting
 from designopt.solvers.auto import Auto
-from designopt.solvers.evolutionary import NSGA2
+from designopt.solvers.evolution.many_objectives import NSGA2
 from designopt.study.study import Parameter
 from designopt.testing import problem_from
 

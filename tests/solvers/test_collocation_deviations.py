@@ -10,7 +10,7 @@ import pytest
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import Problem
-from designopt.report.parts.programs import programs
+from designopt.report.parts.motion.programs import programs
 from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
 

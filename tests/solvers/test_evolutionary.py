@@ -11,7 +11,7 @@ from pymoo.optimize import minimize
 from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolutionary import AGEMOEA, NSGA2, Crossover, Mutation
+from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, Crossover, Mutation
 from designopt.study.study import Parameter
 from designopt.testing import InProcess, no_outcomes, problem_from
 
@@ -111,7 +111,7 @@ def _recording(monkeypatch):
     """What searches are told: objectives and constraint, whoever keeps the population."""
     from pymoo.core.algorithm import Algorithm
 
-    from designopt.solvers.elitist import Elitist
+    from designopt.solvers.evolution.elitist import Elitist
 
     told = []
     advance, join = Algorithm.advance, Elitist.select
@@ -311,7 +311,8 @@ def test_solvers_are_declared_without_loading_pymoo_or_scipy():
 
     code = (
         "import sys\n"
-        "import designopt.solvers.evolutionary, designopt.solvers.evolutionary_single, designopt.solvers.sampling\n"
+        "import designopt.solvers.evolution.many_objectives, designopt.solvers.evolution.single_objective\n"
+        "import designopt.solvers.sampling\n"
         "print([m for m in ('pymoo', 'scipy', 'cma') if m in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -13,7 +13,7 @@ from pymoo.util.ref_dirs import get_reference_directions
 from pymoo_cases import FRONTS, asks_of_pymoo, both, pymoo_age_moea, run, solved
 
 from designopt.plugin import Diverged, InvalidSetting
-from designopt.solvers.evolutionary import AGEMOEA, NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
+from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
 from designopt.study.study import Parameter
 from designopt.testing import problem_from
 

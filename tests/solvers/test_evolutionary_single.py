@@ -10,8 +10,8 @@ from pymoo.algorithms.soo.nonconvex.ga import GA as PymooGA
 from pymoo_cases import asks_of_pymoo, both, run, solved
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
-from designopt.solvers.evolutionary import AGEMOEA, NSGA2, NSGA3, SMSEMOA
-from designopt.solvers.evolutionary_single import CMAES, Genetic
+from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, NSGA3, SMSEMOA
+from designopt.solvers.evolution.single_objective import CMAES, Genetic
 from designopt.study.study import Parameter
 from designopt.testing import problem_from
 
@@ -246,7 +246,7 @@ def test_cma_es_neither_prints_nor_writes_nor_reads_options_of_the_working_folde
     code = (
         "import numpy as np\n"
         "from designopt.problem import StageEnded\n"
-        "from designopt.solvers.evolutionary_single import CMAES\n"
+        "from designopt.solvers.evolution.single_objective import CMAES\n"
         "from designopt.study.study import Parameter\n"
         "from designopt.testing import InProcess, no_outcomes, problem_from\n"
         "space = [Parameter('x', 'real', 0.0, 1.0), Parameter('y', 'real', 0.0, 1.0)]\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from designopt.problem import Outcomes
-from designopt.report.parts.importance import importance as part
+from designopt.report.parts.designs.importance import importance as part
 from designopt.store.views.importance import importance
 from designopt.study.study import Parameter
 from designopt.testing import problem_from

@@ -122,8 +122,8 @@ def test_they_are_evaluated_first_and_chosen_and_change_no_search(tmp_path) -> N
 
 
 def test_the_page_shows_them_in_tables_and_on_the_front(tmp_path) -> None:
-    from designopt.report.parts.best import best
-    from designopt.report.parts.front import front
+    from designopt.report.parts.answer.best import best
+    from designopt.report.parts.designs.front import front
 
     result = run(tmp_path, "own", baseline=OWN)
     section = best(result)

@@ -9,8 +9,8 @@ import pytest
 
 from designopt.plugin import find
 from designopt.study.load import study_from_data
-from designopt.study.sections.sample import generator
-from designopt.study.sections.spread import Normal, OneOf, Real, Whole
+from designopt.study.sections.scenarios.sample import generator
+from designopt.study.sections.scenarios.spread import Normal, OneOf, Real, Whole
 
 BASE = """\
 study: trial

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from designopt.study.sections.cluster import BYTES
+from designopt.study.sections.execution.cluster import BYTES
 from designopt.study.study import Choice, Cluster, HypervolumeGain
 
 REFERENCE = "reference: {mismatch: 2, peak: 1 rad, gap: 1 mm}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import Constraints
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.constraints import Constraints
 from designopt.collocation.solution.deferred import Deferred
-from designopt.collocation.solution.named_multipliers import NamedMultipliers, path_blocks
+from designopt.collocation.solution.optimality.constraints import Constraints
+from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers, path_blocks
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.solution.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import Constraints
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh import Mesh
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Attempt, Iterate, Solution
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.initial_point import default_trajectory
-from designopt.collocation.solve.multistart import perturbed, rolled
+from designopt.collocation.solve.guess.initial_point import default_trajectory
+from designopt.collocation.solve.guess.multistart import perturbed, rolled
+from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
-from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.mesh import Mesh

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.multipliers import lagrangian_gradient
+from designopt.collocation.solution.optimality.multipliers import lagrangian_gradient
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search

@@ -13,15 +13,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.multipliers import Multipliers
+from designopt.collocation.solution.optimality.multipliers import Multipliers
+from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.reading import Reader, read_solution
-from designopt.collocation.solution.singular import singular_arcs
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
-from designopt.collocation.solve.initial_point import initial_point
+from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings
 from designopt.collocation.solve.outcomes import told

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.error import interval_errors, pulse_errors
-from designopt.collocation.solution.resimulate import resimulate
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
+from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement

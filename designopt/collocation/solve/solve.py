@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from designopt.collocation.solution.equations import is_determined
-from designopt.collocation.solution.resimulate import resimulate
 from designopt.collocation.solution.solution import PhaseSolution, Solution
-from designopt.collocation.solution.violation import violation_between_points
+from designopt.collocation.solution.verification.equations import is_determined
+from designopt.collocation.solution.verification.resimulate import resimulate
+from designopt.collocation.solution.verification.violation import violation_between_points
 from designopt.collocation.solve.attempts import persist
-from designopt.collocation.solve.multistart import solve_from_starts, spread
+from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
+from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.refine import refine, with_errors
-from designopt.collocation.solve.rollout import rollout
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem

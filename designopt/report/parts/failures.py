@@ -13,7 +13,7 @@ from designopt.plugin import report
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import count, hover, number, parameter_label, plain, plural, thinned
-from designopt.report.parts.map import scale_of
+from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
 

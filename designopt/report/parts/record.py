@@ -6,8 +6,8 @@ from datetime import datetime
 
 from designopt.plugin import report
 from designopt.report.labels import figure_meaning, figure_unit, plural
-from designopt.report.parts.overview import duration
-from designopt.report.parts.problem import value_text
+from designopt.report.parts.answer.overview import duration
+from designopt.report.parts.answer.problem import value_text
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 

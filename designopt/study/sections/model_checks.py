@@ -8,7 +8,7 @@ from typing import Any
 from designopt.plugin import InvalidSetting, ModelPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
-from designopt.study.sections.trials import SOURCES
+from designopt.study.sections.scenarios.files import SOURCES
 from designopt.study.study import Parameter, Scenario
 
 #: Where a scenario is given: the path of its section, and the section.

@@ -18,8 +18,8 @@ from designopt.study.language.units import Amount
 from designopt.study.language.values import Checked, checker
 from designopt.study.language.words import LABEL, Formula, Label, Scalar, Word, spelt_out
 from designopt.study.sections.choose import Rule
-from designopt.study.sections.cluster import Memory
-from designopt.study.sections.scenarios import ScenarioEntry
+from designopt.study.sections.execution.cluster import Memory
+from designopt.study.sections.scenarios.given import ScenarioEntry
 
 
 class DeviationSection(TypedDict):

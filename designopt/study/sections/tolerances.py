@@ -10,7 +10,7 @@ from designopt.study.language import units
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context
-from designopt.study.sections.spread import admitted
+from designopt.study.sections.scenarios.spread import admitted
 from designopt.study.study import Parameter, Tolerance, Tolerances
 
 #: What is assumed of parameters when a study states no tolerance: a share of the value.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from designopt.plugin import report
-from designopt.report.parts.scene import Scene
+from designopt.report.parts.motion.scene import Scene
 from designopt.report.section import Section
 from designopt.store.result import Result
 

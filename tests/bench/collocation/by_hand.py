@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from designopt.collocation import TrajectoryProblem
-from designopt.collocation.solve.initial_point import default_trajectory
+from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.statement.problem import ends
 
 

@@ -28,7 +28,7 @@ from stagewise import FORCE, Stagewise
 from unrolled import UnrolledCartPole
 
 from designopt.collocation import Guess, Options, Program, Solution, solve
-from designopt.collocation.solve.warm import solve_chain
+from designopt.collocation.solve.guess.warm import solve_chain
 
 pytestmark = pytest.mark.bench
 

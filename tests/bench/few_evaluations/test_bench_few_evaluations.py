@@ -20,8 +20,8 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from designopt.problem import StageEnded
-from designopt.solvers.evolutionary import NSGA2
-from designopt.solvers.evolutionary_single import Genetic
+from designopt.solvers.evolution.many_objectives import NSGA2
+from designopt.solvers.evolution.single_objective import Genetic
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
 from designopt.solvers.tpe import TPE
 from designopt.study.study import Parameter

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_muscle.models.dynamic_sharing import DynamicSharingModel
+from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.problem import mesh_of, problem
 from designopt_muscle.sharing.dynamic.share import share_dynamic

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_muscle.curves import OPENSIM
-from designopt_muscle.models.dynamic_sharing import DynamicSharingModel, ScaledMuscles, TrackedFibres
+from designopt_muscle.models.dynamic.sharing import DynamicSharingModel, ScaledMuscles, TrackedFibres
 from designopt_muscle.models.emg import MeasuredActivity
 from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.report.calibration import muscle_calibration

@@ -1,0 +1,115 @@
+"""Costates and multipliers of the limits of a solution, by the names of what they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers
+from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NamedMultipliers:
+    """What of a solution of `problem` follows from its multipliers.
+
+    `iterate` are the solver's numbers, `x` (n,) its variables without scales, `values` those of the phases there.
+    """
+
+    problem: TrajectoryProblem
+    made: Transcription
+    given: Boxes
+    x: Vector
+    iterate: Iterate
+    values: Sequence[PhaseValues]
+
+    @cached_property
+    def found(self) -> Multipliers:
+        """The multipliers of the program without its scales."""
+        return multipliers(
+            self.made, self.given, self.iterate.x, self.iterate.constraint_multipliers, self.iterate.bound_multipliers
+        )
+
+    def of_data(self) -> dict[str, float]:
+        """d objective / d of data that are numbers and of fixed times."""
+        return data_sensitivity(self.problem, self.made, self.found, self.x, self.values)
+
+    def of_parameters(self) -> dict[str, float]:
+        """d objective / d bound of parameters, or d parameter of those that are fixed."""
+        return {name: float(-self.found.bound_multipliers[k]) for name, k in self.made.layout.parameters.items()}
+
+    def of_limits(self) -> dict[str, float]:
+        """d objective / d limit of constraints between ends, integrals and free times."""
+        named: dict[str, float] = {}
+        for block in self.made.blocks:
+            if block.kind == "ends":
+                named.update(
+                    zip(block.names, (-self.found.constraint_multipliers[block.rows[0]]).tolist(), strict=True)
+                )
+        shadow = -self.found.bound_multipliers
+        for (i, j), k in self.made.layout.integrals.items():
+            phase = self.problem.phases[i]
+            named[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
+        for phase, place in zip(self.problem.phases, self.made.layout.phases, strict=True):
+            for name, k in (("t0", place.t0), ("tf", place.tf)):
+                if k >= 0 and not (name == "t0" and phase.t0 is None):
+                    named[f"{phase.name}.{name}"] = float(shadow[k])
+        return named
+
+    def of_states(self, i: int) -> dict[str, Vector]:
+        """Costates (slots,) of phase i."""
+        found = costates(self.made, i, self.found, self.x, self.values[i])
+        return {v.name: found[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
+
+    def of_ends(self, i: int) -> dict[str, tuple[float, float]]:
+        """d objective / d limit of the states at both ends of phase i."""
+        states = self.made.layout.phases[i].states
+        first, last = -self.found.bound_multipliers[states[0]], -self.found.bound_multipliers[states[-1]]
+        names = [v.name for v in self.problem.phases[i].system.states]
+        return {name: (float(a), float(b)) for name, a, b in zip(names, first, last, strict=True)}
+
+    def of_bounds(self, i: int) -> dict[str, Vector]:
+        """d objective / d bound (slots,) on the way, per second."""
+        place, point = self.made.layout.phases[i], self.made.statement.points[i]
+        shadow, per_second = -self.found.bound_multipliers, self._per_second(i)
+        named = {}
+        for j, name in enumerate(point.names):
+            if j < point.nx:
+                inner = shadow[place.states[1:-1, j]] / per_second[1:-1]
+                named[name] = np.concatenate([[0.0], inner, [0.0]])
+            else:
+                own = shadow[place.point[:, j]] / per_second[place.mesh.first :]
+                named[name] = np.concatenate([own[: place.mesh.first], own])
+        return named
+
+    def of_path(self, i: int) -> dict[str, Vector]:
+        """d objective / d limit of the path constraints (points,), per second."""
+        weights = self._per_second(i)[self.made.layout.phases[i].mesh.first :]
+        named: dict[str, Vector] = {}
+        for block in path_blocks(self.made, i):
+            named.update(
+                zip(block.names, (-self.found.constraint_multipliers[block.rows] / weights[:, None]).T, strict=True)
+            )
+        return named
+
+    def _per_second(self, i: int) -> Vector:
+        """Seconds (slots,) that each point stands for in the quadrature; infinite where it has no weight."""
+        weights = self.made.layout.phases[i].mesh.weights
+        return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
+
+
+def path_blocks(made: Transcription, i: int) -> list[Block]:
+    """The rows of the path constraints of phase i."""
+    return [block for block in made.blocks if block.kind == "path" and block.phase == i]

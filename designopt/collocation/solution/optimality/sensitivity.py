@@ -1,0 +1,100 @@
+"""How the optimal objective changes with the numbers of a problem that are not variables: data and fixed times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.optimality.multipliers import Multipliers
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.transcription.ends import linear_integrals
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.points import column
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.dynamics.signals import Signal
+from designopt.lazy import casadi as ca
+
+Vector = NDArray[np.float64]
+
+#: Functions of a statement, formed when they are first needed.
+_FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary()
+
+
+def data_sensitivity(
+    problem: TrajectoryProblem, made: Transcription, found: Multipliers, x: Vector, values: Sequence[PhaseValues]
+) -> dict[str, float]:
+    """d objective / d of data that are numbers and of fixed times, by "phase.name".
+
+    The gradient of the Lagrangian by them at variables `x` (not scaled), where the functions of the phases have
+    `values`. A fixed time moves the samples of signals over time, too.
+    """
+    statement = made.statement
+    of_points, of_ends = _functions(statement)
+    ends: list[Any] = []
+    results: list[tuple[Phase, list[str], Vector]] = []
+    for i, (phase, place, known) in enumerate(zip(problem.phases, made.layout.phases, values, strict=True)):
+        point, count = statement.points[i], len(place.point)
+        nc, ns = len(known.constants), point.signals.numel()
+        fractions = place.mesh.fractions[place.mesh.first :]
+        weights = place.mesh.weights[place.mesh.first :]
+        theta = x[place.theta]
+        constants = np.tile(known.constants[:, None], count)
+        gradient = np.asarray(
+            of_points[i].map(count)(
+                x[place.point].T, np.tile(theta[:, None], count), constants, known.signals.T, fractions[None, :],
+                found.by_point(made, i).T, weights[None, :],
+            ), float,
+        ).reshape(nc + ns, count)  # fmt: skip
+        total = gradient[:nc].sum(axis=1)
+        fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+        for j, name in enumerate(fixed, len(point.constant_names)):
+            share = 1.0 - fractions if name == "t0" else fractions
+            for k, entry in enumerate(point.signal_names):
+                signal = phase.data[entry]
+                if isinstance(signal, Signal) and not signal.of_duration:
+                    slope = signal.slope(known.t0 + fractions * known.duration)
+                    total[j] += float(gradient[nc + k] @ (slope * share))
+        results.append((phase, [*point.constant_names, *fixed], total))
+        data = known.constants[: len(point.constant_names)]
+        ends += [*place.at_ends(x), known.t0, known.tf, known.integrals, data]
+    of_limits = [found.constraint_multipliers[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
+    ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
+    by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
+    sensitivities = {}
+    for i, (phase, names, total) in enumerate(results):
+        of_times = dict(zip(("t0", "tf"), by_ends[2 * i + 1], strict=True))
+        direct = [*by_ends[2 * i], *(of_times[name] for name in names if name in of_times)]
+        for name, of_point, of_end in zip(names, total, direct, strict=True):
+            sensitivities[f"{phase.name}.{name}"] = float(of_point + of_end)
+    return sensitivities
+
+
+def _functions(statement: Statement) -> tuple[list[Any], Any]:
+    """Derivatives of the Lagrangian: of a point by constants and signals, one per phase; of the ends by their data and
+    times, phase by phase."""
+    if statement in _FORMED:
+        return _FORMED[statement]
+    direct = linear_integrals(statement.problem, statement.ends)
+    of_points = []
+    for i, point in enumerate(statement.points):
+        rows, _ = point.equations([j for phase, j in statement.kept if phase == i])
+        cost = point.running_cost([(j, weight) for (phase, j), weight in direct.items() if phase == i])
+        mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
+        by = ca.vertcat(point.constants, point.signals)
+        gradient = ca.densify(ca.gradient(ca.dot(mu, rows) + sigma * cost, by)) if by.numel() else ca.SX(0, 1)
+        of_points.append(ca.Function("by_data", [*point.arguments, mu, sigma], [gradient]))
+    ends = statement.ends
+    rows = column(list(ends.constraints))
+    mu = ca.SX.sym("mu", rows.numel())
+    lagrangian = ends.cost + ca.dot(mu, rows)
+    results = []
+    for _, _, t0, tf, _, data in ends.phases:
+        results.append(ca.densify(ca.gradient(lagrangian, data)) if data.numel() else ca.SX(0, 1))
+        results.append(ca.densify(ca.gradient(lagrangian, ca.vertcat(t0, tf))))
+    of_ends = ca.Function("by_ends", [*ends.all, mu], results)
+    return _FORMED.setdefault(statement, (of_points, of_ends))

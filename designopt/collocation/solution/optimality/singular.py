@@ -1,0 +1,131 @@
+"""Singular arcs: stretches of time in which the Hamiltonian does not bend with a control that is on no bound.
+
+There the first-order conditions do not determine the control at a time by the states and costates of that time, but by
+their rates (Bryson, Ho, Applied Optimal Control, 1975, chapter 8); on a mesh it is known less well and may ring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.optimality.multipliers import Multipliers
+from designopt.collocation.solution.phase_values import PhaseValues
+from designopt.collocation.solution.solution import Arc
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Cube = NDArray[np.float64]
+
+#: The Hamiltonian is flat where it bends, over the scale of a control, by less than this share of the cost.
+FLAT = 1e-6
+#: A variable is on its bound, a path constraint at its limit, when it is so near, in its scale.
+NEAR = 1e-3
+#: An arc is longer than so many intervals (a switch is within one) and takes this share of the phase.
+LONGER, SHARE = 2, 0.02
+
+
+def singular_arcs(
+    made: Transcription, given: Boxes, x: Vector, found: Multipliers, values: Sequence[PhaseValues], cost: float
+) -> list[Arc]:
+    """The singular arcs at variables `x` (n,), not scaled, of a solution of the size `cost`.
+
+    Looked at are all variables of a point that are no states, in the directions that the equations, the active path
+    constraints and the bounds leave open.
+    """
+    arcs = []
+    for i, (place, point, known) in enumerate(zip(made.layout.phases, made.statement.points, values, strict=True)):
+        if not point.nu:
+            continue
+        mesh, free = place.mesh, slice(point.nx, len(point.names))
+        weights = mesh.weights[mesh.first :]
+        curvature, slopes = _derivatives(made, i, x, found, known)
+        scale = made.scale[place.point[:, free]]
+        curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
+        counted = weights > 0.0
+        curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
+        held = _held(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
+        open_to = np.eye(held.shape[2]) - np.linalg.pinv(held, rcond=1e-9) @ held
+        bent = open_to @ curvature @ open_to + (np.eye(held.shape[2]) - open_to)
+        if not np.isfinite(bent).all():
+            continue
+        sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
+        flat = counted & (sizes[:, 0] < FLAT)
+        times = known.t0 + mesh.fractions[mesh.first :] * known.duration
+        names = point.names[point.nx + point.ns : point.nx + point.ns + point.nu]
+        for a, b in _stretches(flat):
+            steps = max(scheme.steps for scheme in mesh.schemes)
+            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * known.duration:
+                continue
+            shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
+            own = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
+            arcs.append(Arc(made.statement.problem.phases[i].name, own, float(times[a]), float(times[b - 1])))
+    return arcs
+
+
+def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, known: PhaseValues) -> tuple[Cube, Cube]:
+    """Of each point the Hessian of the Lagrangian (points, nw, nw) and the slopes (points, rows, nw) of its equations
+    and path constraints."""
+    place, functions, point = made.layout.phases[i], made.statement.functions[i], made.statement.points[i]
+    mesh, count, nw = place.mesh, len(place.point), len(point.names)
+    arguments = (
+        x[place.point].T,
+        np.tile(x[place.theta][:, None], count),
+        np.tile(known.constants[:, None], count),
+        known.signals.T,
+        mesh.fractions[None, mesh.first :],
+    )
+    hessian = np.zeros((count, nw, nw))
+    own = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
+    if own.any():
+        mu, weights = found.by_point(made, i), mesh.weights[None, mesh.first :]
+        numbers = np.asarray(_mapped(functions.hessian, count)(*arguments, mu.T, weights), float).reshape(-1, count)[
+            own
+        ]
+        rows, columns = functions.hessian_rows[own], functions.hessian_columns[own]
+        hessian[:, rows, columns] = hessian[:, columns, rows] = numbers.T
+    slopes = np.zeros((count, functions.rows.count, nw))
+    own = functions.jacobian_columns < nw
+    if own.any() and functions.rows.path.stop > functions.rows.residuals.start:
+        numbers = np.asarray(_mapped(functions.jacobian, count)(*arguments), float).reshape(-1, count)[own]
+        slopes[:, functions.jacobian_rows[own], functions.jacobian_columns[own]] = numbers.T
+    return hessian, slopes
+
+
+@lru_cache(maxsize=128)
+def _mapped(function: Any, count: int) -> Any:
+    """A function of one point for so many."""
+    return function.map(count)
+
+
+def _held(made: Transcription, given: Boxes, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:
+    """Directions (points, k, n) in which the variables of a point that are no states cannot move: none are zero."""
+    place, point, which = made.layout.phases[i], made.statement.points[i], made.statement.functions[i].rows
+    columns = place.point[:, point.nx :]
+    near = NEAR * made.scale[columns]
+    on_bound = (x[columns] <= given.low[columns] + near) | (x[columns] >= given.high[columns] - near)
+    held = [name in made.statement.problem.phases[i].held for name in point.names[point.nx :]]
+    on_bound[:, held] = True  # one number on each piece, no function of time
+    at_limit = np.zeros((len(columns), len(which.path)), bool)
+    path = [block for block in made.blocks if block.kind == "path" and block.phase == i]
+    if path:
+        rows = np.hstack([block.rows for block in path])
+        low, high = given.row_low[rows], given.row_high[rows]
+        at_limit = (known.path <= low + NEAR) | (known.path >= high - NEAR)
+    equations = slopes[:, [*which.residuals, *which.algebraic]]
+    active = slopes[:, list(which.path)] * at_limit[:, :, None]
+    bounds = np.eye(columns.shape[1])[None] * on_bound[:, None, :]
+    return np.concatenate([equations, active, bounds], axis=1)
+
+
+def _stretches(flat: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Runs of truth: first, and one past the last."""
+    padded = np.concatenate([[False], flat, [False]])
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -1,0 +1,108 @@
+"""How far a solution is from the motion that its own controls cause, estimated on every interval.
+
+Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control", Optim. Control Appl. Meth. 36 (2015)
+398-421, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import PhaseSolution
+from designopt.collocation.solution.verification.equations import Cube, Equations, Indices
+from designopt.collocation.solution.verification.violation import point_values
+from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.scheme import Scheme, derivative_matrix
+from designopt.collocation.transcription.points import Point
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Panels of an interval, and Gauss points of each, in the search for pulses.
+PANELS, GAUSS = 4, 5
+
+
+def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+    """The estimated relative error (intervals,) of the states of a phase.
+
+    On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature
+    one degree finer than the scheme; the error is the largest difference from the interpolated states, relative to 1 +
+    the largest absolute value of that state on the interval. It is about one interval, not about what comes before. It
+    can be trusted when it is small (below about 1e-3); larger ones, and those where a control switches or a bound
+    becomes active inside an interval, are optimistic, by a factor of ten and more. It is infinite where the equations
+    are not finite between the points.
+    """
+    equations = Equations(phase, found, parameters)
+    mesh = found.mesh
+    errors = np.empty(len(mesh))
+    for scheme, some in mesh.groups:
+        tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
+        x = equations.states(some, np.concatenate([[0.0], tau]))
+        rates = equations.rates(x[:, 1:], some, tau)
+        h = equations.duration * mesh.widths[some, None, None]
+        with np.errstate(all="ignore"):
+            integrated = x[:, :1] + h * np.einsum("jr,krn->kjn", A, rates)
+            difference = np.abs(integrated - x[:, 1:]).max(axis=1) / (1.0 + np.abs(x).max(axis=1))
+        errors[some] = difference.max(axis=1)
+    return np.where(np.isnan(errors), np.inf, errors)
+
+
+def pulse_errors(phase: Phase, point: Point, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+    """What a pulse between the points of an interval does to states and integrals (intervals,), relative as above.
+
+    Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
+    points, which see what is as narrow as a twentieth of the interval; integrals count relative to 1 + their size.
+    """
+    equations = Equations(phase, found, parameters)
+    mesh, states = found.mesh, [v.name for v in phase.system.states]
+    others = point.names[len(states) :]
+    inner, weights = np.polynomial.legendre.leggauss(GAUSS)
+    tau = (np.arange(PANELS)[:, None] + 0.5 * (inner + 1.0)).ravel() / PANELS
+    weights = np.tile(0.5 * weights / PANELS, PANELS)
+    errors = np.zeros(len(mesh))
+    for scheme, some in mesh.groups:
+        ends = equations.states(some, np.array([0.0, 1.0]))
+        x = equations.states(some, tau)
+        h = equations.duration * mesh.widths[some]
+        with np.errstate(all="ignore"):
+            gained = h[:, None] * np.einsum("j,kjn->kn", weights, equations.rates(x, some, tau))
+            difference = np.abs(gained - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
+            errors[some] = difference.max(axis=1)
+            if phase.integrals:
+                fine = _integrals(point, equations, x, some, tau, others) @ weights
+                own = scheme.points[1:] if not scheme.starts else scheme.points
+                of_scheme = scheme.weights[-len(own) :]
+                coarse = _integrals(point, equations, equations.states(some, own), some, own, others) @ of_scheme
+                sizes = 1.0 + np.abs(list(found.integrals.values()))
+                missed = np.abs(fine - coarse) * mesh.widths[some] / sizes[:, None]
+                errors[some] = np.maximum(errors[some], missed.max(axis=0))
+    return np.where(np.isnan(errors), np.inf, errors)
+
+
+def _integrals(point: Point, equations: Equations, x: Cube, some: Indices, tau: Vector, others: Sequence[str]) -> Cube:
+    """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
+    count = len(some) * len(tau)
+    w = np.hstack([x.reshape(count, -1), equations.others(some, tau, others).reshape(count, -1)])
+    values = point_values(point, equations, w, equations.fractions(some, tau).ravel())[1]
+    return np.asarray(values.T.reshape(-1, len(some), len(tau)))
+
+
+def control_degree(scheme: Scheme) -> int:
+    """The degree of the polynomial of controls on an interval."""
+    return len(scheme.collocated) - 1
+
+
+@lru_cache(maxsize=16)
+def finer_quadrature(count: int) -> tuple[Vector, Matrix]:
+    """`count` right Radau points (n,) on [0, 1] and the matrix (n, n) that integrates from 0 to each of them."""
+    from numpy.polynomial.legendre import legroots
+
+    # the zeros of P_{n-1} - P_n, of which 1 is the last
+    roots = legroots(np.concatenate([np.zeros(count - 1), [1.0, -1.0]]))
+    points = np.concatenate([0.5 * (np.sort(roots)[:-1] + 1.0), [1.0]])
+    D = derivative_matrix(np.concatenate([[0.0], points]))[1:, 1:]
+    return points, np.asarray(np.linalg.inv(D), float)

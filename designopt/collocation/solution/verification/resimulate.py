@@ -1,0 +1,238 @@
+"""A solution checked by an integrator that knows nothing of the collocation: the motion that its controls cause.
+
+The integrator is the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving ODE I, 1993,
+section II.10) with adaptive steps that never pass a node, where controls have kinks; segments that are too stiff for
+it go to LSODA.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solution.verification.dormand_prince import stage_places, step_functions
+from designopt.collocation.solution.verification.equations import Equations, Indices, explicit_rates
+from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+#: Steps in the order of time: segments, places where they begin, widths.
+Steps = tuple[Indices, Vector, Vector]
+
+#: Relative tolerance of a step, of 1 + the largest absolute value of a state.
+TOLERANCE = 1e-9
+#: A segment that takes more explicit steps than this is stiff.
+MOST_STEPS = 300
+#: And with more implicit ones it is given up.
+MOST_IMPLICIT = 1000
+#: So many steps of one run are taken in one call.
+AT_ONCE = 32
+#: A simulation that goes beyond so many times the range of the solution has left it for good.
+FARTHEST = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Resimulation:
+    """What the controls of a phase cause, and how far that is from the solution.
+
+    `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a run
+    that left all bounds; `error` is the largest difference at a node from the solution, relative to 1 + the largest
+    absolute value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they
+    do not grow with the instability of the motion.
+    """
+
+    times: Vector
+    states: Mapping[str, Vector]
+    error: float
+    segment_errors: Vector
+
+
+def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
+    """The motions of `problem`, by phase, that the controls of a `solution` cause, and how far they are from it."""
+    return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
+
+
+def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
+    """Simulate a solved phase with its interpolated controls, kept within their bounds, at a relative error of 1e-9."""
+    equations = Equations(phase, found, parameters)
+    mesh, names = found.mesh, [v.name for v in phase.system.states]
+    solved = np.stack([found.values[name][mesh.bases] for name in names])
+    size = 1.0 + np.abs(np.stack([found.values[name] for name in names])).max(axis=1)
+    segments = _Segments(equations, size)
+    ends, steps = segments.run(solved[:, :-1], np.arange(len(mesh)))
+    simulated = segments.chain(solved[:, 0], steps)
+    return Resimulation(
+        times=found.times[mesh.bases],
+        states=dict(zip(names, simulated, strict=True)),
+        error=float((np.abs(simulated - solved) / size[:, None]).max()),
+        segment_errors=(np.abs(ends - solved[:, 1:]) / size[:, None]).max(axis=0),
+    )
+
+
+class _Segments:
+    """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors."""
+
+    def __init__(self, equations: Equations, size: Vector) -> None:
+        self.equations, self.size, self.p = equations, size, equations.p
+        self.stages = stage_places()
+        system = equations.phase.system
+        self.nu = len(system.controls)
+        self.names = [v.name for v in (*system.controls, *system.algebraic)]
+        bounds = [equations.found.bounds[name] for name in self.names]
+        self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
+        self.rates = explicit_rates(system)
+        self.stiff: set[int] = set()
+        self.step, self.many = step_functions(system, AT_ONCE)
+        self.trajectories = self._trajectories()
+
+    def _trajectories(self) -> NDArray[np.float64]:
+        """Controls and algebraic variables on every interval (intervals, n, nu + nz): coefficients of Legendre
+        polynomials over the interval."""
+        from numpy.polynomial.legendre import legvander
+
+        mesh, values = self.equations.found.mesh, self.equations.found.values
+        longest = max(len(scheme.collocated) for scheme in mesh.schemes)
+        found = np.zeros((len(mesh), longest, len(self.names)))
+        for scheme, some in mesh.groups:
+            count = len(scheme.collocated)
+            inverse = np.linalg.inv(legvander(2.0 * scheme.collocated - 1.0, count - 1))
+            slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)[-count:]
+            for i, name in enumerate(self.names):
+                found[some, :count, i] = values[name][slots] @ inverse.T
+        return found
+
+    def others(self, segments: Indices, tau: Matrix) -> NDArray[np.float64]:
+        """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
+        from numpy.polynomial.legendre import legvander
+
+        trajectories = self.trajectories[segments]
+        found = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
+        return np.asarray(np.clip(found, self.low, self.high))
+
+    def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
+        """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
+        equations, mesh = self.equations, self.equations.found.mesh
+        places = tau[:, None] + delta[:, None] * self.stages
+        fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * places
+        values = self.others(segments, places).reshape(len(tau), -1)
+        data = equations.data(fractions.ravel()).reshape(len(tau), -1)
+        t = equations.found.t0 + fractions * equations.duration
+        h = equations.duration * mesh.widths[segments] * delta
+        return values.T, np.tile(self.p[:, None], len(tau)), data.T, t.T, h[None, :]
+
+    def _norm(self, h: Vector, five: Any, three: Any) -> Vector:
+        """The error (k,) of steps of length h as a share of the tolerance, from both estimates (nx, k)."""
+        with np.errstate(all="ignore"):
+            a, b = (((np.asarray(e, float) / self.size[:, None]) ** 2).sum(axis=0) for e in (five, three))
+            found = np.abs(h) * a / np.sqrt(len(self.size) * (a + 0.01 * b)) / TOLERANCE
+        # both estimates are zero where nothing moves; what is not finite went too far
+        return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
+
+    def _lost(self, x: Matrix) -> NDArray[np.bool_]:
+        """Which runs (k,) are far from all that the solution knows."""
+        inside: NDArray[np.bool_] = np.abs(x) <= FARTHEST * self.size[:, None]
+        return np.asarray(~inside.all(axis=0))
+
+    def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
+        """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite where lost.
+
+        And all steps that were taken; None where some were implicit or a run was lost.
+        """
+        if len(segments) == 1 and segments[0] in self.stiff:
+            return self._stiff(x[:, 0], segments[0], tau)[:, None], None
+        ends, x = np.full_like(x, math.inf), x.copy()
+        at, width = np.full(len(segments), tau), np.ones(len(segments))
+        active = np.arange(len(segments))
+        taken = []
+        for _ in range(MOST_STEPS):
+            delta = np.minimum(width[active], 1.0 - at[active])
+            given = self._stages(segments[active], at[active], delta)
+            new, five, three = self.step(x[:, active], *given)
+            norm = self._norm(given[-1][0], five, three)
+            good = norm <= 1.0
+            with np.errstate(divide="ignore"):
+                width[active] = delta * np.clip(0.9 * norm ** (-1.0 / 8.0), 0.2, np.where(good, 10.0, 1.0))
+            reached = active[good]
+            taken.append((segments[reached], at[reached], delta[good]))
+            x[:, reached] = np.asarray(new, float)[:, good]
+            at[reached] += delta[good]
+            arrived, lost = at >= 1.0 - 1e-12, self._lost(x)
+            ends[:, arrived & ~lost] = x[:, arrived & ~lost]
+            active = np.flatnonzero(~arrived & ~lost)
+            if not len(active):
+                if not np.isfinite(ends).all():
+                    return ends, None
+                which, begin, delta = (np.concatenate(part) for part in zip(*taken, strict=True))
+                order = np.lexsort((begin, which))
+                return ends, (which[order], begin[order], delta[order])
+        for i in active:
+            self.stiff.add(int(segments[i]))
+            ends[:, i] = self._stiff(x[:, i], segments[i], float(at[i]))
+        return ends, None
+
+    def chain(self, x: Vector, steps: Steps | None) -> Matrix:
+        """States (nx, intervals + 1) at all nodes of one run from `x`, infinite from where it is lost.
+
+        The `steps` that runs over the segments took are tried again, many in one call; where their error is too large
+        now, the rest of the segment is run with steps of its own.
+        """
+        count = len(self.equations.found.mesh)
+        nodes = np.full((len(x), count + 1), math.inf)
+        nodes[:, 0] = x
+        k, tau = 0, 0.0
+        while k < count:
+            if steps is not None:
+                x, k, tau = self._repeat(x, steps, k, nodes)
+                if k == count:
+                    break
+            ends, _ = self.run(x[:, None], np.array([k]), tau)
+            x = nodes[:, k + 1] = ends[:, 0]
+            k, tau = k + 1, 0.0
+            if not np.isfinite(x).all():
+                break
+        return nodes
+
+    def _repeat(self, x: Vector, steps: Steps, k: int, nodes: Matrix) -> tuple[Vector, int, float]:
+        """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment, place
+        where that ended."""
+        which, begins, delta = steps
+        at = int(np.searchsorted(which, k))
+        while at < len(which):
+            size = min(AT_ONCE, len(which) - at)
+            part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of no length fill the rest
+            given = self._stages(
+                np.pad(which[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
+            )
+            states, five, three = (np.asarray(e, float) for e in self.many(x, *given))
+            bad = np.append((self._norm(given[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
+            bad[size] = True
+            good = int(np.argmax(bad))
+            last = at + np.flatnonzero(which[at : at + good] != np.append(which, -1)[at + 1 : at + good + 1])
+            nodes[:, which[last] + 1] = states[:, last - at]
+            x = states[:, good - 1] if good else x
+            at += good
+            if good < size:
+                return x, int(which[at]), float(begins[at])
+        return x, nodes.shape[1] - 1, 0.0
+
+    def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
+        """The end of one segment from states `x` at the place `tau` of it, by an implicit method."""
+        equations, mesh = self.equations, self.equations.found.mesh
+        which, h = np.array([segment]), equations.duration * mesh.widths[segment]
+
+        def rhs(place: float, state: Vector) -> Vector:
+            values = self.others(which, np.array([[place]]))[0, 0]
+            fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * place])
+            t = equations.found.t0 + fraction * equations.duration
+            rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
+            return np.asarray(h * np.asarray(rates, float).ravel())
+
+        end = integrate(rhs, tau, x, np.ones(1), TOLERANCE, FARTHEST * self.size, MOST_IMPLICIT)[:, 0]
+        return np.where(np.isfinite(end), end, math.inf)

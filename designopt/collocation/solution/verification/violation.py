@@ -1,0 +1,77 @@
+"""What happens to constraints between the points at which they are imposed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import PhaseSolution
+from designopt.collocation.solution.verification.equations import Equations
+from designopt.collocation.statement.problem import Phase
+from designopt.collocation.transcription.points import Point
+
+Vector = NDArray[np.float64]
+
+#: So much finer than the collocation points is the grid.
+FINER = 10
+
+
+def violation_between_points(
+    phase: Phase, point: Point, found: PhaseSolution, parameters: Mapping[str, float]
+) -> float:
+    """How far the interpolated states leave their bounds and the path constraints their limits, on a ten times finer
+    grid than that of the collocation points: the largest of all, relative to 1 + the largest absolute value.
+
+    Infinite where a path constraint is not a number. Controls are kept within their bounds. A solved problem keeps all
+    limits at the points themselves.
+    """
+    equations = Equations(phase, found, parameters)
+    states = [v.name for v in phase.system.states]
+    others = point.names[len(states) :]
+    trajectories, path = [], []
+    for scheme, some in found.mesh.groups:
+        gaps = zip(scheme.points, scheme.points[1:], strict=False)
+        tau = np.concatenate([*(np.linspace(a, b, FINER, endpoint=False) for a, b in gaps), [1.0]])
+        x = equations.states(some, tau).reshape(-1, len(states))
+        trajectories.append(x)
+        if phase.path:
+            w = np.hstack([x, equations.others(some, tau, others).reshape(len(x), -1)])
+            path.append(point_values(point, equations, w, equations.fractions(some, tau).ravel())[0])
+    bounds = [found.bounds[name] for name in states]
+    worst = _outside(np.vstack(trajectories), bounds)
+    if path:
+        sizes = zip(phase.path.values(), point.path_sizes, strict=True)
+        worst = max(worst, _outside(np.vstack(path), [(c.low, c.high) for c, size in sizes for _ in range(size)]))
+    return worst
+
+
+def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
+    low, high = np.array(limits).T
+    beyond = np.maximum(np.maximum(low - values, values - high), 0.0).max(axis=0)
+    shares = beyond / (1.0 + np.abs(values).max(axis=0))
+    return float(np.where(np.isnan(shares), np.inf, shares).max(initial=0.0))
+
+
+def point_values(point: Point, equations: Equations, w: Vector, fractions: Vector) -> tuple[Vector, Vector]:
+    """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
+    `fractions` (n,)."""
+    phase, found, count = equations.phase, equations.found, len(fractions)
+    times = [found.t0, found.tf]
+    free = [t for t, is_free in zip(times, point.free_times, strict=True) if is_free]
+    fixed = [t for t, is_free in zip(times, point.free_times, strict=True) if not is_free]
+    data = equations.data(fractions)
+    columns = {v.name: data[:, i] for i, v in enumerate(phase.system.data)}
+    theta = np.array([*(equations.parameters[n] for n in point.parameter_names), *free])
+    constants = [*(columns[n] for n in point.constant_names), *(np.full(count, t) for t in fixed)]
+    signals = [columns[n] for n in point.signal_names]
+    given = (
+        w.T,
+        np.tile(theta[:, None], count),
+        np.array(constants).reshape(-1, count),
+        np.array(signals).reshape(-1, count),
+        fractions[None, :],
+    )
+    _, path, integrands = point.everything.map(count)(*given)
+    return np.asarray(path, float).T.reshape(count, -1), np.asarray(integrands, float).T.reshape(count, -1)

@@ -1,0 +1,153 @@
+"""The point at which the search begins: a guess, completed where it leaves something out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
+from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
+from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.functions import Statement
+from designopt.collocation.transcription.layout import Layout
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:
+    """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds or 0 in them.
+
+    The times are those of `trajectory`, if there is one; else the middle of their ranges, and the beginning of a phase
+    that follows another is `before`.
+    """
+    for name, stated in phase.guess.items():
+        if np.shape(stated) != (2,) or not all(isinstance(value, Real) for value in stated):
+            text = f"is {stated!r}: give its first and its last value, (from, to)"
+            raise ProblemError("bad_guess", f"{phase.name}: guess.{name}", text)
+    values = {}
+    for v in phase.system.states:
+        box = phase.bounds.get(v.name, (v.low, v.high))
+        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
+        known = [value for value in (start, end) if value is not None]
+        line = [middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
+        values[v.name] = np.clip(np.array(phase.guess.get(v.name, line), float), *box)
+    others = (*phase.system.controls, *phase.system.algebraic)
+    if phase.system.residual_form is not None:
+        others += phase.system.residual_form.unknowns
+    for v in others:
+        start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
+        known = [value for value in (start, end) if value is not None] or [0.0]
+        level = np.array(phase.guess.get(v.name, (known[0], known[-1])), float)
+        values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
+    if unknown := sorted(set(phase.guess) - set(values)):
+        text = f"there is no such variable; there are {', '.join(values)}"
+        raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)
+    t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
+    return Sampled(np.array([0.0, 1.0]), values, t0, tf)
+
+
+def _default_times(phase: Phase, before: float) -> tuple[float, float]:
+    tf = middle(ends(phase.tf))
+    if phase.t0 is None:
+        return before, max(tf, before + 1e-3)
+    t0 = middle(ends(phase.t0))
+    # ranges with one middle: as far apart as they allow
+    return (t0, tf) if t0 < tf else (ends(phase.t0)[0], ends(phase.tf)[1])
+
+
+def initial_point(
+    statement: Statement, problem: TrajectoryProblem, places: Layout, boxes: Boxes, guess: Guess
+) -> Vector:
+    """All variables (n,) at `guess`, not scaled, within their boxes.
+
+    Unknown rates that it leaves out are the slopes of the guessed states, algebraic variables solve their equations
+    where that is possible. Raises `ProblemError` (bad_guess) for names that are not there and numbers that are not
+    finite.
+    """
+    point = np.zeros(places.size)
+    _check(problem, guess)
+    first = {**problem.guess, **guess.parameters}
+    for name, index in places.parameters.items():
+        box = (boxes.low[index], boxes.high[index])
+        point[index] = np.clip(first.get(name, middle(box)), *box)
+    parameters = {name: float(point[index]) for name, index in places.parameters.items()}
+    before = 0.0
+    for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
+        given = guess.phases.get(phase.name)
+        default = default_trajectory(phase, given, before)
+        before = default.tf
+        fractions = place.mesh.fractions
+        stated = {**default.only(phase.guess).at(fractions), **(_values(phase, given, fractions) if given else {})}
+        values = {**default.at(fractions), **stated}
+        if statement.points[i].form:
+            slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)
+            values.update({name: trajectory for name, trajectory in slopes.items() if name not in stated})
+        if any(v.name not in stated for v in phase.system.algebraic):
+            solved = algebraic_values(phase, values, parameters, fractions, default.t0, default.tf)
+            values.update({name: trajectory for name, trajectory in solved.items() if name not in stated})
+        for j, name in enumerate(statement.points[i].names):
+            trajectory = values[name]
+            if not np.isfinite(trajectory).all():
+                raise ProblemError("bad_guess", f"{phase.name}: {name}", "is not finite everywhere")
+            if j < statement.points[i].nx:
+                point[place.states[:, j]] = trajectory
+            else:
+                point[place.point[:, j]] = trajectory[place.mesh.first :]
+        for index, time in ((place.t0, default.t0), (place.tf, default.tf)):
+            if index >= 0:
+                point[index] = time
+    low, high = boxes.low, boxes.high
+    return np.asarray(np.clip(point, low, high))
+
+
+def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[str, Vector]:
+    """What a given trajectory says of the phase's variables."""
+    form = phase.system.residual_form
+    unknowns = form.unknowns if form else ()
+    known = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
+    values = trajectory.at(fractions)
+    if unknown := sorted(set(values) - set(known)):
+        text = f"there is no such variable; there are {', '.join(known)}"
+        raise ProblemError("bad_guess", f"{phase.name}: {unknown[0]}", text)
+    for name, array in values.items():
+        if np.shape(array) != fractions.shape:
+            text = f"has the shape {np.shape(array)}, not that of the fractions, {fractions.shape}"
+            raise ProblemError("bad_guess", f"{phase.name}: {name}", text)
+    return values
+
+
+def _check(problem: TrajectoryProblem, guess: Guess) -> None:
+    names = [phase.name for phase in problem.phases]
+    if unknown := sorted(set(guess.phases) - set(names)):
+        raise ProblemError("bad_guess", unknown[0], f"there is no such phase; there are {', '.join(names)}")
+    for name, trajectory in guess.phases.items():
+        if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
+            raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
+    parameters = [v.name for v in problem.variables]
+    for where, given in (("guess", problem.guess), ("parameters", guess.parameters)):
+        for name, value in given.items():
+            if name not in parameters:
+                text = f"there is no such parameter; there are {', '.join(parameters) or 'none'}"
+                raise ProblemError("bad_guess", f"{where}.{name}", text)
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
+
+
+def _fixed(box: float | tuple[float, float] | None) -> float | None:
+    if box is None:
+        return None
+    low, high = ends(box)
+    return low if low == high else None
+
+
+def middle(box: tuple[float, float]) -> float:
+    low, high = box
+    if math.isfinite(low) and math.isfinite(high):
+        return 0.5 * (low + high)
+    return float(np.clip(0.0, low, high))

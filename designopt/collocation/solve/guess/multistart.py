@@ -1,0 +1,134 @@
+"""One problem solved from several guesses: what is found from one guess may be a local optimum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Solution, StartRecord
+from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
+from designopt.collocation.solve.guess.rollout import rollout
+from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.transcription.scaling import WIDEST
+
+Vector = NDArray[np.float64]
+
+#: Perturbed trajectories are known at so many points and have so many waves.
+POINTS, WAVES = 41, 3
+#: The size of the first wave, as a share of half the range of a variable, or of the largest value of the guess.
+SIZE = 0.3
+#: Objectives that differ by less than this, relative, are equal.
+SAME = 1e-7
+
+
+def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = False) -> Solution:
+    """The best solution from `guess` and from perturbed ones, as many starts as the options of `program` say.
+
+    Start 0 is the guess itself, start i > 0 is perturbed with random numbers of the seed and of i alone. With `roll`
+    the model goes where the controls of each guess lead. The best is the feasible one with the smallest objective, else
+    the one that violates the constraints least. `Solution.starts` reports all.
+    """
+    problem, options = program.problem, program.options
+    begin = rollout(problem, guess) if roll else guess
+    best = program.solve(guess=begin)
+    if options.starts == 1:
+        return best
+    records, timing = [_record(0, best)], dict(best.timing)
+    for i in range(1, options.starts):
+        if best.status is Status.CANCELLED:
+            break
+        start = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
+        if roll:
+            start = rolled(problem, start)
+        found = program.solve(guess=start)
+        timing["solve"] = timing.get("solve", 0.0) + found.timing.get("solve", 0.0)
+        records.append(_record(i, found))
+        if found.status is Status.CANCELLED or _better(found, best):
+            best = found
+    return replace(best, starts=tuple(records), seed=options.seed, timing=timing)
+
+
+def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Generator) -> Guess:
+    """A guess near `guess`, all of it within the bounds.
+
+    States and controls get smooth waves, which leave fixed ends of states where they are; parameters and free times are
+    redrawn from their boxes, or vary by a third where these are not finite. Courses other than arrays, results of a
+    solve among them, are not perturbed but replaced by the default.
+    """
+    guess = guess or Guess()
+    first = {**problem.guess, **guess.parameters}
+    parameters = {}
+    for v in problem.variables:
+        box = problem.parameters.get(v.name, (v.low, v.high))
+        parameters[v.name] = _drawn(box, first.get(v.name, middle(ends(box))), rng)
+    phases: dict[str, Sampled] = {}
+    before = 0.0
+    for phase in problem.phases:
+        given = guess.phases.get(phase.name)
+        phases[phase.name] = _perturbed_trajectory(phase, given if isinstance(given, Sampled) else None, before, rng)
+        before = phases[phase.name].tf
+    return Guess(phases, parameters)
+
+
+def _perturbed_trajectory(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
+    default = default_trajectory(phase, given, before)
+    fractions = np.linspace(0.0, 1.0, POINTS)
+    values: dict[str, Vector] = dict(given.at(fractions)) if given else {}
+    trajectories: Mapping[str, Vector] = {**default.at(fractions), **values}
+    for v in (*phase.system.states, *phase.system.controls):
+        low, high = phase.bounds.get(v.name, (v.low, v.high))
+        trajectory = trajectories[v.name]
+        size = 0.5 * (high - low) if high - low <= WIDEST else max(1.0, float(np.abs(trajectory).max()))
+        waves = rng.standard_normal((2, WAVES)) / np.arange(1, WAVES + 1)
+        angles = math.pi * np.outer(np.arange(1, WAVES + 1), fractions)
+        bump = waves[0] @ np.sin(angles)
+        if v in phase.system.controls:
+            bump += waves[1] @ np.cos(angles)
+        values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
+    t0 = before if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
+    tf = _drawn(phase.tf, default.tf, rng)
+    if not t0 < tf:  # as long as without the drawing, from there
+        tf = t0 + default.tf - default.t0
+    return Sampled(fractions, values, t0, tf)
+
+
+def _drawn(box: Box, first: float, rng: np.random.Generator) -> float:
+    low, high = ends(box)
+    share = rng.uniform(-1.0, 1.0)
+    if high - low <= WIDEST:
+        return 0.5 * (low + high) + 0.5 * share * (high - low)
+    return float(np.clip(first + share * max(1.0, abs(first)) / 3.0, low, high))
+
+
+def rolled(problem: TrajectoryProblem, guess: Guess) -> Guess:
+    """Where the guess leads; the guess itself where that is beyond all bounds."""
+    try:
+        return rollout(problem, guess)
+    except ProblemError:
+        return guess
+
+
+def _record(i: int, found: Solution) -> StartRecord:
+    return StartRecord(i, found.status, found.objective, found.iterations)
+
+
+def _better(found: Solution, best: Solution) -> bool:
+    """Whether a later start wins: by more than the solver's tolerance, so that one optimum counts once."""
+    if found.success != best.success:
+        return found.success
+    one, other = (s.objective if s.success else s.violation for s in (found, best))
+    return not math.isfinite(other) or one < other - SAME * max(abs(one), abs(other))
+
+
+def spread(records: Sequence[StartRecord]) -> str:
+    """How many starts were solved, and between which objectives, in a sentence."""
+    solved = [record.objective for record in records if record.status.success]
+    text = f"{len(solved)} of {len(records)} starts were solved"
+    return f"{text}, with objectives from {min(solved):.6g} to {max(solved):.6g}." if solved else f"{text}."

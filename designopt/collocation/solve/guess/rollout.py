@@ -1,0 +1,89 @@
+"""A guess that is a motion of the model: what its guessed controls cause."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.verification.equations import data_at, explicit_rates
+from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
+from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.dynamics.system import Variable
+
+Vector = NDArray[np.float64]
+
+#: The guess is known at so many points, and has this relative accuracy.
+POINTS, TOLERANCE = 201, 1e-6
+#: It is given up after so many steps.
+MOST_STEPS = 5000
+#: A motion that goes beyond so many times 1 + its first states has no bounds.
+FARTHEST = 1e6
+
+
+def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
+    """`guess` with the states that its controls cause, from its initial states; what it leaves out is the default's.
+
+    Fixed initial states are kept; those that neither the problem nor the guess tells are those at the end of the phase
+    before, where that phase has them. Final states and bounds may be missed.
+
+    Raises `ProblemError` (bad_guess) where the motion has no bounds.
+    """
+    guess = guess or Guess()
+    parameters = {}
+    for v in problem.variables:
+        box = ends(problem.parameters.get(v.name, (v.low, v.high)))
+        first = {**problem.guess, **guess.parameters}.get(v.name, middle(box))
+        parameters[v.name] = float(np.clip(first, *box))
+    phases: dict[str, Sampled] = {}
+    last: dict[str, float] = {}
+    before = 0.0
+    for phase in problem.phases:
+        trajectory = guess.phases.get(phase.name)
+        default = default_trajectory(phase, trajectory, before)
+        before = default.tf
+        fractions = np.linspace(0.0, 1.0, POINTS)
+        given = dict(trajectory.at(fractions)) if trajectory else {}
+        values = {**default.at(fractions), **given}
+        begin = {}
+        for v in phase.system.states:
+            known = v.name in phase.initial or v.name in given or v.name in phase.guess or v.name not in last
+            limits: Box = phase.initial.get(v.name, phase.bounds.get(v.name, (v.low, v.high)))
+            start = float(values[v.name][0]) if known else last[v.name]
+            begin[v.name] = float(np.clip(start, *ends(limits)))
+        states = _simulated(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
+        last = {name: float(state[-1]) for name, state in states.items()}
+        controls = {v.name: values[v.name] for v in phase.system.controls}
+        algebraic = {v.name: given[v.name] for v in phase.system.algebraic if v.name in given}
+        phases[phase.name] = Sampled(fractions, {**states, **controls, **algebraic}, default.t0, default.tf)
+    return Guess(phases, parameters)
+
+
+def _simulated(
+    phase: Phase, first: dict[str, float], trajectory: Sampled, parameters: dict[str, float]
+) -> dict[str, Vector]:
+    """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""
+    system = phase.system
+    rates = explicit_rates(system)
+    duration = trajectory.tf - trajectory.t0
+    p = [parameters[v.name] for v in system.parameters]
+    data = data_at(phase, trajectory.fractions, trajectory.t0, trajectory.tf)
+
+    def row(table: tuple[Variable, ...], fraction: float) -> list[float]:
+        return [float(np.interp(fraction, trajectory.fractions, trajectory.values[v.name])) for v in table]
+
+    def rhs(fraction: float, x: Vector) -> Vector:
+        q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
+        t = trajectory.t0 + fraction * duration
+        found = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        return np.asarray(found, float).ravel() * duration
+
+    begin = np.array(list(first.values()))
+    states = integrate(rhs, 0.0, begin, trajectory.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)
+    if np.isnan(states).any():
+        lost = int(np.isnan(states).any(axis=0).argmax())
+        at = trajectory.t0 + duration * trajectory.fractions[max(lost - 1, 0)]
+        text = f"the guessed controls lead beyond all bounds after {at:.6g} s; guess others, or the states too"
+        raise ProblemError("bad_guess", f"{phase.name}: rollout", text)
+    return dict(zip(first, states, strict=True))

@@ -1,0 +1,133 @@
+"""What differs between two studies, in clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from designopt.plugin import InputFile, Plugin, Use
+from designopt.report.labels import listed, number
+from designopt.report.parts.answer.problem import limit_text, range_text, value_text
+from designopt.study.study import Constraint, Objective, Parameter, Study
+
+#: Of more differences of one kind only so many are listed.
+MOST = 40
+
+
+def differences(a: Study, b: Study) -> list[str]:
+    """Clauses on what `b` has different from `a`: model, space, scenarios, objectives, limits, stages, seed."""
+    found = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
+    if a.seed != b.seed:
+        found.append(f"seed {b.seed} instead of {a.seed}")
+    relations = [{str(r.text) for r in s.relations} for s in (a, b)]
+    found += [f"without the relation {r}" for r in sorted(relations[0] - relations[1])]
+    found += [f"with the relation {r}" for r in sorted(relations[1] - relations[0])]
+    return found[:MOST] + ([f"and {len(found) - MOST} differences more"] if len(found) > MOST else [])
+
+
+def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
+    """Plugin, version and settings; a setting left at its default counts as written out."""
+    if a.plugin.name != b.plugin.name:
+        yield f"{what} {b.plugin.name} instead of {a.plugin.name}"
+        return
+    if a.plugin.version != b.plugin.version:
+        yield f"{what} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
+    own, other = _settings(b), _settings(a)
+    for name in [*other, *(n for n in own if n not in other)]:
+        new, old = own.get(name), other.get(name)
+        if _comparable(new) != _comparable(old):
+            yield f"{what} with {name} {_told(new)} instead of {_told(old)}"
+
+
+def _told(value: Any) -> str:
+    """A setting; a file with the beginning of its digest, for the name may be the same."""
+    return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else value_text(value)
+
+
+def _comparable(value: Any) -> Any:
+    return value.digest if isinstance(value, InputFile) else value
+
+
+def _settings(use: Use[Plugin]) -> dict[str, Any]:
+    return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
+
+
+def _space(a: Study, b: Study) -> Iterator[str]:
+    old, new = ({p.name: p for p in s.space} for s in (a, b))
+    for name, p in new.items():
+        if name not in old:
+            yield f"parameter {name} ({_range(p)}) added"
+        elif _parameter(p) != _parameter(old[name]):
+            yield f"{name} {_range(p)} instead of {_range(old[name])}"
+    for name in old:
+        if name not in new:
+            yield f"parameter {name} left out"
+
+
+def _parameter(p: Parameter) -> tuple[Any, ...]:
+    return tuple(getattr(p, f.name) if f.name != "when" else dict(p.when) for f in fields(p))
+
+
+def _range(p: Parameter) -> str:
+    scale = " on a log scale" if p.kind == "real" and p.scale == "log" else ""
+    when = " when " + " and ".join(f"{n} is {' or '.join(map(number, v))}" for n, v in p.when.items()) if p.when else ""
+    return f"{range_text(p)} {p.unit}".rstrip() + scale + when
+
+
+def _scenarios(a: Study, b: Study) -> Iterator[str]:
+    old, new = ({s.name: dict(s.values) for s in study.scenarios} for study in (a, b))
+    if old == new:
+        return
+    added, gone = [n for n in new if n not in old], [n for n in old if n not in new]
+    changed = [n for n in new if n in old and new[n] != old[n]]
+    if len(added) + len(gone) + len(changed) > 8:
+        yield f"other scenarios ({len(new)} instead of {len(old)})"
+        return
+    if added:
+        yield f"scenario {listed(added)} added"
+    if gone:
+        yield f"scenario {listed(gone)} left out"
+    for name in changed:
+        for key in sorted(new[name].keys() | old[name].keys()):
+            was, now = old[name].get(key), new[name].get(key)
+            if _comparable(was) != _comparable(now):
+                yield f"{key} {_told(now)} instead of {_told(was)} in scenario {name}"
+
+
+def _scored(a: Study, b: Study) -> Iterator[str]:
+    for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", a.constraints, b.constraints)):
+        old: Mapping[str, Any] = {o.name: o for o in olds}
+        new: Mapping[str, Any] = {o.name: o for o in news}
+        for name, item in new.items():
+            if name not in old:
+                yield f"{what} {name} ({_score(item)}) added"
+            elif _score(item) != _score(old[name]):
+                yield f"{what} {name} is {_score(item)} instead of {_score(old[name])}"
+        for name in old:
+            if name not in new:
+                yield f"{what} {name} left out"
+
+
+def _score(item: Objective | Constraint) -> str:
+    text = limit_text(item) if isinstance(item, Constraint) else f"{item.direction} {item.expression.text}"
+    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in item.over.settings.items())
+    over = item.over.plugin.name + (f" ({settings})" if settings else "")
+    return f"{text} {f'[{item.unit}] ' if item.unit else ''}over scenarios: {over}"
+
+
+def _stages(a: Study, b: Study) -> Iterator[str]:
+    old, new = ({s.name: s for s in study.stages} for study in (a, b))
+    for name, stage in new.items():
+        if name not in old:
+            yield f"stage {name} ({stage.solver.plugin.name}) added"
+            continue
+        yield from _use(f"stage {name}: solver", old[name].solver, stage.solver)
+        for limit, what in (("evaluations", "a budget of {} designs"), ("wall", "a budget of {} s")):
+            now, was = getattr(stage.budget, limit), getattr(old[name].budget, limit)
+            if now != was:
+                text = what.format("any number of" if now is None else number(now))
+                yield f"stage {name}: {text} instead of {'any number' if was is None else number(was)}"
+    for name in old:
+        if name not in new:
+            yield f"stage {name} left out"

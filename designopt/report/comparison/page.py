@@ -1,0 +1,384 @@
+"""Two or more stores side by side on one page: fronts, hypervolume, chosen designs, convergence, and what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import decision
+from designopt.lazy import moocore
+from designopt.report.colours import axis, category, layout
+from designopt.report.comparison.best import best_values
+from designopt.report.comparison.differences import differences
+from designopt.report.comparison.seeds import Scores, repeated
+from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
+from designopt.report.page import page, write_page
+from designopt.report.parts.answer.overview import computing_time, duration
+from designopt.report.section import Figure, Section, Table
+from designopt.report.tables import unfinished
+from designopt.store.result import Result
+from designopt.study.language import units
+
+if TYPE_CHECKING:
+    from designopt.study.study import Objective
+
+Matrix = NDArray[np.float64]
+
+#: So many designs of each front are drawn, and with more objectives than `PAIRED` the first ones only.
+DRAWN, PAIRED = 2000, 4
+#: The hypervolume is computed at so many places along each run, for at most so many objectives.
+PLACES, OBJECTIVES = 40, 5
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One store: its `label`, and `objectives` (n, m) in the common units, to be minimised, infinite without one."""
+
+    label: str
+    result: Result
+    objectives: Matrix
+
+    @property
+    def front(self) -> NDArray[np.intp]:
+        """Designs that no other one of this store dominates in the common objectives."""
+        rows = np.flatnonzero(self.result.outcomes.feasible)
+        if not len(rows):
+            return rows
+        F = self.objectives[rows]
+        if F.shape[1] == 1:
+            return rows[[int(np.argmin(F[:, 0]))]]
+        keep = moocore.is_nondominated(F, keep_weakly=False)
+        return np.asarray(rows[keep][np.lexsort(F[keep].T[::-1])])
+
+
+def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
+    """Write the page of `comparison` to `path` (HTML, self-contained); return the path."""
+    return write_page(comparison(results), path)
+
+
+def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
+    """A page that puts the stores of `results` side by side; `plotly` as in `designopt.report.page.page`.
+
+    Compared are the objectives that all have by name and direction, in the unit of the first. Raises `ValueError` for
+    fewer than two stores, for stores without a common objective, and for objectives of different kind, with a sentence.
+    """
+    if len(results) < 2:
+        raise ValueError("a comparison needs two stores or more")
+    entries, objectives, notes = _common(results)
+    title = f"Comparison of {listed([e.label for e in entries])}"
+    banners = tuple(f"{e.label}: {told}" for e in entries if (told := unfinished(e.result)))
+    parts = [_overview(entries, notes), _differences(entries)]
+    fronts = [e.front for e in entries]
+    if any(map(len, fronts)):
+        parts.append(
+            best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
+        )
+        if len(objectives) <= OBJECTIVES:
+            again = repeated(entries, objectives, _scores(entries, objectives, fronts))
+            parts += [again] if again else []
+    parts.append(_chosen(entries, objectives))
+    return page("comparison", title, f"{len(entries)} stores", parts, banners, plotly=plotly)
+
+
+# ------------------------------------------------------------------------------------------------ what is common
+
+
+def _common(results: Sequence[Result]) -> tuple[list[_Entry], tuple[Objective, ...], list[str]]:
+    """The stores with what they have in common, its objectives (of the first store), and what was left out."""
+    known = [{o.name: o for o in r.problem.objectives} for r in results]
+    names = [n for n in known[0] if all(n in k for k in known)]
+    labels = _labels(results)
+    if not names:
+        each = "; ".join(f"{label}: {', '.join(k)}" for label, k in zip(labels, known, strict=True))
+        raise ValueError(f"the stores have no objective in common ({each}); a comparison needs one of the same name")
+    for name in names:
+        directions = {k[name].direction for k in known}
+        if len(directions) > 1:
+            raise ValueError(f"objective {name} is minimised in one store and maximised in another: not comparable")
+    notes = []
+    left = sorted({n for k in known for n in k} - set(names))
+    if left:
+        notes.append(f"Not compared, because not all stores have them: {listed(left)}.")
+    entries = []
+    for label, result, k in zip(labels, results, known, strict=True):
+        own = list(k)
+        columns = []
+        for name in names:
+            factor, offset = _conversion(k[name], known[0][name], label)
+            values = objective_values(result)[:, own.index(name)] * factor + offset
+            if (factor, offset) != (1.0, 0.0):
+                notes.append(f"{name} of {label} is converted from {k[name].unit} to {known[0][name].unit}.")
+            columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
+        entries.append(_Entry(label, result, np.column_stack(columns)))
+    return entries, tuple(known[0][n] for n in names), notes
+
+
+def _labels(results: Sequence[Result]) -> list[str]:
+    """Names of the stores; where two are equal with so much of the path that they differ."""
+    paths = [r.path.resolve() for r in results]
+    names = [p.name.removesuffix(".study") for p in paths]
+    if len(set(names)) < len(names):
+        names = ["/".join(p.parts[-2:]).removesuffix(".study") for p in paths]
+    if len(set(names)) < len(names):
+        names = [f"{n} ({i})" for i, n in enumerate(names, start=1)]
+    return names
+
+
+def _conversion(own: Objective, common: Objective, label: str) -> tuple[float, float]:
+    """Factor and offset from the unit of a store's objective to the common one."""
+    if own.unit == common.unit:
+        return 1.0, 0.0
+    if not units.same_dimension(own.unit, common.unit):
+        what = f"{common.unit or 'a plain number'} in the first store and {own.unit or 'a plain number'} in {label}"
+        raise ValueError(f"objective {common.name} is in {what}: not comparable")
+    return units.factor_offset(own.unit, common.unit)
+
+
+# -------------------------------------------------------------------------------------------------------- sections
+
+
+def _overview(entries: list[_Entry], notes: list[str]) -> Section:
+    rows = []
+    for e in entries:
+        c, r = e.result.counts, e.result
+        failed = int(np.sum(r.outcomes.failed & ~r.outcomes.invalid))
+        rows.append(
+            (
+                e.label,
+                r.study.name,
+                ", ".join(dict.fromkeys(s.solver.plugin.name for s in r.study.stages)),
+                c["designs"],
+                c["evaluations"],
+                c["feasible"],
+                failed,
+                len(e.front),
+                duration(computing_time(r)),
+                _elapsed(r),
+                r.ended,
+            )
+        )
+    head = (
+        "store",
+        "study",
+        "solvers",
+        "designs",
+        "evaluations",
+        "feasible",
+        "failed",
+        "on the front",
+        "computing time",
+        "elapsed",
+        "ended",
+    )
+    return Section(
+        "Stores",
+        tables=(Table("What was done", head, tuple(rows)),),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _elapsed(result: Result) -> str:
+    """Time on the clock over all sessions that have ended."""
+    spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
+    return duration(float(sum(spans))) if spans else "–"
+
+
+def _differences(entries: list[_Entry]) -> Section:
+    """What differs between the problems, in words: each store against the first."""
+    findings = []
+    for e in entries[1:]:
+        found = differences(entries[0].result.study, e.result.study)
+        who = f"{e.label} against {entries[0].label}"
+        findings += [f"{who}: {text}." for text in found] or [f"{who}: the same study."]
+    return Section("What differs", findings=tuple(findings))
+
+
+def _reference(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Matrix:
+    """One reference point for all: that of the first study if all agree on it, or a tenth of all fronts' range beyond
+    their worst."""
+    given = [e.result.given_reference for e in entries]
+    names = [o.name for o in objectives]
+    if given[0] and all(g == given[0] for g in given) and set(names) <= set(given[0]):
+        return np.array([o.sign * given[0][o.name] for o in objectives])
+    F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
+    worst, span = F.max(axis=0), np.ptp(F, axis=0)
+    return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
+
+
+def _scores(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
+    """One number for each store: the hypervolume of its front, or its best value."""
+    if len(objectives) == 1:
+        best = [float(e.objectives[f, 0].min(initial=np.inf)) for e, f in zip(entries, fronts, strict=True)]
+        objective = objectives[0]
+        name = with_unit(f"best {objective.name}", objective.unit)
+        return Scores(name, objective.sign * np.array(best), objective.direction == "maximize")
+    reference = _reference(entries, objectives, fronts)
+    volumes = [decision.hypervolume(e.objectives[f], reference) for e, f in zip(entries, fronts, strict=True)]
+    return Scores("hypervolume", np.array(volumes), True)
+
+
+def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Section:
+    m = len(objectives)
+    figures = []
+    tables: list[Table] = []
+    notes = []
+    findings = []
+    figures.append(_planes(entries, objectives, fronts))
+    if m > PAIRED:
+        notes.append(f"The first {PAIRED} of {m} objectives are drawn.")
+    for e, rows in zip(entries, fronts, strict=True):
+        if len(rows) > DRAWN:
+            notes.append(f"{DRAWN} of {count(len(rows))} designs on the front of {e.label} are drawn.")
+    if m <= OBJECTIVES:
+        reference = _reference(entries, objectives, fronts)
+        scale = _scale(entries, reference, fronts)
+        volumes = [decision.hypervolume(e.objectives[f], reference) for e, f in zip(entries, fronts, strict=True)]
+        best = max(volumes)
+        shares = _nondominated(entries, fronts)
+        tables.append(
+            Table(
+                "Hypervolume with one reference",
+                ("store", "hypervolume", "of the largest", "of its front not dominated by another store"),
+                tuple(
+                    (e.label, v, f"{v / best:.1%}" if best > 0.0 else "–", share)
+                    for e, v, share in zip(entries, volumes, shares, strict=True)
+                ),
+            )
+        )
+        at = ", ".join(
+            f"{o.name} {number(o.sign * float(r))} {o.unit}".strip() for o, r in zip(objectives, reference, strict=True)
+        )
+        notes.append(f"Reference point: {at}.")
+        order = np.argsort(volumes)[::-1]
+        if best > 0.0:
+            first, second = entries[order[0]], entries[order[1]]
+            lead = 1.0 - volumes[order[1]] / best
+            findings.append(
+                f"{first.label} has the largest hypervolume, {lead:.1%} more than {second.label}.".replace("%", " %")
+                if lead > 5e-4
+                else f"{first.label} and {second.label} have the same hypervolume within 0.05 %."
+            )
+        figures.append(_convergence(entries, reference, scale, m))
+    return Section(
+        "Fronts",
+        introduction="The designs of each store that no other of the same store dominates in the common objectives.",
+        findings=tuple(findings),
+        figures=tuple(figures),
+        tables=tuple(tables),
+        notes=tuple(notes),
+    )
+
+
+def _nondominated(entries: list[_Entry], fronts: list[NDArray[np.intp]]) -> list[str]:
+    """The share of each front that no design of another store dominates."""
+    F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
+    good = moocore.is_nondominated(F, keep_weakly=True)
+    parts = np.split(good, np.cumsum([len(f) for f in fronts])[:-1])
+    return [f"{float(part.mean()):.0%}" if len(part) else "–" for part in parts]
+
+
+def _planes(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Figure:
+    """Every pair of the common objectives, one colour and symbol for each store."""
+    m = min(len(objectives), PAIRED)
+    gap = 0.08 if m > 2 else 0.0
+    size = (1.0 - gap * (m - 2)) / (m - 1)
+    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    for k, (x, y) in enumerate(combinations(range(m), 2), start=1):
+        suffix = "" if k == 1 else str(k)
+        left, top = x * (size + gap), 1.0 - (y - 1) * (size + gap)
+        axes[f"xaxis{suffix}"] = axis(labels[x] if y == m - 1 else "", domain=[left, left + size], anchor=f"y{suffix}")
+        axes[f"yaxis{suffix}"] = axis(
+            labels[y] if x == 0 else "", domain=[max(top - size, 0.0), top], anchor=f"x{suffix}"
+        )
+        for i, (e, every) in enumerate(zip(entries, fronts, strict=True)):
+            rows = thinned(every, DRAWN)
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers" if m == 2 else "markers",
+                    "name": plain(e.label),
+                    "legendgroup": str(i),
+                    "showlegend": k == 1,
+                    "x": objectives[x].sign * e.objectives[rows, x],
+                    "y": objectives[y].sign * e.objectives[rows, y],
+                    "xaxis": f"x{suffix}",
+                    "yaxis": f"y{suffix}",
+                    "line": {"color": category(i), "width": 1, "shape": "hv"},
+                    "marker": {"color": category(i), "size": 7, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+                    "customdata": rows.tolist(),
+                    "hovertemplate": f"<b>{plain(e.label)}</b> design %{{customdata}}<br>%{{x:.5~g}}, %{{y:.5~g}}"
+                    "<extra></extra>",
+                }
+            )
+    return Figure(
+        "Fronts over each other",
+        {"data": data, "layout": layout(**axes)},
+        height=520 if m == 2 else 300 * (m - 1) + 120,
+    )
+
+
+def _scale(entries: list[_Entry], reference: Matrix, fronts: list[NDArray[np.intp]]) -> float:
+    """What all hypervolumes are divided by: that of all fronts together."""
+    F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
+    return decision.hypervolume(F, reference) or 1.0
+
+
+def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int) -> Figure:
+    """Hypervolume with the common reference over the designs asked for."""
+    data = []
+    for i, e in enumerate(entries):
+        n = len(e.objectives)
+        feasible = e.result.outcomes.feasible
+        places = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
+        archive = np.empty((0, m))
+        history, done = [], 0
+        for place in places.tolist():
+            new = e.objectives[done:place][feasible[done:place]]
+            archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
+            if len(archive):
+                archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
+            history.append(decision.hypervolume(archive, reference) / scale)
+            done = place
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(e.label),
+                "x": places,
+                "y": history,
+                "line": {"color": category(i), "width": 2},
+                "marker": {"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+                "hovertemplate": f"{plain(e.label)}, %{{x}} designs: <b>%{{y:.2%}}</b><extra></extra>",
+            }
+        )
+    axes = {
+        "xaxis": axis("designs asked for"),
+        "yaxis": axis("share of what all reach together", tickformat=".0%", rangemode="tozero"),
+    }
+    return Figure("Hypervolume over the designs", {"data": data, "layout": layout(**axes)}, height=360)
+
+
+def _chosen(entries: list[_Entry], objectives: tuple[Objective, ...]) -> Section:
+    """The chosen designs of each store in the common units."""
+    parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for e in entries for p in e.result.problem.space.free))
+    rows = []
+    for e in entries:
+        space = e.result.problem.space
+        for label, row in chosen_once(e.result).items():
+            values = space.values(e.result.outcomes.X[row].tolist())
+            own = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
+            aims = [float(o.sign * e.objectives[row, j]) for j, o in enumerate(objectives)]
+            rows.append((e.label, label, row, *aims, *(own.get(p, "–") for p in parameters)))
+    head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
+    if not rows:
+        return Section("Chosen designs", introduction="No store has a design within its limits.")
+    return Section("Chosen designs", tables=(Table("Side by side", (*head, *parameters), tuple(rows), shown=60),))

@@ -1,0 +1,236 @@
+"""Stores of one study with different seeds: the fronts that their runs attain, and whether groups of them differ.
+
+A stochastic search is judged by several runs. The empirical attainment function gives for each point the share of the
+runs that attain it (Grunert da Fonseca, Fonseca & Hall 2001, EMO, LNCS 1993, 213-225). Groups are compared by the ranks
+of one number for each run (Knowles, Thiele & Zitzler 2006, TIK report 214): Kruskal & Wallis (1952) for all groups,
+Mann & Whitney (1947) for pairs, with the correction of Holm (1979).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.lazy import moocore, scipy
+from designopt.report.colours import axis, category, layout
+from designopt.report.comparison.differences import differences
+from designopt.report.labels import listed, number, plain, with_unit
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+from designopt.study.study import Objective
+
+Matrix = NDArray[np.float64]
+
+#: Differences with a smaller probability are called so.
+LEVEL = 0.05
+#: Shares of the runs (%) whose attainment surfaces are drawn: best, median and worst.
+_SURFACES = ((0.0, "attained by one run at least", "dot"), (50.0, "by half", "solid"), (100.0, "by all", "dash"))
+
+
+class Entry(Protocol):
+    """A store: its name on the page, its objectives (n, m) to be minimised in common units, its front, its result."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def objectives(self) -> Matrix: ...
+    @property
+    def front(self) -> NDArray[np.intp]: ...
+    @property
+    def result(self) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What stores are ranked by: its name, one of `values` (n,) for each, and whether a larger one is better."""
+
+    name: str
+    values: Matrix
+    rising: bool
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Stores that differ by their seeds alone, with the `scores` (r,) of their runs."""
+
+    label: str
+    entries: tuple[Entry, ...]
+    scores: Matrix
+
+
+def repeated(entries: Sequence[Entry], objectives: Sequence[Objective], scores: Scores) -> Section | None:
+    """What runs with several seeds attain, and a rank test of groups; None when no study was run with two seeds.
+
+    A seed counts once in a group.
+    """
+    groups, notes = _groups(entries, scores.values)
+    if not any(len(g.scores) > 1 for g in groups):
+        return None
+    findings: list[str] = []
+    tables = [_spread(groups, scores.name)]
+    tested = [g for g in groups if len(g.scores) > 1]
+    if len(tested) > 1:
+        findings, table = _tests(tested, scores)
+        tables.append(table)
+    else:
+        notes.append("A rank test needs a second study with two seeds or more.")
+    figures = [_attainment(groups, objectives)] if len(objectives) == 2 else []
+    return Section(
+        "Repeated runs",
+        introduction="Stores whose studies differ by the seed alone are runs of one search. A run attains a point "
+        "if it found a design at least as good in every objective.",
+        findings=tuple(findings),
+        figures=tuple(figures),
+        tables=tuple(tables),
+        notes=tuple(notes),
+    )
+
+
+def _groups(entries: Sequence[Entry], scores: Matrix) -> tuple[list[_Group], list[str]]:
+    """Stores by study, in their order, and what is left out."""
+    together: list[list[int]] = []
+    notes = []
+    for i, entry in enumerate(entries):
+        own = replace(entry.result.study, seed=0)
+        for members in together:
+            first = replace(entries[members[0]].result.study, seed=0)
+            if not differences(first, own):
+                seeds = [entries[k].result.study.seed for k in members]
+                if entry.result.study.seed in seeds:
+                    notes.append(
+                        f"{entry.label} has a seed that is there already: it does not count as a run of its own."
+                    )
+                else:
+                    members.append(i)
+                break
+        else:
+            together.append([i])
+    groups = []
+    for members in together:
+        label = entries[members[0]].label
+        if len(members) > 1:
+            label += f" and {len(members) - 1} more"
+        groups.append(_Group(label, tuple(entries[i] for i in members), scores[members]))
+    return groups, notes
+
+
+def _spread(groups: list[_Group], what: str) -> Table:
+    rows = [
+        (
+            g.label,
+            len(g.scores),
+            listed([number(e.result.study.seed) for e in g.entries]),
+            *(float(v) for v in (np.median(g.scores), g.scores.min(), g.scores.max())),
+        )
+        for g in groups
+    ]
+    return Table(
+        "Runs with different seeds", ("stores", "runs", "seeds", f"median {what}", "least", "largest"), tuple(rows)
+    )
+
+
+def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
+    """Findings, and every pair with its probability without and with Holm's correction."""
+    findings = []
+    what = scores.name.partition(" [")[0]
+    if len(groups) > 2:
+        p = kruskal([g.scores for g in groups])
+        findings.append(f"Over all {len(groups)} studies: {what} {_said(p)} (Kruskal and Wallis, p = {number(p, 2)}).")
+    pairs = list(combinations(groups, 2))
+    sign = 1.0 if scores.rising else -1.0
+    single = [mann_whitney(sign * a.scores, sign * b.scores) for a, b in pairs]
+    corrected = holm(np.array([p for p, _ in single]))
+    rows = []
+    for (a, b), (p, share), together in zip(pairs, single, corrected.tolist(), strict=True):
+        rows.append((a.label, b.label, share, p, together))
+        better, worse, part = (a, b, share) if share >= 0.5 else (b, a, 1.0 - share)
+        text = f"a run of {better.label} is better than one of {worse.label} with a probability of {number(part, 3)}"
+        findings.append(f"{what[0].upper()}{what[1:]} {_said(together)} (p = {number(together, 2)}): {text}.")
+    n = [len(g.scores) for g in groups]
+    least = min(2.0 / math.comb(a + b, a) for a, b in combinations(n, 2))
+    note = "Two-sided test of Mann and Whitney."
+    if least > LEVEL / 10.0:
+        note += f" With so few runs no p can be below {number(least, 2)}."
+    head = ("first", "second", "share of pairs that the first wins", "p", "p with Holm's correction")
+    return findings, Table("Rank test", head, tuple(rows), note=note, shown=60)
+
+
+def _said(p: float) -> str:
+    return "differs by more than chance" if p < LEVEL else "does not differ by more than chance"
+
+
+def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
+    """Two-sided probability of ranks as unequal as those of `a` (n,) and `b` (m,); share of pairs that `a` wins.
+
+    Exact without ties up to eight values on either side (SciPy's rule), else by the normal distribution. A tie counts
+    half.
+    """
+    found = scipy.stats.mannwhitneyu(a, b, alternative="two-sided")
+    return float(found.pvalue), float(found.statistic) / (len(a) * len(b))
+
+
+def kruskal(samples: Sequence[Matrix]) -> float:
+    """Probability of ranks as unequal as those of `samples`; 1 when all values are the same."""
+    together = np.concatenate(samples)
+    return 1.0 if np.ptp(together) == 0.0 else float(scipy.stats.kruskal(*samples).pvalue)
+
+
+def holm(p: Matrix) -> Matrix:
+    """Probabilities (n,) of several tests corrected so that one of them is below a level by chance no more often."""
+    order = np.argsort(p, kind="stable")
+    rising = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(rising, 1.0)
+    return corrected
+
+
+def attainment(fronts: Sequence[Matrix], share: float) -> Matrix:
+    """Nondominated points (k, m) that at least `share` percent of the runs attain, one run at least; sorted.
+
+    `fronts` has a matrix (n, m) of objectives to be minimised for each run, m being 2 or 3. Runs without a point attain
+    nothing: the result has no rows where too few of the others are left.
+    """
+    needed = max(1, math.ceil(share / 100.0 * len(fronts) - 1e-9))
+    there = [f for f in fronts if len(f)]
+    if needed > len(there):
+        return np.empty((0, fronts[0].shape[1]))
+    sets = np.repeat(np.arange(1, len(there) + 1), [len(f) for f in there])
+    surface = moocore.eaf(np.concatenate(there), sets, percentiles=[100.0 * needed / len(there)])
+    return np.asarray(surface[np.lexsort(surface[:, -2::-1].T)][:, :-1])
+
+
+def _attainment(groups: list[_Group], objectives: Sequence[Objective]) -> Figure:
+    """Best, median and worst attainment surface of each group as staircases."""
+    signs = [o.sign for o in objectives]
+    data: list[dict[str, Any]] = []
+    for i, group in enumerate(g for g in groups if len(g.scores) > 1):
+        fronts = [e.objectives[e.front] for e in group.entries]
+        for share, words, dash in _SURFACES:
+            points = attainment(fronts, share)
+            name = plain(f"{group.label}: {words}")
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": name,
+                    "legendgroup": str(i),
+                    "x": signs[0] * points[:, 0],
+                    "y": signs[1] * points[:, 1],
+                    "line": {"color": category(i), "width": 2.4 if share == 50.0 else 1.2, "dash": dash, "shape": "hv"},
+                    "hovertemplate": f"{name}<br>%{{x:.5~g}}, %{{y:.5~g}}<extra></extra>",
+                }
+            )
+    labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
+    axes = {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}
+    return Figure(
+        "Attainment surfaces",
+        {"data": data, "layout": layout(**axes)},
+        height=520,
+        note="Between best and worst lies what the seed decides. Full line: the median surface.",
+    )

@@ -1,0 +1,111 @@
+"""Report part `best`: the chosen designs side by side."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+
+from designopt.plugin import report
+from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
+from designopt.report.parts.answer.limits import sentence, warnings
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+#: With more parameters than this a design is not put into words.
+TOLD = 8
+#: Of the message of a program so many characters are shown in a line.
+LONGEST = 240
+
+
+@report("best", version=1)
+def best(result: Result) -> Section | None:
+    """The chosen designs (best of each objective, compromise) side by side with all they gave."""
+    if not result.problem.objectives:
+        return None
+    chosen = chosen_once(result)
+    if not chosen:
+        return Section("Best designs", introduction=without_feasible(result))
+    rows = tuple((name, *values) for name, values in design_rows(result, chosen))
+    introduction = "The designs to look at first: the best one of each objective"
+    compromise = result.chosen().get("compromise")
+    findings = []
+    own = set(result.baseline.values())
+    if result.study.choose and len(result.problem.objectives) > 1:
+        introduction += ", and what the study's rules of choice pick"
+        for label, row in chosen.items():
+            if not label.startswith("best ") and row not in own:
+                findings.append(f"{label[:1].upper()}{label[1:]}: {describe(result, row)}.")
+    elif compromise is not None:
+        introduction += (
+            ", and the compromise: the design of the front that lies nearest to the ideal point, which has the best "
+            "value of each objective at once, when every objective is scaled to its range over the front"
+        )
+        findings.append(f"Compromise: {describe(result, compromise)}.")
+    if own:
+        introduction += "; beside them the study's baseline"
+        findings += [_compared(result, name, row) for name, row in result.baseline.items()]
+    findings += [sentence(clause) for clause in warnings(result)]
+    return Section(
+        "Best designs",
+        introduction=introduction + ".",
+        findings=tuple(findings),
+        tables=(
+            Table("Chosen designs", ("", *chosen), rows, shown=200),
+            Table(
+                "Commands that compute them again",
+                ("design", "row", "command"),
+                tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
+            ),
+        ),
+    )
+
+
+def _compared(result: Result, name: str, row: int) -> str:
+    """Whether a design of the baseline is on the front, and how many feasible designs are better in every objective."""
+    outcomes = result.outcomes
+    F = outcomes.objectives
+    if not outcomes.feasible[row]:
+        return f"{name}, of the baseline, breaks a limit: {describe(result, row)}."
+    better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
+    told = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    return f"{name}, of the baseline, {told}: {describe(result, row)}."
+
+
+def without_feasible(result: Result) -> str:
+    """Why there is nothing to choose from."""
+    outcomes = result.outcomes
+    if not len(outcomes) and (ended := most_frequent_end(result)):
+        return f"No program has led to a design yet, so there is no design to choose. {ended}"
+    if not len(outcomes):
+        return "Nothing has been evaluated yet, so there is no design to choose."
+    if outcomes.failed.all():
+        return "No evaluation gave a result, so there is no design to choose; the failures say why."
+    return "No design keeps all limits, so there is no design to choose."
+
+
+def most_frequent_end(result: Result) -> str:
+    """How most programs without a result ended, and what was said first, in a line; "" where all have one."""
+    failed = [record for record in result.programs() if not record.ok]
+    if not failed:
+        return ""
+    ((status, number),) = Counter(record.status for record in failed).most_common(1)
+    said = next((record.message for record in failed if record.status == status), "")
+    told = textwrap.shorten(said, LONGEST, placeholder=" ...")
+    share = f"{number} of {len(result.programs())}"
+    return f"Most frequent end of a program: {status}, {share}" + (f", the first: {told}" if told else "")
+
+
+def describe(result: Result, row: int) -> str:
+    """A design in words: its parameters, and the objectives they give."""
+    problem = result.problem
+    values = problem.space.values(result.outcomes.X[row].tolist())
+    free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
+    given = objective_values(result)[row]
+    aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
+    if len(free) > TOLD:
+        return f"its {count(len(free))} parameters give {listed(aims)}"
+    return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
+
+
+def _quantity(value: object, unit: str) -> str:
+    return f"{number(value)} {unit}".strip()

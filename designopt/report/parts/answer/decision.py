@@ -1,0 +1,198 @@
+"""Report part `decision`: which design of the front each rule picks, and how much that hangs on weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import decision as rules
+from designopt.plugin import report
+from designopt.report.colours import axis, bare_layout
+from designopt.report.labels import (
+    count,
+    design_values,
+    hover,
+    listed,
+    number,
+    objective_labels,
+    objective_values,
+    parameter_label,
+    plural,
+    thinned,
+)
+from designopt.report.parts.answer.best import describe
+from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
+from designopt.report.section import Choice as Selector
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+from designopt.study.study import Choice
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+#: Rules that are shown when the study names none.
+DEFAULT = (Choice("knee"), Choice("utopia"), Choice("topsis", norm="vector"), Choice("topsis", norm="minmax"))
+#: Weights are tried on at most so many designs of the front, and so many designs are drawn.
+WEIGHED, DRAWN = 2000, 12
+
+_MEANING = {
+    "knee": "where the front bends most: beyond it a gain in one objective costs most in another",
+    "utopia": "nearest to the best value of every objective at once, each scaled to its range on the front",
+    "topsis": "far from the worst and near to the best values, by the share of the two distances",
+    "nearest_to": "nearest to the values asked for, in ranges of the front",
+    "weighted_tchebycheff": "least beyond a reference point in the objective that is farthest beyond it",
+    "epsilon_constraint": "the best in one objective that keeps limits on others",
+    "robust": "of the front and of feasible designs behind it that keep margins to their limits, the one of which most "
+    "neighbours within the tolerances keep all limits; of equals the nearest to the ideal point by its worst neighbour",
+}
+
+
+@report("decision", version=1)
+def decision(result: Result) -> Section | None:
+    """The hypervolume, what each rule of choice picks of the front, and how much that depends on weights."""
+    m = len(result.problem.objectives)
+    front = np.asarray(result.front(), dtype=np.intp)
+    if m < 2 or len(front) < 2:
+        return None
+    F = result.outcomes.objectives[front]
+    picked, findings = _picked(result, F, front)
+    volume, words = _volume(result, F)
+    figures, tables = _weights(result, F, front, picked)
+    meanings = {c.method: _MEANING[c.method] for c in result.study.choose or DEFAULT}
+    return Section(
+        "Choosing from the front",
+        introduction="Every design of the front is best for somebody. Rules that pick one: "
+        + "; ".join(f"{name.replace('_', ' ')}, {meaning}" for name, meaning in meanings.items())
+        + ".",
+        facts=(*volume, ("designs to choose from", count(len(front)))),
+        findings=tuple(findings),
+        figures=figures,
+        tables=(_table(result, front, picked), *tables),
+        notes=words,
+    )
+
+
+def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | None], list[str]]:
+    """The place on the front that each rule picks, and what is to be said of it."""
+    objectives = result.problem.objectives
+    names, signs = [o.name for o in objectives], [o.sign for o in objectives]
+    picked: dict[str, int | None] = {}
+    findings = []
+    same: dict[int, list[str]] = {}
+    for choice in result.study.choose or DEFAULT:
+        label = rules.label(choice)
+        try:
+            if choice.method == "robust":
+                findings += _robust(result)
+                continue
+            place = rules.choose(F, names, signs, choice)
+        except rules.DecisionError as error:
+            findings.append(f"{label}: {error}.")
+            continue
+        picked[label] = place
+        if place is None:
+            why = (
+                "no design of it keeps the limits"
+                if choice.method == "epsilon_constraint"
+                else "no design lies before the plane through its ends"
+            )
+            findings.append(f"{label}: the front has none; {why}.")
+        else:
+            same.setdefault(place, []).append(label)
+    for place, labels in same.items():
+        verb = "pick" if len(labels) > 1 else "picks"
+        findings.append(f"{listed(labels)} {verb} design {front[place]}: {describe(result, int(front[place]))}.")
+    if len(same) == 1 and len(picked) > 1:
+        findings.append("All rules agree.")
+    return picked, findings
+
+
+def _robust(result: Result) -> list[str]:
+    """What the rule by tolerances picks, which may lie behind the front."""
+    row = result.most_robust()
+    if row is None:
+        return ["robust: no design has neighbours yet."]
+    return [f"robust picks design {row}: {describe(result, row)}."]
+
+
+def _volume(result: Result, F: Matrix) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The hypervolume as a fact, and the note that says what it is measured from."""
+    reference = result.reference() if F.shape[1] <= OBJECTIVES else None
+    if reference is None:
+        return (), ()
+    note = f"Hypervolume: what the front dominates up to {reference_words(result)}, in the objectives' units."
+    return (("hypervolume", number(rules.hypervolume(F, reference))),), (note,)
+
+
+def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
+    problem = result.problem
+    values = objective_values(result)
+    rows = []
+    for label, place in picked.items():
+        if place is None:
+            continue
+        row = int(front[place])
+        rows.append((label, row, *design_values(result, row), *(float(v) for v in values[row])))
+    head = ("rule", "design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem))
+    return Table("What the rules pick", head, tuple(rows))
+
+
+def _weights(
+    result: Result, F: Matrix, front: Rows, picked: dict[str, int | None]
+) -> tuple[tuple[Figure, ...], tuple[Table, ...]]:
+    """For how many weights of the objectives each design is the choice."""
+    kept = thinned(np.arange(len(front)), WEIGHED)
+    methods: dict[str, tuple[Literal["utopia", "topsis"], str]] = {
+        "utopia l2": ("utopia", "l2"),
+        "topsis vector": ("topsis", "vector"),
+        "topsis minmax": ("topsis", "minmax"),
+    }
+    shares = {label: rules.weight_sensitivity(F[kept], method, norm) for label, (method, norm) in methods.items()}
+    whole = np.max(list(shares.values()), axis=0)
+    order = np.argsort(-whole, kind="stable")
+    order = order[whole[order] > 0.0]
+    drawn = np.sort(order[:DRAWN])  # in the order of the front
+    rows = front[kept[drawn]]
+    trace = {
+        "type": "bar",
+        "x": [f"design {row}" for row in rows.tolist()],
+        "hovertemplate": "picked for <b>%{y:.1%}</b> of all weights<br>" + hover(result),
+        "marker": {"color": "@accent"},
+    }
+    axes = {
+        "xaxis": axis("", type="category", showgrid=False),
+        "yaxis": axis("share of all weights", tickformat=".0%", rangemode="tozero"),
+    }
+    figure = Figure(
+        "How much the choice depends on the weights",
+        {"data": [trace], "layout": bare_layout(**axes)},
+        note="Two thousand weights, drawn evenly from all that sum to 1; bars in the order of the front."
+        + (f" The {DRAWN} designs that are picked most are drawn." if len(order) > DRAWN else ""),
+        height=320,
+        choices=(Selector("Rule", tuple(shares)),),
+        designs={0: rows},
+        variants={(k,): {"data": {"0": {"y": share[drawn]}}} for k, share in enumerate(shares.values())},
+    )
+    values = objective_values(result)
+    lines = tuple(
+        (int(front[kept[i]]), *(f"{share[i]:.1%}" for share in shares.values()), *map(float, values[front[kept[i]]]))
+        for i in order.tolist()
+    )
+    note = f"{plural(len(order), 'design')} of {plural(len(front), 'design')} of the front are picked for some weights."
+    if len(kept) < len(front):
+        note += f" Tried on {count(len(kept))} designs, evenly taken over the front."
+    chosen = {int(front[p]) for p in picked.values() if p is not None}
+    table = Table(
+        "Share of all weights that pick a design",
+        ("design", *shares, *objective_labels(result.problem)),
+        lines,
+        note=note + " Set off: what the rules above pick.",
+        shown=12,
+        marked=frozenset(k for k, line in enumerate(lines) if line[0] in chosen),
+    )
+    return (figure,), (table,)

@@ -1,0 +1,101 @@
+"""Report part `overview`: the question in words, what was spent, and what is to be known of the answer first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.labels import count, listed, number, plural
+from designopt.report.parts.answer.limits import sentence
+from designopt.report.parts.answer.tolerances import fragile
+from designopt.report.parts.failures import invalid_designs
+from designopt.report.section import Section
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    pass
+
+#: More parameters than this are not named in the question.
+TOLD = 8
+#: Of a longer list in a setting the first elements are shown.
+LISTED = 30
+
+
+@report("overview", version=1)
+def overview(result: Result) -> Section:
+    """The question in words, what was spent on it, and what is to be known of the answer first."""
+    study, problem = result.study, result.problem
+    done = result.outcomes
+    evaluated = int(np.sum(~done.invalid))
+    invalid = invalid_designs(result)
+    failed = int(np.sum(done.failed & ~invalid))
+    front = result.front()
+    best = "on the Pareto front" if len(problem.objectives) > 1 else "best designs"
+    facts = [
+        ("distinct designs", count(len(done))),
+        ("evaluations", count(result.counts["evaluations"])),
+        ("feasible designs", count(int(np.sum(done.feasible)))),
+        *(((best, count(len(front))),) if problem.objectives else ()),
+        ("failed designs", count(failed)),
+        *_incomplete(result),
+        *((("invalid designs", count(int(invalid.sum()))),) if invalid.any() else ()),
+        ("computing time", duration(computing_time(result))),
+    ]
+    findings = []
+    if not len(done):
+        findings.append("Nothing has been evaluated yet.")
+    elif not evaluated:
+        findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
+    else:
+        findings += [sentence(clause) for clause in fragile(result)]
+    if evaluated and not done.feasible.any():
+        findings.append("No feasible design was found." if problem.objectives else _nothing(result))
+    return Section(
+        title="Overview",
+        introduction="\n\n".join(filter(None, [study.description, _question(result)])),
+        facts=tuple(facts),
+        findings=tuple(findings),
+    )
+
+
+def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
+    """How many designs are scored without some of their scenarios, where the study allows that."""
+    if not result.problem.missing:
+        return ()
+    some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
+    return (("scored without some scenarios", count(some)),)
+
+
+def _nothing(result: Result) -> str:
+    """Why an analysis has no design with a result."""
+    if result.outcomes.failed.all():
+        return "No evaluation gave a result; the failures say why."
+    return "No design keeps all limits."
+
+
+def computing_time(result: Result) -> float:
+    """Seconds that evaluations and programs took, added over the workers."""
+    return float(np.nansum(result.wall)) + sum(program.wall for program in result.programs())
+
+
+def duration(seconds: float) -> str:
+    """A time span in the unit that suits it."""
+    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{number(seconds / size, 3)} {unit}"
+    return f"{number(seconds, 3)} s"
+
+
+def _question(result: Result) -> str:
+    problem = result.problem
+    aims = [f"{o.direction} {o.name}" for o in problem.objectives]
+    held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
+    where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
+    if not problem.objectives:
+        given = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
+        return f"What does {problem.model.plugin.name} give{given}{where}{held}?"
+    names = [p.name for p in problem.space.free]
+    free = listed(names) if len(names) <= TOLD else f"{len(names)} parameters"
+    return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"

@@ -1,0 +1,163 @@
+"""Report part `problem`: parameters, objectives, limits, stages and scenarios of a study, as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.plugin import InputFile, Plugin, Use, report
+from designopt.report.labels import count, number, plural, with_unit
+from designopt.report.parts.answer.overview import duration
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.study.study import Constraint, Parameter, Stage
+
+#: Of a longer list in a setting the first elements are shown.
+LISTED = 30
+
+
+@report("problem", version=1)
+def problem(result: Result) -> Section:
+    """What was varied, what was wanted, under which conditions, and which solvers looked for it."""
+    study, done = result.study, result.outcomes
+    repeated = result.counts["points"] - len(done)
+    # A running batch is asked for before it is done; only then are there fewer designs without any being repeated.
+    saved = (
+        f"{count(repeated)} of {count(result.counts['points'])} designs were asked for again and not computed again."
+        if repeated > 0 and result.ended == "done"
+        else ""
+    )
+    return Section(
+        "The problem",
+        tables=(
+            *_parameters(result),
+            *_aims(result),
+            Table(
+                "Stages",
+                ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
+                tuple(
+                    (s.name, _use(s.solver), _start(s), _budget(s), _asked(result, s.name), _count(result, s.name))
+                    for s in study.stages
+                ),
+                note="A design that several stages asked for counts where it was asked for first."
+                + (f" {saved}" if saved else ""),
+            ),
+            *_scenarios(result),
+        ),
+    )
+
+
+def _parameters(result: Result) -> tuple[Table, ...]:
+    """The space, where there is one."""
+    space = result.problem.space
+    if not space.parameters:
+        return ()
+    conditional = any(p.when for p in space.parameters)
+    head = ("parameter", "range or value", "unit", "scale", *(("active when",) if conditional else ()))
+    rows = tuple(
+        (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ())) for p in space.parameters
+    )
+    note = "Relations: " + "; ".join(r.text for r in space.relations) if space.relations else ""
+    return (Table("Parameters", head, rows, shown=60, note=note),)
+
+
+def _aims(result: Result) -> tuple[Table, ...]:
+    """Objectives and limits, where there are any."""
+    problem = result.problem
+    rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
+    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
+    head = ("name", "what", "unit", "over scenarios")
+    share = (
+        f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."
+    )
+    return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
+
+
+def range_text(p: Parameter) -> str:
+    if p.kind == "fixed":
+        return f"{number(p.values[0])} (fixed)"
+    if p.kind == "choice":
+        return ", ".join(number(v) for v in p.values)
+    return f"{number(p.low)} … {number(p.high)}"
+
+
+def _scale(p: Parameter) -> str:
+    return p.scale if p.kind == "real" else {"int": "whole numbers", "choice": "choice", "fixed": ""}[p.kind]
+
+
+def _when(p: Parameter) -> str:
+    return " and ".join(f"{name} is {' or '.join(map(number, values))}" for name, values in p.when.items())
+
+
+def limit_text(c: Constraint) -> str:
+    if c.equals is not None:
+        return f"{c.expression.text} = {number(c.equals)}"
+    low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""
+    high = f" ≤ {number(c.maximum)}" if c.maximum is not None else ""
+    return f"{low}{c.expression.text}{high}"
+
+
+def _use(use: Use[Plugin]) -> str:
+    settings = ", ".join(f"{k}: {value_text(v)}" for k, v in use.settings.items())
+    return f"{use.plugin.name} ({settings})" if settings else use.plugin.name
+
+
+def value_text(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, InputFile):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {value_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)) and len(value) > LISTED:
+        return f"[{', '.join(value_text(v) for v in value[:LISTED])}, ... {len(value) - LISTED} more]"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(value_text(v) for v in value) + "]"
+    return number(value)
+
+
+def _start(stage: Stage) -> str:
+    start = stage.start_from
+    if start is None:
+        return ""
+    where = start.stage if start.stage is not None else f"store {start.store}"
+    return f"{where}, {start.select} {'all' if start.count is None else start.count}"
+
+
+def _budget(stage: Stage) -> str:
+    limits = []
+    if stage.budget.evaluations is not None:
+        limits.append(plural(stage.budget.evaluations, "design"))
+    if stage.budget.wall is not None:
+        limits.append(duration(stage.budget.wall))
+    gain = stage.budget.hypervolume
+    if gain is not None:
+        over = plural(gain.over_generations, "generation")
+        limits.append(f"until the hypervolume grows by less than {number(gain.gain_below)} over {over}")
+    return ", ".join(limits) or "as many as the solver asks for"
+
+
+def _asked(result: Result, stage: str) -> int:
+    return len(result.asked(stage))
+
+
+def _count(result: Result, stage: str) -> int:
+    return int(np.sum(result.stage == stage))
+
+
+def _scenarios(result: Result) -> tuple[Table, ...]:
+    scenarios = result.problem.scenarios
+    if len(scenarios) < 2:
+        return ()
+    names = sorted({name for s in scenarios for name in s.values})
+    fields = result.problem.model.plugin.conditions or {}
+    units = {n: f.quantity.unit for n, f in fields.items() if f.quantity is not None}
+    rows = tuple((s.name, *(value_text(s.values.get(n, "")) for n in names)) for s in scenarios)
+    return (Table("Scenarios", ("scenario", *(with_unit(n, units.get(n, "")) for n in names)), rows),)

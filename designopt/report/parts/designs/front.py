@@ -1,0 +1,420 @@
+"""Report part `front`: the Pareto front among all designs that were evaluated."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, layout, over_decades, scale_for
+from designopt.report.labels import (
+    count,
+    design_values,
+    hover,
+    listed,
+    objective_labels,
+    objective_values,
+    parameter_label,
+    plain,
+    plural,
+    recompute,
+    thinned,
+    titled,
+    with_unit,
+)
+from designopt.report.parts.answer.best import without_feasible
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+
+Rows = NDArray[np.intp]
+Matrix = NDArray[np.float64]
+
+#: At most this many dominated designs are drawn, and as many front designs; the CSV has every design of the front.
+DRAWN = 3000
+#: And fewer where every pair of several objectives is drawn: so many points of one kind in all of them together.
+POINTS = 7000
+#: A baseline farther from the front than so many of its ranges is not drawn at first: the front would be a dot.
+FAR = 1.5
+#: Designs in the table of the front.
+LISTED = 5000
+#: Left, top, right, bottom in pixels.
+Box = tuple[float, float, float, float]
+#: Ranges of both axes of a plot, its width and height in pixels.
+Frame = tuple[tuple[float, float], tuple[float, float], float, float]
+
+#: About the width of the plots, of a letter and the height of a line, in pixels.
+PLOT_WIDTH, LETTER, LINE = 820.0, 7.0, 18.0
+#: Where labels may stand, from their points; the first one that is free is taken.
+OFFSETS = tuple((side * ax, ay) for ax in (36, 90) for side in (1, -1) for ay in (-30, -58, -86, -114, 30, 58, 86, 114))
+#: With more objectives than this, the first ones only are drawn against each other.
+PAIRED = 5
+
+
+@report("front", version=1)
+def front(result: Result) -> Section | None:
+    """The Pareto front: two objectives against each other, every pair of more, three of them in space too."""
+    problem = result.problem
+    if len(problem.objectives) < 2:
+        return None
+    rows = np.asarray(result.front(), dtype=np.intp)
+    if not len(rows):
+        return Section("Pareto front", introduction=without_feasible(result))
+    others = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows)
+    dominated = others[result.outcomes.feasible[others]]
+    outside = others[~result.outcomes.feasible[others]]
+    m = min(len(problem.objectives), PAIRED)
+    limit = min(DRAWN, POINTS // (m * (m - 1) // 2))
+    drawn = {
+        "breaks a limit": thinned(outside, limit // 2),
+        "dominated": thinned(dominated, limit),
+        "Pareto front": thinned(rows, limit),
+    }
+    notes = []
+    for name, every in (("breaks a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
+        if len(drawn[name]) < len(every):
+            notes.append(
+                f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are drawn, "
+                "evenly taken over the order in which they were evaluated."
+            )
+    if far := far_baselines(result):
+        verb = "lies" if len(far) == 1 else "lie"
+        notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn; a double click shows all.")
+    figures = [_planes(result, drawn)]
+    if len(problem.objectives) == 3:
+        figures.append(_space(result, drawn))
+    if len(problem.objectives) > PAIRED:
+        notes.append(f"The first {PAIRED} of {len(problem.objectives)} objectives are drawn; the table has all.")
+    return Section(
+        "Pareto front",
+        introduction=(
+            f"{plural(len(rows), 'design')} on the front: no other evaluated design within the limits is at least as "
+            "good in every objective and better in one. It is taken from all designs ever evaluated, not from the last "
+            "ones that the solver kept."
+        ),
+        figures=tuple(figures),
+        tables=(_table(result, rows),),
+        notes=tuple(notes),
+    )
+
+
+def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: bool) -> list[float] | None:
+    """Axis range that shows the front (`values`) and something of `every` design on its worse side.
+
+    None (all designs) when the front has no extent.
+    """
+    low, high = float(values.min()), float(values.max())
+    span = high - low
+    if not span > 0.0:
+        return None
+    room = 0.1 * span
+    if minimised:
+        return [low - room, min(high + 0.6 * span, float(np.nanmax(every))) + room]
+    return [max(low - 0.6 * span, float(np.nanmin(every))) - room, high + room]
+
+
+def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
+    """`view` of each objective."""
+    values = objective_values(result)
+    every = np.concatenate(list(drawn.values()))
+    far = far_baselines(result)
+    near = [row for name, row in result.baseline.items() if name not in far]
+    shown = np.unique([*drawn["Pareto front"], *near]).astype(np.intp)
+    return [
+        view(v[shown], v[every], o.direction == "minimize")
+        for v, o in zip(_on_axes(values, drawn["Pareto front"]).T, result.problem.objectives, strict=True)
+    ]
+
+
+def far_baselines(result: Result) -> list[str]:
+    """Names of baselines so far from the front in some objective that a figure of both would show little of it."""
+    front = result.front()
+    places = _on_axes(objective_values(result), np.asarray(front, dtype=np.intp))
+    low, high = places[front].min(axis=0), places[front].max(axis=0)
+    reach = FAR * np.where(high > low, high - low, np.inf)
+    rows = result.baseline.items()
+    return [name for name, row in rows if ((places[row] < low - reach) | (places[row] > high + reach)).any()]
+
+
+def _on_axes(values: Matrix, rows: Rows) -> Matrix:
+    """`values` (n, m) as places on their axes: the logarithm where those of `rows` range over decades."""
+    logs = [over_decades(column) for column in values[rows].T]
+    with np.errstate(all="ignore"):
+        return np.where(logs, np.log10(values), values)
+
+
+def _styles() -> dict[str, dict[str, Any]]:
+    return {
+        "breaks a limit": {"color": "@dim", "size": 5, "symbol": "x-thin-open", "opacity": 0.6},
+        "dominated": {"color": "@dim", "size": 5, "opacity": 0.5},
+        "Pareto front": {"color": "@accent", "size": 7, "line": {"color": "@surface", "width": 0.5}},
+    }
+
+
+def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
+    """Every pair of the objectives as a lower triangle of plots; one plot for two objectives."""
+    problem = result.problem
+    m = min(len(problem.objectives), PAIRED)
+    # Two lines of what a plot has room for; the direction is kept where there is some.
+    room = {2: 70, 3: 34, 4: 24}.get(m, 18)
+    values = objective_values(result)
+    labels = [titled(t, room) for t in objective_labels(problem)]
+    pairs = list(combinations(range(m), 2))
+    gap = 0.08 if m > 2 else 0.0
+    size = (1.0 - gap * (m - 2)) / (m - 1)
+    data: list[dict[str, Any]] = []
+    designs: dict[int, Rows] = {}
+    axes: dict[str, Any] = {}
+    annotations = []
+    ranges, places = _ranges(result, drawn), _on_axes(values, drawn["Pareto front"])
+    scales = [scale_for(column) for column in values[drawn["Pareto front"]].T]
+    frames: dict[str, Frame] = {}
+    height = 540 if m == 2 else 300 * (m - 1) + 120
+    chosen = result.chosen()
+    plain_labels = {*(f"best {o.name}" for o in problem.objectives), *result.baseline}
+    rules = [label for label in chosen if label not in plain_labels]
+    for k, (x, y) in enumerate(pairs, start=1):
+        column, line = x, y - 1
+        suffix = "" if k == 1 else str(k)
+        left, top = column * (size + gap), 1.0 - line * (size + gap)
+        axes[f"xaxis{suffix}"] = axis(
+            labels[x] if line == m - 2 else "",
+            domain=[left, left + size],
+            anchor=f"y{suffix}",
+            range=ranges[x],
+            **scales[x],
+        )
+        axes[f"yaxis{suffix}"] = axis(
+            labels[y] if column == 0 else "",
+            domain=[max(top - size, 0.0), top],
+            anchor=f"x{suffix}",
+            range=ranges[y],
+            **scales[y],
+        )
+        sides = (_extent(ranges[x], places[:, x]), _extent(ranges[y], places[:, y]))
+        frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
+        for name, rows in drawn.items():
+            if not len(rows):
+                continue
+            # Steps, not straight lines: they bound what the front dominates, whichever way the objectives go.
+            line_up = m == 2 and name == "Pareto front"
+            designs[len(data)] = rows
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers" if line_up else "markers",
+                    "line": {"color": "@accent", "width": 1, "shape": "hv"} if line_up else {},
+                    "name": name,
+                    "legendgroup": name,
+                    "showlegend": k == 1,
+                    "x": values[rows, x],
+                    "y": values[rows, y],
+                    "xaxis": f"x{suffix}",
+                    "yaxis": f"y{suffix}",
+                    "marker": _styles()[name],
+                    "hovertemplate": hover(result, figures=name == "Pareto front"),
+                }
+            )
+        for place, (label, row) in enumerate(chosen.items()):
+            mark = label in rules
+            own = label in result.baseline
+            first = label == rules[0] if mark else label == next(iter(result.baseline)) if own else place == 0
+            designs[len(data)] = np.array([row])
+            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
+            if own:
+                data[-1] |= _own()
+            if mark or own or m == 2:
+                annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
+    return Figure(
+        "Objectives against each other",
+        {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
+        note="The view opens on the front; double-click shows every design. Click on the legend hides a group.",
+        height=height,
+        designs=designs,
+    )
+
+
+def _own() -> dict[str, Any]:
+    """How a design of the baseline differs from other marks."""
+    return {
+        "name": "baseline",
+        "legendgroup": "baseline",
+        "marker": {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
+    }
+
+
+def _marked(
+    result: Result, label: str, row: int, pair: tuple[int, int], suffix: str, *, star: bool, shown: bool
+) -> dict[str, Any]:
+    values = objective_values(result)[row]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": ("compromise" if label == "compromise" else "picked by a rule") if star else "best of an objective",
+        "legendgroup": "chosen star" if star else "chosen ring",
+        "showlegend": shown,
+        "x": [values[pair[0]]],
+        "y": [values[pair[1]]],
+        "xaxis": f"x{suffix}",
+        "yaxis": f"y{suffix}",
+        "marker": {
+            "symbol": "star" if star else "circle-open",
+            "size": 17 if star else 14,
+            "color": "@mark" if star else "@ink",
+            "line": {"width": 1 if star else 1.5, "color": "@surface" if star else "@ink"},
+        },
+        "hovertemplate": f"<b>{plain(label)}</b><br>" + hover(result),
+    }
+
+
+def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict[str, Any]:
+    return {
+        "text": plain(label),
+        "x": x,
+        "y": y,
+        "xref": f"x{suffix}",
+        "yref": f"y{suffix}",
+        "showarrow": True,
+        "arrowhead": 0,
+        "arrowwidth": 1,
+        "arrowcolor": "@muted",
+        "ax": 36,
+        "ay": -30,
+        "xanchor": "left",
+        "standoff": 8,
+        "bgcolor": "@veil",
+        "font": {"color": "@mark" if star else "@ink", "size": 12},
+    }
+
+
+def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> list[dict[str, Any]]:
+    """Labels of one design become one label; each stands where it covers no other one and stays in its plot.
+
+    `frames` gives the range of both axes, and width and height in pixels, of the plot of each horizontal axis.
+    """
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for a in annotations:
+        known = merged.setdefault((a["xref"], a["x"], a["y"]), a)
+        if known is not a:
+            known["text"] += "<br>" + a["text"]
+    placed: dict[str, list[Box]] = {}
+    for a in sorted(merged.values(), key=lambda a: (a["xref"], a["x"])):
+        (x0, x1), (y0, y1), width, height = frames[a["xref"]]
+        x, y = (a["x"] - x0) / (x1 - x0) * width, (y1 - a["y"]) / (y1 - y0) * height
+        taken = placed.setdefault(a["xref"], [])
+        boxes = [_box(x, y, offset, a["text"]) for offset in OFFSETS]
+        costs = [
+            sum(_overlap(box, other) for other in taken) + _area(box) - _overlap(box, (0.0, 0.0, width, height))
+            for box in boxes
+        ]
+        best = int(np.argmin(np.round(costs, 6)))
+        taken.append(boxes[best])
+        a["ax"], a["ay"] = OFFSETS[best]
+        a["xanchor"] = "left" if OFFSETS[best][0] > 0 else "right"
+    return list(merged.values())
+
+
+def _extent(given: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
+    """The range of an axis: as given, else that of the values."""
+    low, high = given or (float(np.nanmin(values)), float(np.nanmax(values)))
+    return (low, high) if high > low else (low - 1.0, low + 1.0)
+
+
+def _box(x: float, y: float, offset: tuple[int, int], text: str) -> Box:
+    """Where a label with this offset from its point (x, y) stands: left, top, right, bottom in pixels."""
+    lines = text.split("<br>")
+    width, height = LETTER * max(map(len, lines)) + 6.0, LINE * len(lines)
+    left = x + offset[0] if offset[0] > 0 else x + offset[0] - width
+    top = y + offset[1] - height / 2.0
+    return left, top, left + width, top + height
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _overlap(a: Box, b: Box) -> float:
+    """The area that two boxes share."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    return max(width, 0.0) * max(height, 0.0)
+
+
+def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
+    values = objective_values(result)
+    data: list[dict[str, Any]] = []
+    designs: dict[int, Rows] = {}
+    groups = dict(drawn)
+    compromise = result.compromise()
+    if compromise is not None:
+        groups["compromise"] = np.array([compromise])
+    styles = _styles() | {"compromise": {"color": "@mark", "size": 8, "symbol": "diamond"}}
+    for name, rows in groups.items():
+        if name == "breaks a limit" or not len(rows):
+            continue
+        designs[len(data)] = rows
+        style = styles[name]
+        data.append(
+            {
+                "type": "scatter3d",
+                "mode": "markers",
+                "name": name,
+                "x": values[rows, 0],
+                "y": values[rows, 1],
+                "z": values[rows, 2],
+                "marker": style | {"size": max(2, style["size"] // 2 + 1), "line": {"width": 0}},
+                "hovertemplate": hover(result, figures=False),
+            }
+        )
+    ranges = _ranges(result, drawn)
+    short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
+    scene = {
+        f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j], **scale_for(values[drawn["Pareto front"], j])}
+        for j, a in enumerate("xyz")
+    }
+    return Figure(
+        "The three objectives in space",
+        {
+            "data": data,
+            "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}),
+        },
+        note="Drag turns the view, the wheel zooms.",
+        height=560,
+        designs=designs,
+    )
+
+
+# Far enough away for the titles of the axes to be seen whole.
+_CUBE = {
+    "aspectmode": "cube",
+    "camera": {"eye": {"x": 1.55, "y": 1.55, "z": 0.95}, "center": {"x": 0.0, "y": 0.0, "z": -0.15}},
+}
+
+
+def _table(result: Result, rows: Rows) -> Table:
+    problem = result.problem
+    values = objective_values(result)
+    chosen = set(result.chosen().values())
+    kept = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
+    left = (
+        f" {count(len(kept))} of {count(len(rows))} designs are in this table, evenly taken along the front; all are "
+        f"written by: designopt report {shlex.quote(str(result.path))} --export csv"
+        if len(kept) < len(rows)
+        else ""
+    )
+    rows = rows[kept]
+    lines = [(i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist()]
+    return Table(
+        "Designs of the front",
+        ("design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
+        tuple(lines),
+        note="Sorted by the first objective; the chosen designs are set off. "
+        f"A design is computed again with its number: {recompute(result, int(rows[0]))}.{left}",
+        shown=12,
+        designs=tuple(rows.tolist()),
+        marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),
+    )

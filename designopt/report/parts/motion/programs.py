@@ -1,0 +1,246 @@
+"""Report part `programs`: how the trajectory programs ended, how far they can be trusted, how the solver came there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number, plain, plural, with_unit
+from designopt.report.parts.motion.trajectories import (
+    Drawn,
+    best_of_each,
+    choosable,
+    drawn,
+    fixed,
+    program_choice,
+    program_words,
+)
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.solution import PhaseSolution, Solution
+    from designopt.store.views.programs import ProgramRecord
+
+#: Messages that are shown at most.
+MESSAGES = 50
+#: Objectives that differ by less than this, relative, are those of one optimum.
+SAME = 1e-6
+
+
+@report("programs", version=1)
+def programs(result: Result) -> Section | None:
+    """Outcome, parameters and error of each program; mesh and error per interval; the history of the solver."""
+    records = result.programs()
+    if not records:
+        return None
+    sign = result.problem.objectives[0].sign
+    shown = drawn(result)
+    figures = []
+    if shown:
+        choices = program_choice(shown)
+        solutions = [program.solution for program in shown]
+        for title, plot, note in (
+            ("Mesh and error by interval", _errors, _ERRORS),
+            ("Progress of the solver", _history, _HISTORY),
+        ):
+            plots = [plot(solution) for solution in solutions]
+            if any(p["data"] for p in plots):
+                figures.append(choosable(title, plots, choices, 360, note))
+    return Section(
+        "Programs",
+        introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
+        "collocation with IPOPT.",
+        facts=_facts(records, sign),
+        findings=tuple(_findings(records, sign)),
+        figures=tuple(figures),
+        tables=(
+            *_optima(records, best_of_each(result)),
+            _outcomes(records, best_of_each(result)),
+            *_parameters(shown),
+            *_inherited(shown),
+        ),
+        details=tuple((program_words(r, n), r.message) for n, r in _told(records)),
+    )
+
+
+_ERRORS = (
+    "The estimate compares the polynomials of the solution with a quadrature of their own rates (Patterson, Hager, Rao "
+    "2015); crosses are the difference to a simulation of each interval by itself."
+)
+_HISTORY = "Violation of the constraints, of the optimality conditions, and the barrier parameter, all scaled."
+
+
+def _facts(records: Sequence[ProgramRecord], sign: float) -> tuple[tuple[str, str], ...]:
+    best = _best(records, sign)
+    facts = [("programs", str(len(records))), ("solved", str(sum(record.status == "solved" for record in records)))]
+    if best is not None:
+        facts += [("best objective", number(_figure(best, "objective")))]
+        facts += [("error estimate", number(_figure(best, "error_estimate")))]
+    return tuple(facts)
+
+
+def _figure(record: ProgramRecord, name: str) -> float:
+    """A number about a program; NaN where there is none. It is there without its trajectories being read."""
+    return record.figures.get(f"program({name})", math.nan)
+
+
+def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
+    """The program with the best objective, to be minimised with `sign`."""
+    return min((r for r in records if r.ok), key=lambda r: sign * _figure(r, "objective"), default=None)
+
+
+def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
+    found = []
+    objectives = [_figure(r, "objective") for r in records if r.ok and not fixed(r)]
+    if len(objectives) > 1:
+        low, high = min(objectives), max(objectives)
+        if high - low > SAME * max(abs(low), abs(high)):
+            found.append(
+                f"{plural(len(objectives), 'start')} ended in different local optima: objectives from {number(low)} to "
+                f"{number(high)}."
+            )
+        else:
+            found.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
+    best = _best(records, sign)
+    if best is not None and best.solution is not None:
+        found += list(best.solution.warnings)
+    failed = [r for r in records if not r.ok]
+    if failed:
+        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines say why.")
+    return found
+
+
+def _told(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
+    """The programs whose messages are shown, with their numbers: those without a result, or the only one."""
+    numbered = [(n, record) for n, record in enumerate(records, start=1) if record.message]
+    return [(n, record) for n, record in numbered if not record.ok or len(records) == 1][:MESSAGES]
+
+
+def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[Table, ...]:
+    """What a sweep found: of each of its points the best program."""
+    if len(best) < 2:
+        return ()
+    some = [records[i] for i in sorted(best)]
+    names = [name for name in fixed(some[0]) if len({str(fixed(record).get(name)) for record in some}) > 1]
+    released = [name for name in some[0].start if name not in fixed(some[0])]
+    rows = [
+        (
+            *(fixed(records[i]).get(name, "–") for name in names),
+            _figure(records[i], "objective"),
+            *(records[i].figures.get(f"optimum({name})", math.nan) for name in released),
+            i + 1,
+        )
+        for i in sorted(best)
+    ]
+    return (Table("The best of each point", (*names, "objective", *released, "program"), tuple(rows)),)
+
+
+def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Table:
+    rows = []
+    for i, record in enumerate(records):
+        at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items()) or "–"
+        iterations = _figure(record, "iterations")
+        rows.append((
+            i + 1, record.stage, at, record.status, number(_figure(record, "objective")) if record.ok else "–",
+            int(iterations) if math.isfinite(iterations) else "–", number(_figure(record, "error_estimate")),
+            number(_figure(record, "resimulation_error")), f"{record.wall:.3f}",
+        ))  # fmt: skip
+    columns = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
+               "re-simulation error", "took [s]")  # fmt: skip
+    note = "Set off: the best of its point. Points that several starts or a cold verification solved stand here again."
+    marked = frozenset(best) if len(best) < len(records) else frozenset()
+    return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
+
+
+def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+    rows = []
+    for program in shown:
+        s = program.solution
+        for name, value in s.parameters.items():
+            low, high = s.parameter_bounds[name]
+            if low == high:
+                continue
+            at = {"low": "lower bound", "high": "upper bound"}.get(s.at_bound[name], "")
+            unit = s.parameter_units.get(name, "")
+            rows.append(
+                (program.number, with_unit(name, unit), value, low, high, at, number(s.parameter_multipliers[name]))
+            )
+    if not rows:
+        return ()
+    columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
+    return (Table("Static parameters", columns, tuple(rows), note="Of the programs that are drawn."),)
+
+
+def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+    """How each optimum changes with the numbers that a study gives a deviation."""
+    rows: list[tuple[Any, ...]] = []
+    released: list[str] = []
+    for program in shown:
+        figures = program.record.figures
+        released = released or [n for n in program.record.start if f"deviation(optimum({n}))" in figures]
+        results = ["objective", *(f"optimum({name})" for name in released)]
+        for key, deviation in figures.items():
+            name = key.removeprefix("deviation(")[:-1]
+            if key.startswith("deviation(") and name not in results:
+                slopes = (figures.get(f"d({result})/d({name})", math.nan) for result in results)
+                rows.append((program.number, name, deviation, *slopes))
+        if "deviation(objective)" in figures:
+            inherited = (figures.get(f"deviation({result})", math.nan) for result in results)
+            rows.append((program.number, "standard deviation of the optimum", "–", *inherited))
+    if not rows:
+        return ()
+    columns = ("program", "number", "its deviation", "d objective", *(f"d {name}" for name in released))
+    note = (
+        "Derivatives of the optimum by each number, in the model's unit, and to first order what the deviations of all"
+        " make of the optimum: the program chooses again for every value."
+    )
+    return (Table("What the optimum inherits", columns, tuple(rows), note=note),)
+
+
+def _errors(solution: Solution) -> dict[str, Any]:
+    data: list[dict[str, Any]] = []
+    for j, (name, phase) in enumerate(solution.phases.items()):
+        if not len(phase.error):
+            continue
+        widths = (phase.tf - phase.t0) * phase.mesh.widths
+        middles = phase.t0 + (phase.tf - phase.t0) * (phase.mesh.nodes[:-1] + 0.5 * phase.mesh.widths)
+        data.append({
+            "type": "bar", "name": plain(f"{name}: estimate"), "x": middles, "y": np.maximum(phase.error, 1e-16),
+            "width": widths, "opacity": 0.8,
+            "marker": {"color": category(j), "line": {"width": 0.5, "color": "@surface"}},
+            "customdata": _schemes(phase),
+            "hovertemplate": "%{x:.4~g} s, %{customdata}: <b>%{y:.2e}</b><extra></extra>",
+        })  # fmt: skip
+        if len(phase.segment_errors) == len(middles):
+            data.append({
+                "type": "scatter", "mode": "markers", "name": plain(f"{name}: simulated"), "x": middles,
+                "y": np.maximum(phase.segment_errors, 1e-16), "marker": {"symbol": "x", "size": 5, "color": "@ink"},
+                "hovertemplate": "%{x:.4~g} s: <b>%{y:.2e}</b><extra></extra>",
+            })  # fmt: skip
+    axes = {"xaxis": axis("time [s]"), "yaxis": axis("relative error", type="log", exponentformat="power")}
+    return {"data": data, "layout": layout(**axes, barmode="overlay")}
+
+
+def _schemes(phase: PhaseSolution) -> list[str]:
+    return [f"{s.name.replace('_', '-')}{f' {s.degree}' if s.degree else ''}" for s in phase.mesh.schemes]
+
+
+def _history(solution: Solution) -> dict[str, Any]:
+    data = []
+    for j, (name, words) in enumerate((("primal", "constraints"), ("dual", "optimality"), ("barrier", "barrier"))):
+        values = solution.history.get(name)
+        if values is None or not len(values):
+            continue
+        data.append({
+            "type": "scatter", "mode": "lines+markers", "name": words, "x": np.arange(len(values)),
+            "y": np.maximum(values, 1e-16), "marker": {"size": 4}, "line": {"color": category(j), "width": 2},
+            "hovertemplate": "iteration %{x}: <b>%{y:.2e}</b><extra></extra>",
+        })  # fmt: skip
+    axes = {"xaxis": axis("iteration"), "yaxis": axis("scaled", type="log", exponentformat="power")}
+    return {"data": data, "layout": layout(**axes)}

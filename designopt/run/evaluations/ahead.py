@@ -1,0 +1,168 @@
+"""A solver that asks for one design at a time and learns from each, with several of them on their way.
+
+Up to L (the solver's `look_ahead`) designs are asked for and not yet told. Ask i happens after the tell of ask i - L
+and before the next one, so that the sequence of designs is fixed; a design that is ready early waits for its turn.
+Stores of an earlier version may hold results that were told out of turn: a resumed run tells them in that order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Outcomes, Problem
+from designopt.run.budget import StageBudget
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.points import Points
+from designopt.run.evaluations.work import Work
+from designopt.space import Matrix
+
+#: So many designs that need no evaluation are answered before the run looks up: at its journal, clock and signals.
+SILENT = 256
+
+
+class Stage(Protocol):
+    """What the conversation needs of the stage in which it takes place: its state and its rules for an end."""
+
+    problem: Problem
+    ledger: Ledger
+    points: Points
+    budget: StageBudget
+    dispatcher: Dispatcher
+    asked: int
+    told: int
+
+    def admitted(self, X: Matrix) -> Matrix:
+        """Designs as the space knows them."""
+
+    def out_of_time(self) -> bool:
+        """Whether nothing new may be asked for."""
+
+    def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
+        """Whether the stage ends because too many designs in a row needed no evaluation."""
+
+    def ended_before(self, asked: int) -> bool:
+        """Whether the stage ended, in an earlier session, before it had asked for so many designs."""
+
+    def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
+        """Whether the hypervolume budget ends the stage."""
+
+    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+        """Count what the solver is told."""
+
+
+class Ahead:
+    """The conversation with one solver. `ended` is set when it is over before the solver has no more to ask."""
+
+    def __init__(
+        self, run: Stage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+    ) -> None:
+        self._run = run
+        self._ask_solver = ask
+        self._tell_solver = tell
+        self._look_ahead = look_ahead
+        self._ledger = run.ledger
+        self._old = len(run.ledger.slot_of)
+        self._tells = run.dispatcher.journal.tells(run.points.number)
+        #: Asked for and not yet sent, for want of budget: what is refused of those on their way gives some back.
+        self._held: deque[Matrix] = deque()
+        self._out: dict[int, tuple[Matrix, Matrix, NDArray[np.int64]]] = {}
+        self._generation: list[Outcomes] = []
+        self._over = False
+        self.ended = False
+
+    def work(self) -> Iterator[Work | None]:
+        """The evaluations that are not known yet; None when there are none before a result has come."""
+        silent = 0
+        while True:
+            if self._may_send():
+                work = self._send()
+                silent = 0 if len(work) else silent + 1
+                if len(work) or silent % SILENT == 0:
+                    yield work if len(work) else None
+            elif self._may_ask():
+                self._ask()
+            elif (index := self._next()) is not None:
+                self._tell(index)
+            elif self._over and all(index in self._run.points.missing for index in self._out if self._waits(index)):
+                return
+            else:
+                yield None
+
+    def missing(self) -> frozenset[int]:
+        """Asks without a complete result."""
+        return frozenset(index for index in self._out if self._waits(index))
+
+    # ------------------------------------------------------------------------------------------------------ ask
+
+    def _may_ask(self) -> bool:
+        """Asks come when their turn is, also those that there is no budget for: a larger one must find them there."""
+        return not self._over and len(self._out) + len(self._held) < self._look_ahead
+
+    def _ask(self) -> None:
+        X = self._run.admitted(self._ask_solver())
+        if len(X) > 1:
+            raise ValueError(f"a solver that asks ahead gives one design at a time, not {len(X)}")
+        if len(X):
+            self._held.append(X)
+        else:
+            self._over = True
+
+    def _may_send(self) -> bool:
+        run, left = self._run, self._run.budget.designs_left
+        if not self.ended:
+            held_for_good = bool(self._held) and (run.out_of_time() if left > 0 else not self._out)
+            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asked + 1):
+                self._over = self.ended = True
+        return bool(self._held) and left > 0 and not self.ended
+
+    def _send(self) -> Work:
+        run = self._run
+        index = run.asked
+        X = self._held.popleft()
+        relation_violation = run.problem.space.relation_violation(X)
+        slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
+        work = run.points.register(X, relation_violation, index, slots, self._old)
+        run.asked += 1
+        run.budget.take(relation_violation)
+        self._out[index] = (X, relation_violation, slots)
+        return _nothing(run) if index in run.points.missing else work
+
+    # ----------------------------------------------------------------------------------------------------- tell
+
+    def _waits(self, index: int) -> bool:
+        slots = self._out[index][2]
+        return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
+
+    def _next(self) -> int | None:
+        """The ask whose result is to be told now; None when that has to wait."""
+        if not self._out:
+            return None
+        first = next(iter(self._out))
+        wanted = self._tells.get(self._run.told, first)
+        if wanted in self._out and not self._waits(wanted):
+            return wanted
+        return None
+
+    def _tell(self, index: int) -> None:
+        run = self._run
+        X, relation_violation, slots = self._out.pop(index)
+        outcomes = self._ledger.outcomes(X, slots, relation_violation)
+        run.told += 1
+        run.heard(outcomes, relation_violation)
+        self._generation.append(outcomes)
+        if len(self._generation) == self._look_ahead:
+            if not self._over and run.grows_too_little(self._generation):
+                self._over = self.ended = True
+            self._generation = []
+        self._tell_solver(outcomes)
+
+
+def _nothing(run: Stage) -> Work:
+    none = np.empty(0, np.int64)
+    return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

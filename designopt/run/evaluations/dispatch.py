@@ -1,0 +1,461 @@
+"""Sends work to an executor and records what comes back: chunks, losses, retries, quarantine."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import itertools
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import PluginError
+from designopt.problem import STATUSES, StageEnded, evaluation_seed
+from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
+from designopt.run.evaluations.work import ChunkSize, Queue, Waiting, Work
+from designopt.run.failures import FIX, Attempts, FailurePolicy
+from designopt.run.progress import STOPPED, Progress
+from designopt.run.stopping import Signals, seconds_allotted
+from designopt.space import Matrix
+from designopt.store.disk.arrays import write_arrays
+from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
+from designopt.store.folder import Store
+from designopt.store.running import Running
+from designopt.study.study import Execution
+from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
+from designopt.workers.outside import Outside
+
+logger = logging.getLogger(__name__)
+
+#: How the evaluations end that end their worker.
+LOSSES = ("timeout", "crashed", "lost_worker")
+#: A lost chunk whose culprit nobody saw is sent again in so many pieces.
+PIECES = 8
+#: Characters that a session keeps of what evaluations print.
+PRINTED = 64 * 2**20
+
+
+class Dispatcher:
+    """The one place through which evaluations go. `start` makes the executor when there is something to compute."""
+
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        execution: Execution,
+        start: Callable[[int], Executor],
+        signals: Signals,
+        progress: Progress,
+    ) -> None:
+        self.store = store
+        self.journal = store.journal
+        self.ledger = ledger
+        self.execution = execution
+        self.signals = signals
+        self.progress = progress
+        self._printed = 0
+        self.evaluations = 0
+        self.failures = 0
+        self.best = np.full(len(ledger.problem.objectives), np.inf)
+        self._start = start
+        self._executor: Executor | None = None
+        self._described = ("", 0)
+        self._chunks = 0
+        self._size = ChunkSize(ledger.problem.model.plugin.batch_size)
+        self._flight: dict[int, Work] = {}
+        self._failures = FailurePolicy(execution, ledger.problem.space)
+        with reading(store.path):
+            self._attempts = Attempts(execution.retries, self.journal.attempts())
+            self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
+        self._policy: str | None = None
+        self._patience = execution.grace
+        allotted = seconds_allotted()
+        self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
+        self._job_ends = False
+        self._tick: Callable[[], None] = lambda: None
+        self._running = Running(store.path)
+        self._frozen = False
+
+    # ---------------------------------------------------------------------------------------------------- loop
+
+    def run(
+        self,
+        source: Iterator[Work | None],
+        expected: int,
+        *,
+        arrays: tuple[str, ...] = (),
+        time_left: Callable[[], float] | None = None,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Evaluate and record all work of `source` (about `expected` evaluations).
+
+        Returns when everything is durable; a source that gives None is asked again when results are. Raises
+        `StageEnded` when `time_left` runs out with work left, `Interrupted`, `FailurePolicyStop`, or `StoreError`; what
+        had finished by then is recorded. `tick` is called between.
+        """
+        queue = Queue(source, expected)
+        self._tick = tick
+        out_of_time = False
+        while True:
+            stopping = self._stop_asked()
+            if not stopping and not out_of_time:
+                out_of_time = not self._fill(queue, arrays, time_left)
+            if not self._flight:
+                if stopping:
+                    self._raise_stop()
+                self.journal.commit()
+                if out_of_time:
+                    raise StageEnded
+                if queue.exhausted:
+                    return
+                tick()
+                continue
+            if stopping and self._give_up():
+                self._drop()
+                continue
+            for completion in self._wait():
+                self._receive(completion, queue)
+            self._tell_notices()
+            tick()
+            self.journal.commit()
+
+    def check(self) -> None:
+        """Raise if the run has been asked to stop."""
+        if self._stop_asked():
+            self._raise_stop()
+
+    def running(self) -> tuple[tuple[int, float, str], ...]:
+        """The evaluations that tell how far they are: the design's number, a share, and words. Noted in the store."""
+        told = []
+        for advance in self._executor.advances() if self._executor is not None else ():
+            work = self._flight.get(advance.chunk)
+            if work is not None and 0 <= advance.position < len(work):
+                told.append((int(work.designs[advance.position]), advance.share, advance.words))
+        self._running.note(told)
+        return tuple(told)
+
+    def close(self) -> None:
+        """End the executor."""
+        self._running.note([])
+        if self._executor is not None:
+            self._executor.close()
+            self._executor = None
+        if self._frozen:
+            gc.unfreeze()
+            self._frozen = False
+
+    def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
+        """Send chunks while there is room; False when there is work but no time left for it."""
+        while self._executor is None or len(self._flight) < self._executor.slots:
+            slots, target = (self._executor.slots, self._executor.target) if self._executor else (1, 0.0)
+            work = queue.draw(self._size.choose(target, queue.left(), slots, queue.total()))
+            if work is None:
+                return True
+            if time_left is not None and time_left() <= 0.0:
+                return False
+            if self._executor is None:
+                self._executor = self._start_executor(queue.left() + len(work))
+            self._chunks += 1
+            self._flight[self._chunks] = work
+            programs = work.kind == "program"
+            seeds = self._seeds(work)
+            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs)
+            self._executor.submit(chunk)
+            self._describe()
+        return True
+
+    def _scenarios(self, work: Work) -> NDArray[np.int32]:
+        """The scenarios as workers number them: those of the validation follow the study's own."""
+        problem = self.ledger.problem
+        if work.kind == "neighbour":
+            return np.asarray(work.scenarios % len(problem.unshifted.scenarios), np.int32)
+        return work.scenarios + (len(problem.scenarios) if work.kind == "validation" else 0)
+
+    def _seeds(self, work: Work) -> tuple[int, ...]:
+        if work.chain:
+            return work.seeds
+        if not self.ledger.problem.model.plugin.takes_rng:
+            return ()
+        return tuple(evaluation_seed(key, self.store.study.seed) for key in work.keys)
+
+    def _start_executor(self, expected: int) -> Executor:
+        try:
+            executor = self._start(expected)
+        except PluginError as error:
+            raise WorkersError(str(error), self.store.path) from error
+        executor.listen(lambda: self._tick())
+        # What is loaded by now stays: collections of garbage, which the records of a run bring about, pass it over.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self._frozen = True
+        return executor
+
+    def _describe(self) -> None:
+        """Note in the journal which executor is at work (it may change while the run goes on)."""
+        assert self._executor is not None
+        description = (self._executor.name, self._executor.workers)
+        if description != self._described:
+            if description[0] != self._described[0]:
+                self.progress.event(
+                    "run", _place_of_work(self.store.path, *description, again=bool(self._described[0]))
+                )
+            self._described = description
+            self.journal.describe_session(*description)
+
+    def _wait(self) -> list[Completion]:
+        assert self._executor is not None
+        if isinstance(self._executor, Outside):
+            self.journal.commit()
+            raise Waiting(tuple(self._flight.values()))
+        self.signals.breakable = True
+        try:
+            if self.signals.count >= 2:
+                return []
+            return list(self._executor.wait(0.2))
+        except Break:
+            return []
+        except PluginError as error:
+            raise WorkersError(str(error), self.store.path) from error
+        finally:
+            self.signals.breakable = False
+
+    def _tell_notices(self) -> None:
+        assert self._executor is not None
+        for kind, text in self._executor.notices():
+            self.event(kind, text)
+
+    def event(self, kind: str, text: str) -> None:
+        """Record and show something worth telling."""
+        self.journal.add_event(kind, text)
+        logger.info("%s: %s", kind, text)
+        self.progress.event(kind, text)
+
+    # ---------------------------------------------------------------------------------------------------- ends
+
+    def _stop_asked(self) -> bool:
+        if time.monotonic() >= self._leave_at and not self.signals.count:
+            self._leave_at = np.inf
+            self._job_ends = True
+            self._patience = self.execution.grace / 2.0  # the other half is for the workers to end
+            self.signals.count, self.signals.since = 1, time.monotonic()
+            self.event("job_ends", f"the batch job has {self.execution.grace:g} s left: the run stops")
+        return self.signals.count > 0 or self._policy is not None
+
+    def _give_up(self) -> bool:
+        """Whether what is in flight has had its time after a request to stop."""
+        if self._policy is not None and not self.signals.count:
+            self.signals.since = self.signals.since or time.monotonic()
+        return self.signals.count >= 2 or time.monotonic() - self.signals.since > self._patience
+
+    def _drop(self) -> None:
+        assert self._executor is not None
+        self._executor.cancel()
+        self._flight.clear()
+
+    def _raise_stop(self) -> None:
+        self.journal.commit()
+        path = self.store.path
+        if self._policy is not None and not self.signals.count:
+            error = FailurePolicyStop("", path)
+            way = "continue all the same with" if FIX in self._policy else "continue with"
+            error.args = (f"{self._policy}\n{way}: {error.resume}",)
+            raise error
+        stop = Interrupted("", path)
+        why = "the batch job ends" if self._job_ends else "interrupted"
+        stop.args = (f"{why}; what had finished is recorded\ncontinue with: {stop.resume}",)
+        raise stop
+
+    # ------------------------------------------------------------------------------------------------- returns
+
+    def _receive(self, completion: Completion, queue: Queue) -> None:
+        work = self._flight.pop(completion.chunk.number, None)
+        if work is None:
+            return
+        if isinstance(completion.outcome, Loss):
+            self._lost(work, completion.outcome, completion.worker, queue)
+        else:
+            if not work.chain:
+                self._size.learn(float(completion.outcome.wall.sum()), len(work))
+            work, result = self._try_again(work, completion.outcome, completion.worker, queue)
+            self._record(work, result, completion.worker)
+
+    def _try_again(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
+        """Put back what ended in a class that is to be tried again; the rest is final."""
+        final = np.ones(len(work), bool)
+        for i in result.messages:
+            status = STATUSES[result.status[i]]
+            if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
+                number, again = self._attempts.add(work.keys[i], status)
+                self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
+                if again:
+                    final[i] = False
+                    queue.put_back(work.part(i, i + 1))
+        if final.all():
+            return work, result
+        rows = np.flatnonzero(final).tolist()
+        return work.take(rows), result.take(rows)
+
+    def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
+        """Give the results of a chunk to ledger and journal."""
+        fresh = self.ledger.status[work.slots] == PENDING
+        if not fresh.all():
+            self._compare(work, result, worker, ~fresh)
+        texts = _json(result.names, result.values)
+        now, kind, session = time.time(), work.kind, self.journal.session
+        arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
+        reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
+        names = [STATUSES[status] for status in result.status.tolist()]
+        columns = zip(
+            work.keys,
+            itertools.repeat(kind),
+            work.designs.tolist(),
+            work.scenarios.tolist(),
+            names,
+            [reason or None for reason, _, _ in reasons] if reasons else itertools.repeat(None),
+            texts,
+            [message or None for _, message, _ in reasons] if reasons else itertools.repeat(None),
+            result.wall.tolist(),
+            result.cpu.tolist(),
+            map(self._made, work.keys, names) if self._attempts else itertools.repeat(1),
+            itertools.repeat(session),
+            itertools.repeat(worker),
+            itertools.repeat(now),
+            [arrays.get(key) for key in work.keys] if arrays else itertools.repeat(None),
+            strict=False,
+        )
+        rows: list[tuple[Any, ...]] = list(columns)
+        if fresh.all():
+            self.journal.add_evaluations(rows)
+        else:
+            self.journal.add_evaluations([row for row, is_new in zip(rows, fresh.tolist(), strict=True) if is_new])
+            for key, reference in arrays.items():
+                self.journal.set_arrays(key, reference)
+        self._keep_prints(work, result)
+        new = np.flatnonzero(fresh)
+        self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
+        self.evaluations += len(new)
+        failed = np.flatnonzero((result.status[new] != CODE["ok"]) & (result.status[new] != CODE["invalid"]))
+        self.failures += len(failed)
+        messages = {int(i): result.messages[j] for i, j in enumerate(new.tolist()) if j in result.messages}
+        if kind == "neighbour":  # of a design that is there already: whatever fails says how far off it may be
+            return
+        ending = self._failures.note(work.X[new], result.status[new], messages)
+        if ending:
+            self._stop_because(ending)
+
+    def _keep_prints(self, work: Work, result: ChunkResult) -> None:
+        for i, text in result.prints.items():
+            if self._printed < PRINTED:
+                self._printed += len(text)
+                self.journal.add_printed(work.keys[i], text)
+                if self._printed >= PRINTED:
+                    self.event("prints", f"what evaluations print is kept no more: {PRINTED >> 20} MB are reached")
+
+    def _made(self, key: bytes, status: str) -> int:
+        """How many attempts a result took; one that might have been tried again is on record already."""
+        counted = status in LOSSES or self._attempts.retried(status)
+        return self._attempts[key] + (0 if counted else 1)
+
+    def _compare(self, work: Work, result: ChunkResult, worker: str, again: NDArray[np.bool_]) -> None:
+        """A second result for a known key must be the first one again."""
+        for i in np.flatnonzero(again).tolist():
+            slot = work.slots[i]
+            columns = self.ledger.columns
+            known = [self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names]
+            same = np.array_equal(known, result.values[i], equal_nan=True)
+            if not same or result.status[i] != self.ledger.status[slot]:
+                first = self.journal.evaluation(work.keys[i], "worker")
+                self.event(
+                    "nondeterministic_model",
+                    f"design {work.designs[i]} gave other numbers on worker {worker} than before on worker "
+                    f"{first[0] if first else '?'}; results of this model depend on more than design and scenario",
+                )
+                number, _ = self._attempts.add(work.keys[i], "different")
+                detail = json.dumps(result.values[i].tolist())
+                self.journal.add_attempt(work.keys[i], number + 1, worker, "different", detail)
+
+    def _stop_because(self, text: str) -> None:
+        if self._policy is None:
+            self._policy = text
+            self.event(STOPPED, text)
+
+    # ------------------------------------------------------------------------------------------------- losses
+
+    def _lost(self, work: Work, loss: Loss, worker: str, queue: Queue) -> None:
+        """A chunk's worker ended. Innocent evaluations go again; the suspect goes alone until its tries are used.
+
+        A process may die a while after what was the cause: what is recorded as a crash has been seen to end its worker
+        when it was alone there.
+        """
+        if not loss.started:
+            queue.put_back(work)
+            return
+        if loss.later and work.alone:  # it has outlived its evaluation and the time after it: another one is the cause
+            loss = dataclasses.replace(loss, cause="lost_worker")
+        suspect = 0 if loss.suspect is None and len(work) == 1 else loss.suspect
+        if suspect is None:
+            step = -(-len(work) // PIECES)
+            for begin in range(0, len(work), step):
+                queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
+            self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are sent again")
+            return
+        key = work.keys[suspect]
+        number, again = self._attempts.add(key, loss.cause)
+        self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
+        self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
+        if again and work.chain:
+            queue.put_back(work)  # each of them begins with what the one before it gave
+            return
+        if work.chain:
+            queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
+        else:
+            queue.put_back(work.part(suspect + 1, len(work)))
+            queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, and is found by its end
+        alone = work.suspect(suspect)
+        if again and loss.cause == "lost_worker":  # who is killed from outside is at risk for its own time only
+            queue.put_back(work.part(suspect, suspect + 1, whole=True))
+        elif again or not (work.alone or work.chain or loss.cause == "timeout"):
+            queue.put_back(alone)
+        else:
+            self._record(alone, _failed(loss), worker)
+
+
+def _place_of_work(store: Path, executor: str, workers: int, *, again: bool) -> str:
+    """Where results go and where they are computed; `again` when the executor changes in the middle."""
+    where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
+    return f"{'goes on with' if again else f'store {store},'} executor {executor}, {where}"
+
+
+def _failed(loss: Loss) -> ChunkResult:
+    """The record of an evaluation that ended its worker. Killed from outside again and again is a crash as well."""
+    unseen = loss.cause == "lost_worker" and loss.suspect is None
+    status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")
+    nothing = np.zeros(1)
+    reason = "" if status == "timeout" else loss.message
+    return ChunkResult(
+        np.array([CODE[status]], np.uint8), (), np.empty((1, 0)), nothing, nothing, {0: (reason, loss.message, "")}
+    )
+
+
+def _json(names: tuple[str, ...], values: Matrix) -> list[str | None]:
+    """Figures of each evaluation as JSON text; what is not finite as null; None where there is nothing."""
+    if not names:
+        return [None] * len(values)
+    form = "{" + ",".join(json.dumps(name).replace("%", "%%") + ":%r" for name in names) + "}"
+    rows = values.tolist()
+    if np.isfinite(values).all():
+        return [form % tuple(row) for row in rows]
+    return [_json_with_gaps(names, row) for row in rows]
+
+
+def _json_with_gaps(names: tuple[str, ...], row: list[float]) -> str | None:
+    data: Mapping[str, float | None] = {
+        name: value if np.isfinite(value) else None for name, value in zip(names, row, strict=True)
+    }
+    return json.dumps(data, separators=(",", ":")) if any(v is not None for v in data.values()) else None

@@ -1,0 +1,166 @@
+"""What a stage asks for: its points, their designs, and the slots of their evaluations in the ledger."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.run.evaluations.ledger import PENDING, Ledger
+from designopt.run.evaluations.work import Work
+from designopt.space import Matrix
+from designopt.store.errors import ReplayError
+from designopt.store.folder import Store
+from designopt.study.study import Stage
+
+
+class Points:
+    """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs of
+    those that earlier sessions asked for."""
+
+    def __init__(self, stage: Stage, number: int, store: Store, ledger: Ledger) -> None:
+        self._stage = stage
+        self._store = store
+        self._journal = store.journal
+        self._ledger = ledger
+        self._problem = ledger.problem
+        self.number = self._journal.stage(number, stage.name)
+        #: -1 where the record is lost.
+        self.recorded = np.array(self._journal.points(self.number, gaps=True), np.int64)
+        #: Asks without a complete result when the stage ended.
+        self.missing: frozenset[int] = frozenset()
+        #: How many points the stage has by now.
+        self.count = 0
+        self._designs: list[NDArray[np.int64]] = []
+        self._sent: set[int] = set()
+
+    def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
+        """Points, designs and slots for rows `X`, `first` being the ask index of the first of them.
+
+        Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
+        result were given up by an earlier stage. Raises `ReplayError` where the journal holds other points.
+        """
+        ledger = self._ledger
+        keys = self._problem.keys(X)
+        known = len(ledger.designs)
+        ids: list[int] = []
+        new: list[int] = []
+        for i, row in enumerate(keys):
+            if ledger.lost:
+                self._restore(first + i, row[0], X[i], float(relation_violation[i]))
+            number = ledger.design_of.setdefault(row[0], known + len(new))
+            if number == known + len(new):
+                new.append(i)
+            ids.append(number)
+        self._compare(X, ids, first)
+        if new:
+            ledger.add_designs(X[new], relation_violation[new])
+            self._journal.add_designs(known, X[new].tolist(), relation_violation[new].tolist())
+        before = self.recorded[first : first + len(ids)]
+        if (before < 0).any():
+            for i in np.flatnonzero(before < 0).tolist():
+                self._journal.add_points(self.number, first + i, [ids[i]])
+        if len(before) < len(ids):
+            self._journal.add_points(self.number, first + len(before), ids[len(before) :])
+        self._designs.append(np.array(ids, np.int64))
+        self.count += len(ids)
+        return self._slots_for(X, relation_violation, keys, ids, slots, old)
+
+    def _restore(self, ask: int, key: bytes, x: Matrix, relation_violation: float) -> None:
+        """Record a design again whose record is lost, when the stage asks for it again."""
+        number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
+        if number in self._ledger.lost and key not in self._ledger.design_of:
+            self._ledger.restore(number, key, x, relation_violation)
+            self._journal.add_designs(number, [x.tolist()], [relation_violation])
+
+    def _slots_for(
+        self,
+        X: Matrix,
+        relation_violation: Matrix,
+        keys: list[list[bytes]],
+        ids: list[int],
+        slots: NDArray[np.int64],
+        old: int,
+    ) -> Work:
+        ledger = self._ledger
+        begin = len(ledger.slot_of)
+        new_keys: list[bytes] = []
+        wanted: dict[int, tuple[int, int, bytes]] = {}
+        status = ledger.status
+        for i in np.flatnonzero(relation_violation <= 0.0).tolist():
+            for s, key in enumerate(keys[i]):
+                slot = ledger.slot_of.get(key)
+                if slot is None:
+                    slot = begin + len(new_keys)
+                    ledger.slot_of[key] = slot
+                    new_keys.append(key)
+                    wanted[slot] = (i, s, key)
+                elif slot < old and status[slot] == PENDING and slot not in self._sent:
+                    self._sent.add(slot)
+                    wanted[slot] = (i, s, key)
+                slots[i, s] = slot
+        if new_keys:
+            ledger.add_slots(len(new_keys))
+        rows = [i for i, _, _ in wanted.values()]
+        return Work(
+            slots=np.array(list(wanted), np.int64),
+            keys=[key for _, _, key in wanted.values()],
+            designs=np.array([ids[i] for i in rows], np.int64),
+            scenarios=np.array([s for _, s, _ in wanted.values()], np.int32),
+            X=X[rows],
+        )
+
+    def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
+        """The replay must ask for what the journal holds."""
+        recorded = self.recorded[first : first + len(ids)]
+        different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))
+        if not len(different):
+            return
+        i = int(different[0])
+        space = self._problem.space
+        was = space.values(self._ledger.designs[recorded[i]].tolist())
+        now = space.values(X[i].tolist())
+        names = [name for name in {**now, **was} if now.get(name) != was.get(name)]
+        detail = ", ".join(f"{name} = {now.get(name)!r} instead of {was.get(name)!r}" for name in names)
+        solver = self._stage.solver.plugin
+        origin = self._stage.start_from
+        source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
+        hint = f"; it starts from {source}, whose results may have changed" if origin else ""
+        path = self._store.path
+        raise ReplayError(
+            f"{path}: ask {first + i} of stage '{self._stage.name}' differs from the journal: {detail} (solver "
+            f"{solver.name}, version {solver.version}; {self._other_versions()}){hint}; resume with "
+            "the versions of the journal, or run the study again in another folder",
+            path,
+        )
+
+    def _other_versions(self) -> str:
+        """What is installed in another version than when the journal was written, in words."""
+        *before, now = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
+        other = {n: old for versions in before for n, old in versions.items() if now.get(n) != old}
+        told = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
+        return "; ".join(told) or "the packages have the versions of the journal"
+
+    def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
+        """Take the points from `first` to `end` as the journal holds them; their designs."""
+        designs = self.recorded[first:end]
+        if len(designs) < end - first or (designs < 0).any():
+            raise ReplayError(
+                f"{self._store.path}: which designs stage '{self._stage.name}' had asked for when its time ended"
+                " is lost (journal.db was damaged); what is left can be read; begin a new study with start_from",
+                self._store.path,
+            )
+        self._designs.append(designs)
+        self.count += len(designs)
+        return designs
+
+    def designs(self) -> NDArray[np.int64]:
+        """Numbers of the distinct designs that the stage asked for, in ask order, but for those that were missing."""
+        if not self._designs:
+            return np.empty(0, np.int64)
+        asked = np.concatenate(self._designs)
+        if self.missing:
+            asked = asked[[i not in self.missing for i in range(len(asked))]]
+        _, first = np.unique(asked, return_index=True)
+        return np.asarray(asked[np.sort(first)])

@@ -1,0 +1,146 @@
+"""Programs that a solver asks for: recorded once under their keys, sent chain by chain."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import STATUSES, Problem, SolvedPrograms
+from designopt.run.evaluations.dispatch import Dispatcher
+from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
+from designopt.run.evaluations.work import Work
+from designopt.space import Matrix
+from designopt.store.disk.arrays import intact
+from designopt.study.study import Stage
+
+#: Their arrays are always brought back; what they are called is the solver's affair.
+ARRAYS = ("programs",)
+
+
+class ProgramBatch:
+    """Programs on their way. `number` is the stage's place (from 0) in the study.
+
+    What is known is not sent again; of a chain that is known in part the rest is, in its order. A chain in which a
+    solution was lost is sent again as a whole.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        stage: Stage,
+        number: int,
+        X: Matrix,
+        chains: Sequence[int],
+        seeds: Sequence[int],
+    ) -> None:
+        self._dispatcher = dispatcher
+        ledger = dispatcher.ledger
+        keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
+        designs = _designs(dispatcher, X, keys)
+        new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
+        ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
+        ledger.add_slots(len(new))
+        self._keys = keys
+        self.slots = np.array([ledger.slot_of[key] for key in keys], np.int64)
+        lost = self._lost()
+        again = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
+        status = ledger.status[self.slots]
+        kept = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may again
+        wanted = [s == PENDING or (bool(k) and c in again) for s, k, c in zip(status, kept, chains, strict=True)]
+        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if wanted[i]}.values())
+        self.waiting = len(rows)
+        self._whole = Work(
+            slots=self.slots[rows],
+            keys=[keys[i] for i in rows],
+            designs=designs[rows],
+            scenarios=np.full(len(rows), number, np.int32),
+            X=X[rows],
+            chain=True,
+            seeds=tuple(int(seeds[i]) for i in rows),
+            kind="program",
+        )
+        self._chains = [chains[i] for i in rows]
+
+    def _lost(self) -> NDArray[np.bool_]:
+        """Which of the known programs have lost the file with their solution, or it is damaged: their chains are solved
+        again."""
+        known = self._dispatcher.ledger.status[self.slots] != PENDING
+        found = np.zeros(len(known), bool)
+        for i in np.flatnonzero(known).tolist():
+            row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
+            found[i] = row is not None and row[0] is not None
+        with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(found)), ())
+        sound = intact(self._dispatcher.store.path, with_arrays)
+        return np.asarray(found & np.array([key not in sound for key in self._keys], bool))
+
+    def work(self) -> Iterator[Work]:
+        """The chains that have something to be solved."""
+        begin = 0
+        for _, same in itertools.groupby(self._chains):
+            end = begin + len(list(same))
+            yield self._whole.part(begin, end)
+            begin = end
+
+    @property
+    def done(self) -> int:
+        """How many rows have a result by now."""
+        return int((self._dispatcher.ledger.status[self.slots] != PENDING).sum())
+
+    def outcome(self) -> SolvedPrograms:
+        """What became of all rows."""
+        ledger, journal = self._dispatcher.ledger, self._dispatcher.journal
+        status = ledger.status[self.slots]
+        figures = {name: ledger.figures[self.slots, j] for name, j in ledger.columns.items()}
+        reasons = []
+        for key, code in zip(self._keys, status.tolist(), strict=True):
+            told = journal.evaluation(key, "reason")
+            own = STATUSES[code] in ("ok", "diverged") and told and told[0]
+            reasons.append(str(own or STATUSES[code]))
+        return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
+
+
+def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> NDArray[np.int64]:
+    """Numbers of the designs at which programs begin; new ones are recorded."""
+    ledger: Ledger = dispatcher.ledger
+    problem: Problem = ledger.problem
+    known = len(ledger.designs)
+    numbers: list[int] = []
+    new: list[int] = []
+    for i, row in enumerate(problem.keys(X)):
+        if ledger.lost and row[0] not in ledger.design_of:
+            _restore(dispatcher, programs[i], row[0], X[i])
+        number = ledger.design_of.setdefault(row[0], known + len(new))
+        if number == known + len(new):
+            new.append(i)
+        numbers.append(number)
+    if new:
+        relation_violation = problem.space.relation_violation(X[new])
+        ledger.add_designs(X[new], relation_violation)
+        dispatcher.journal.add_designs(known, X[new].tolist(), relation_violation.tolist())
+    return np.array(numbers, np.int64)
+
+
+def _restore(dispatcher: Dispatcher, program: bytes, key: bytes, x: Matrix) -> None:
+    """Record a design again whose record is lost, when a known program begins at it."""
+    found = dispatcher.journal.evaluation(program, "design")
+    if found and found[0] in dispatcher.ledger.lost:
+        relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
+        dispatcher.ledger.restore(found[0], key, x, float(relation_violation[0]))
+        dispatcher.journal.add_designs(found[0], [x.tolist()], relation_violation.tolist())
+
+
+def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:
+    """Tells `show` how many programs are done, twice a second."""
+    shown = [time.monotonic()]
+
+    def tick() -> None:
+        now = time.monotonic()
+        if now - shown[0] >= 0.5:
+            shown[0] = now
+            show(batch.done)
+
+    return tick

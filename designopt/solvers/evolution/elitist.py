@@ -1,0 +1,223 @@
+"""NSGA-II on arrays: the loop of Deb, Pratap, Agarwal & Meyarivan (2002) with the operators of pymoo.
+
+pymoo keeps an object for every individual, which takes more than half of the time of a search. Here a population is
+four arrays. Operators, random numbers and the order of designs are those of pymoo's own NSGA-II: both ask for the same
+designs, bit by bit, and a test holds them to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.evolution.pymoo_search import EXHAUSTED, Crossover, Mutation, variation
+from designopt.space import Matrix
+
+#: Rounds of mating that look for new designs of a generation.
+ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Population:
+    """Individuals: search coordinates (n, d), objectives (n, m), constraint (n,; 0 feasible) and crowding (n,)."""
+
+    S: Matrix
+    F: Matrix
+    violation: Matrix
+    crowding: Matrix
+
+    @classmethod
+    def of(cls, S: Matrix, outcomes: Outcomes) -> Population:
+        """Designs and what became of them. A failed design has no objectives; its constraint alone ranks it."""
+        F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
+        return cls(S, F, outcomes.rank_violation, np.full(len(S), np.nan))
+
+    def __len__(self) -> int:
+        return len(self.S)
+
+    def take(self, rows: NDArray[Any]) -> Population:
+        """Some individuals."""
+        return Population(self.S[rows], self.F[rows], self.violation[rows], self.crowding[rows])
+
+    def join(self, other: Population) -> Population:
+        """These individuals and others."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Population(*(np.concatenate(pair) for pair in pairs))
+
+
+class Elitist:
+    """A search for a front: the `alive`, at most `size` of them, and the designs that have been asked for."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        start: Outcomes,
+        size: int,
+        crossover: Crossover | Mapping[str, Any],
+        mutation: Mutation | Mapping[str, Any],
+    ) -> None:
+        from pymoo.core.problem import Problem as Box
+        from pymoo.operators.survival.rank_and_crowding.metrics import get_crowding_function
+        from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
+
+        space = problem.space
+        self._space, self._rng, self._size = space, rng, size
+        self._box = Box(
+            n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
+        )
+        self._operators = variation(crossover, mutation)
+        self._sorting, self._crowding = NonDominatedSorting(), get_crowding_function("cd")
+        self._asked = {row.tobytes() for row in start.X + 0.0}
+        known = Population.of(space.to_search(start.X), start).take(~start.failed)
+        if len(known) > size:
+            known = self._survivors(known, size)
+        rows = self._rows(known.S)
+        self.alive = known.take(np.array([i for i, row in enumerate(rows) if row not in rows[:i]], np.intp))
+        self._missing = size - len(known)
+        self._asked.update(rows)
+
+    def first(self) -> Matrix:
+        """The part of the first population that is not known (n, d), at random."""
+        return self._unasked(self._random(self._missing), set()) if self._missing else self.alive.S[:0]
+
+    def children(self, count: int) -> Matrix:
+        """New designs (count, d) by mating; where that finds none, random ones; fewer when there are no more."""
+        found, seen = self.alive.S[:0], set[bytes]()
+        for _ in range(ROUNDS if len(self.alive) else 0):
+            found = np.concatenate([found, self._unasked(self._mated(count - len(found)), seen)])[:count]
+            if len(found) == count:
+                break
+        return found if len(found) else self._unasked(self._random(100 * self._size), set())[:count]
+
+    def asked(self, S: Matrix) -> Matrix:
+        """Note that designs are asked for; as rows of ``X``."""
+        self._asked.update(self._rows(S))
+        return self._space.from_search(S)
+
+    def hear(self, S: Matrix, outcomes: Outcomes) -> None:
+        """What became of designs; the best stay alive."""
+        self.alive = self.alive.join(Population.of(S, outcomes))
+        self.select()
+
+    def select(self) -> None:
+        """The best stay alive, and are compared with each other."""
+        self.alive = self._survivors(self.alive, self._size)
+
+    # ---------------------------------------------------------------------------------------------------- designs
+
+    def _random(self, count: int) -> Matrix:
+        return self._box.xl + (self._box.xu - self._box.xl) * self._rng.random((count, self._box.n_var))  # type: ignore[no-any-return]
+
+    def _rows(self, S: Matrix) -> list[bytes]:
+        """Designs by the bytes of their rows of ``X``: two different points may be the same integer."""
+        return [row.tobytes() for row in self._space.from_search(S) + 0.0] if len(S) else []
+
+    def _unasked(self, S: Matrix, seen: set[bytes]) -> Matrix:
+        """Those that have not been asked for and were not `seen`, the first of its kind each."""
+        keep = []
+        for row in self._rows(S):
+            keep.append(row not in seen and row not in self._asked)
+            seen.add(row)
+        return S[keep]
+
+    # ----------------------------------------------------------------------------------------------------- mating
+
+    def _mated(self, count: int) -> Matrix:
+        """Children of pairs that win tournaments, `count` or one more."""
+        rng, crossover, mutation = self._rng, self._operators["crossover"], self._operators["mutation"]
+        pairs = math.ceil(count / 2)
+        parents = self.alive.S[self._winners(2 * pairs)].reshape(pairs, 2, -1).swapaxes(0, 1)
+        crossed: Matrix = parents.copy()
+        cross = rng.random(pairs) < crossover.prob.value
+        if cross.any():
+            crossed[:, cross] = crossover._do(self._box, parents, random_state=rng)[:, cross]
+        S: Matrix = crossed.reshape(2 * pairs, -1)
+        mutants = mutation._do(self._box, S, random_state=rng)
+        changed = rng.random(len(S)) <= mutation.prob.value
+        S[changed] = mutants[changed]
+        return S
+
+    def _winners(self, count: int) -> NDArray[np.intp]:
+        """Winners of binary tournaments: by the constraint, else by dominance, else by crowding, else by lot."""
+        rng, alive = self._rng, self.alive
+        permutations = [rng.permutation(len(alive)) for _ in range(math.ceil(2 * count / len(alive)))]
+        a, b = np.concatenate(permutations)[: 2 * count].reshape(count, 2).T
+        Fa, Fb, ga, gb = alive.F[a], alive.F[b], alive.violation[a], alive.violation[b]
+        less, more = (Fa < Fb).any(axis=1), (Fa > Fb).any(axis=1)
+        better = np.where(less == more, _order(alive.crowding[a], alive.crowding[b]), _order(less, more))
+        better = np.where((ga > 0.0) | (gb > 0.0), _order(gb, ga), better)
+        winners = np.where(better > 0, a, b)
+        for i in np.flatnonzero(better == 0).tolist():
+            winners[i] = rng.choice([a[i], b[i]])
+        return winners
+
+    # --------------------------------------------------------------------------------------------------- survival
+
+    def _survivors(self, some: Population, count: int) -> Population:
+        """The best `count`: feasible ones by front and crowding, then the others by their constraint."""
+        from pymoo.util.randomized_argsort import randomized_argsort
+
+        with np.errstate(all="ignore"):  # objectives near the largest double overflow in distances
+            feasible, others = np.flatnonzero(some.violation <= 0.0), np.flatnonzero(~(some.violation <= 0.0))
+            others = others[np.argsort(some.violation[others])]
+            room = min(count, len(feasible))
+            survivors = [np.empty(0, np.intp)]
+            for front in self._sorting.do(some.F[feasible], n_stop_if_ranked=room):
+                rows = feasible[front]
+                crowding = self._crowding.do(some.F[rows])
+                some.crowding[rows] = crowding
+                surplus = len(rows) - room
+                if surplus > 0:
+                    order = randomized_argsort(crowding, order="descending", random_state=self._rng)
+                    rows = rows[order[:-surplus]]
+                survivors.append(rows)
+                room -= len(rows)
+            kept = np.concatenate(survivors)
+            return some.take(np.concatenate([kept, others[: count - len(kept)]]))
+
+
+def _order(a: Any, b: Any) -> NDArray[np.int64]:
+    """1 where `a` is larger, -1 where `b` is, else 0."""
+    return np.asarray(np.greater(a, b).astype(np.int64) - np.less(a, b))
+
+
+def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:
+    """Ask for generation after generation until `evaluate` ends it; why there is nothing left to ask."""
+    S = search.first()
+    if not len(S):
+        search.select()
+        S = search.children(offspring) if len(search.alive) else S
+    while len(S):
+        search.hear(S, evaluate(search.asked(S)))
+        S = search.children(offspring)
+    return EXHAUSTED
+
+
+def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
+    """Ask for design after design, with `look_ahead` of them on their way, until `evaluate` ends it.
+
+    Two are bred at a time from those that are alive by then. Which these are does not depend on the workers: results
+    are heard in the order in which they were asked for.
+    """
+    search.select()
+    waiting, under_way = deque(search.first()), deque[Matrix]()
+
+    def ask() -> Matrix:
+        if not waiting:
+            waiting.extend(search.children(2))
+        if not waiting:
+            return search.asked(search.alive.S[:0])
+        S = waiting.popleft()[None]
+        under_way.append(S)
+        return search.asked(S)
+
+    evaluate.ahead(ask, lambda outcomes: search.hear(under_way.popleft(), outcomes), look_ahead)
+    return EXHAUSTED

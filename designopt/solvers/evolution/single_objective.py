@@ -1,0 +1,237 @@
+"""Evolutionary algorithms for one objective: a genetic one through pymoo, and CMA-ES."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from designopt.plugin import Quantity, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.evolution.pymoo_search import (
+    EXHAUSTED,
+    Generations,
+    check_single,
+)
+from designopt.space import Matrix, Space
+
+
+@solver("genetic", version=1)
+class Genetic(Generations):
+    """A real-coded genetic algorithm for one objective, through pymoo: robust, and at home in every kind of space.
+
+    The best `population` of parents and children survive; parents are chosen by binary tournaments. Search coordinates,
+    failures and ``start_from`` are as in nsga2.
+    """
+
+    objectives: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is not one number to be made small."""
+        check_single("genetic", problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
+        """Ask for generation after generation; all random numbers come from `rng`."""
+        from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
+
+        self.check(problem)
+        return self.search(GA, FitnessSurvival, problem, evaluate, rng, start)
+
+
+@solver("cma_es", version=1)
+class CMAES:
+    """CMA-ES, Hansen & Ostermeier (2001), Hansen (2016), with restarts, through the package `cma` of its authors.
+
+    Designs are drawn from a normal distribution whose centre, size and shape follow the better half of each
+    generation: the method of choice for one objective that is expensive to search by chance, ill-conditioned or not
+    separable, with continuous parameters (2 to some 100). Whole numbers and choices are rounded, with a spread that
+    never falls below a quarter of a step; many of them are better left to genetic.
+
+    Only the order of designs counts: feasible ones by their objective, then infeasible ones by violation, then
+    invalid and last failed ones. A run that has come to rest restarts at a random place, with a population `growth`
+    times as large (Auger & Hansen 2005). Bounds are kept by reflection. The best design of ``start_from`` is the first
+    centre; else it is the middle of the space. A design that is drawn again costs nothing. With `restarts` the stage
+    ends by itself after so many.
+    """
+
+    needs_budget: ClassVar[bool] = True
+    uses_start: ClassVar[bool] = True
+    objectives: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    population: (
+        Annotated[
+            int, Quantity("", "designs of a generation; not given: 4 + 3 ln(parameters), at least 6", ge=6, le=100_000)
+        ]
+        | None
+    ) = None
+    step: Annotated[
+        float, Quantity("", "first standard deviation as a share of each parameter's range", gt=0.0, le=1.0)
+    ] = 0.3
+    restarts: (
+        Annotated[int, Quantity("", "new beginnings after the first run; not given: until the budget ends", ge=0)]
+        | None
+    ) = None
+    growth: Annotated[float, Quantity("", "factor of the population at each new beginning", ge=1.0, le=10.0)] = 2.0
+    tolerance: Annotated[
+        float,
+        Quantity(
+            "", "a run rests when its best objectives differ by less than this share of their size", ge=0.0, lt=1.0
+        ),
+    ] = 1e-11
+
+    def minimum_budget(self, problem: Problem) -> int:
+        """Evaluations of the first generation."""
+        return self._size(len(problem.space.free))
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` when there is not one number to be made small."""
+        check_single("cma_es", problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
+        """Ask for generation after generation; all random numbers come from `rng`."""
+        self.check(problem)
+        space = problem.space
+        memory = _Memory(space, evaluate, rng, start)
+        size = float(self._size(len(space.free)))
+        centre = _centre(space, start)
+        runs = 0
+        while self.restarts is None or runs <= self.restarts:
+            asked = memory.asked
+            ordered = self._run(memory, centre, int(size), rng)
+            if memory.asked == asked and not memory.ask_at_random(int(size)):
+                return EXHAUSTED
+            if ordered:  # else nothing was learned: another place is tried in the same way
+                runs += 1
+                size = min(size * self.growth, LARGEST)
+            centre = rng.random(len(space.free))
+        return f"all {runs} searches have come to rest" if runs > 1 else "the search has come to rest"
+
+    def _size(self, d: int) -> int:
+        return self.population or max(6, 4 + int(3 * np.log(d)))
+
+    def _run(self, memory: _Memory, centre: Matrix, size: int, rng: np.random.Generator) -> bool:
+        """One run from `centre` (shares of the ranges) until it rests; False when its designs could not be ordered."""
+        space = memory.space
+        d = len(space.free)
+        strategy = _strategy(space, centre, self.step, size, rng)
+        generations = 10 + math.ceil(30 * d / size)  # Hansen (2016), section B.3
+        best: deque[tuple[float, float]] = deque(maxlen=generations)
+        idle = 0
+        while True:
+            with _quiet():
+                S = np.array(strategy.ask())
+            asked = memory.asked
+            order = memory.order(space.from_search(space.lower + (space.upper - space.lower) * S[:, :d]))
+            idle = idle + 1 if memory.asked == asked else 0
+            if np.all(order[:, 0] == order[0, 0]) and order[0, 0] > 1.0 and len(np.unique(order)) <= 2:
+                return False
+            rank = np.unique(order, axis=0, return_inverse=True)[1].reshape(-1)
+            with _quiet():
+                strategy.tell(list(S), rank.astype(float).tolist())
+                ended = not RESTS.isdisjoint(strategy.stop())
+            ordered = order[np.argsort(rank, kind="stable")]
+            best.append((float(ordered[0, 0]), float(ordered[0, 1])))
+            if ended or idle >= generations or self._rests(np.array(best), ordered[: size // 2], generations):
+                return True
+
+    def _rests(self, best: Matrix, better_half: Matrix, generations: int) -> bool:
+        """Whether objectives of the last generations, and of the better half of the present one, are all alike."""
+        seen = np.vstack([best, better_half])
+        if len(best) < generations or np.any(seen[:, 0] > 0.0):
+            return False
+        f = seen[:, 1]
+        return bool(f.max() - f.min() <= self.tolerance * np.abs(f).max())
+
+
+#: A population never grows beyond this.
+LARGEST = 10_000.0
+
+#: What ends a run of `cma` (Hansen 2016, section B.3), of its reasons only those that do not look at objective values:
+#: it is told ranks.
+RESTS = frozenset(
+    {"tolx", "tolupsigma", "tolfacupx", "tolconditioncov", "noeffectaxis", "noeffectcoord", "tolxstagnation"}
+)
+
+
+def _strategy(space: Space, centre: Matrix, step: float, size: int, rng: np.random.Generator) -> Any:
+    """A new strategy in shares of the ranges, of two parameters at least: `cma` does not support one."""
+    width = space.upper - space.lower
+    least = [0.0 if p.kind == "real" else 0.25 / w for p, w in zip(space.free, width.tolist(), strict=True)]
+    missing = max(0, 2 - len(centre))
+    with _quiet():
+        import cma
+
+        return cma.CMAEvolutionStrategy(
+            [*centre.tolist(), *[0.5] * missing],
+            step,
+            {
+                "bounds": [0.0, 1.0],
+                "popsize": size,
+                "minstd": [*least, *[0.0] * missing],
+                "randn": lambda n, d: rng.standard_normal((n, d)),
+                "seed": np.nan,  # leave NumPy's global generator alone
+                "verbose": -9,
+                "verb_log": 0,
+                "verb_disp": 0,
+                "signals_filename": None,  # read no options from the working folder
+            },
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """`cma` warns of matters of its own: of matplotlib, of equal ranks."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _centre(space: Space, start: Outcomes) -> Matrix:
+    """The best known design in shares of the ranges, or the middle."""
+    known = start.take(~start.failed)
+    if not len(known):
+        return np.full(len(space.free), 0.5)
+    best = np.lexsort((known.objectives[:, 0], known.rank_violation))[:1]
+    S = space.to_search(known.X[best])[0]
+    return np.asarray(np.clip((S - space.lower) / (space.upper - space.lower), 0.0, 1.0))
+
+
+class _Memory:
+    """Asks for designs that are new, and knows the order of all that were told: (rank of violation, objective)."""
+
+    def __init__(self, space: Space, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
+        self.space = space
+        self.asked = 0
+        self._evaluate = evaluate
+        self._rng = rng
+        self._order: dict[bytes, tuple[float, float]] = {}
+        self._add(start)
+
+    def order(self, X: Matrix) -> Matrix:
+        """Pairs (n, 2) that sort designs `X` from the best to the worst."""
+        X = X + 0.0
+        rows = [row.tobytes() for row in X]
+        new = {row: i for i, row in reversed(list(enumerate(rows))) if row not in self._order}
+        if new:
+            self.asked += len(new)
+            self._add(self._evaluate(X[sorted(new.values())]))
+        return np.array([self._order[row] for row in rows])
+
+    def ask_at_random(self, count: int) -> bool:
+        """Ask for up to `count` new designs anywhere; False when there are none."""
+        width = self.space.upper - self.space.lower
+        X = self.space.from_search(self.space.lower + width * self._rng.random((100 * count, len(width)))) + 0.0
+        new = {row.tobytes(): row for row in X if row.tobytes() not in self._order}
+        if new:
+            self.order(np.array(list(new.values())[:count]))
+        return bool(new)
+
+    def _add(self, outcomes: Outcomes) -> None:
+        f = np.where(outcomes.rank_violation > 0.0, 0.0, outcomes.objectives[:, 0])
+        for row, g, value in zip(outcomes.X + 0.0, outcomes.rank_violation.tolist(), f.tolist(), strict=True):
+            self._order[row.tobytes()] = g, value

@@ -1,0 +1,59 @@
+"""Second pass over `execution`: when, where and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from designopt.plugin import ModelPlugin
+from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.sections.context import Context
+from designopt.study.sections.execution.cluster import cluster
+from designopt.study.study import Execution
+
+_SHARES = ("stop_if_share_above", "after")
+
+
+def execution(
+    ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, *, analysis: bool = False
+) -> Execution:
+    """How the study is run; an `analysis` has no objectives, hence no front whose arrays could be kept."""
+    given = {key: value for key, value in (section or {}).items() if value is not None}
+    path: Path = ("execution",)
+    if "timeout" in given and given.get("executor") == "serial":
+        message = "executor 'serial' cannot end a design that hangs; remove 'timeout' or use executor: dask"
+        ctx.add((*path, "timeout"), message)
+    if given.get("executor") == "serial" and given.get("scheduler", "local") != "local":
+        ctx.add((*path, "scheduler"), "a scheduler belongs to executor: dask")
+    if given.get("workers", "auto") != "auto":
+        if given.get("executor") == "serial":
+            ctx.add((*path, "workers"), "executor 'serial' has no workers; remove 'workers' or use executor: dask")
+        elif given.get("scheduler", "local") != "local":
+            ctx.add((*path, "workers"), "the scheduler's workers are used, all of them; remove 'workers'")
+    arrays = given.get("arrays", {})
+    for position, name in enumerate(arrays):
+        if model and name is not None and name not in model.arrays:
+            known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it gives none"
+            where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
+            ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")
+        if analysis and isinstance(arrays, dict) and arrays[name] != "all":
+            ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
+    if given.get("order") == "completion":
+        message = "a solver hears of results in the order of its asks, so that a run can be repeated; remove 'order'"
+        ctx.add((*path, "order"), f"'completion' is gone: {message}")
+    failure = given.get("on_failure", {})
+    plain = Execution()
+    workers = given.get("workers", "auto")
+    return Execution(
+        executor=given.get("executor", plain.executor),
+        workers=None if workers == "auto" else workers,
+        scheduler=given.get("scheduler", plain.scheduler),
+        cluster=cluster(ctx, given),
+        timeout=given.get("timeout"),
+        grace=given.get("grace", plain.grace),
+        retries={**plain.retries, **given.get("retries", {})},
+        on_failure={**plain.on_failure, **{key: what for key, what in failure.items() if key not in _SHARES}},
+        arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
+        stop_if_share_above=failure.get("stop_if_share_above"),
+        after=failure.get("after", plain.after),
+    )

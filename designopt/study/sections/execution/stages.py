@@ -1,0 +1,200 @@
+"""Second pass over `stages`, or `solver` and `budget`: solvers, where they end and what they begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designopt.plugin import InvalidSetting, SolverPlugin, Use
+from designopt.study.language.findings import Path
+from designopt.study.language.part import Part
+from designopt.study.language.settings import COUNTS
+from designopt.study.sections.context import Context
+from designopt.study.sections.execution.fitting import population
+from designopt.study.sections.execution.start import start_from
+from designopt.study.sections.goals import Goals
+from designopt.study.study import Budget, HypervolumeGain, Stage
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A stage and where its solver and budget stand in the file."""
+
+    stage: Stage
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.stage.name
+
+
+@dataclass(frozen=True)
+class Placements:
+    """The sound stages, and the solvers of all stages: None for one that is not known."""
+
+    placed: list[Placed]
+    solvers: list[SolverPlugin | None]
+
+    @property
+    def need_objectives(self) -> bool:
+        """Whether the solvers need objectives; a study without solvers is taken to."""
+        return not self.solvers or any(plugin.needs_objectives for plugin in self.solvers if plugin is not None)
+
+    @property
+    def need_parameters(self) -> bool:
+        """Whether the solvers need parameters; a study without solvers is taken to."""
+        return not self.solvers or any(plugin.needs_parameters for plugin in self.solvers if plugin is not None)
+
+
+def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
+    """The stages, or the single one that `solver` and `budget` at the top make; `given` are the sections that exist."""
+    sections = given.get("stages")
+    if "stages" in given:
+        for key in ("solver", "budget"):
+            if key in given:
+                ctx.add((), f"'{key}' belongs to a study without 'stages'; put it into a stage", key=key)
+        if sections == []:
+            ctx.add(("stages",), "at least one stage is needed")
+        return _listed(ctx, sections or [], goals)
+    if "solver" not in given:
+        ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
+        return Placements([], [])
+    plugin, use, budget = _search(ctx, given, goals, ())
+    return Placements([Placed(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
+
+
+def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
+    made: list[Placed] = []
+    solvers: list[SolverPlugin | None] = []
+    all_names = [section and section["name"] for section in sections]
+    for position, section in enumerate(sections):
+        path: Path = ("stages", position)
+        if section is None:
+            solvers.append(None)
+            continue
+        name = section["name"]
+        if name is not None and name in all_names[:position]:
+            ctx.add((*path, "name"), f"there is another stage named '{name}'")
+        start = start_from(ctx, section.get("start_from"), all_names, position)
+        plugin, use, budget = _search(ctx, section, goals, path)
+        solvers.append(plugin)
+        if plugin and "start_from" in section and not plugin.uses_start:
+            message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
+            ctx.add((*path, "start_from"), message, key="")
+        if use is not None:
+            made.append(Placed(Stage(name or "", use, budget, start), path))
+    return Placements(made, solvers)
+
+
+def _search(
+    ctx: Context, section: Mapping[str, Any], goals: Goals, path: Path
+) -> tuple[SolverPlugin | None, Use[SolverPlugin] | None, Budget]:
+    """The solver of the section at `path`, also with its settings if they are sound, and its budget."""
+    part = section["solver"]
+    plugin = None if part is None else ctx.plugin(SolverPlugin, part, (*path, "solver"))
+    budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
+    use = None
+    if plugin is not None and part is not None:
+        use = ctx.settings(plugin, _counted(plugin, part, budget), (*path, "solver"))
+        if use is not None and "population" not in part.settings:
+            use = _for_budget(use, budget)
+    if plugin is not None:
+        _budget_needed(ctx, plugin, section, path)
+    return plugin, use, budget
+
+
+def _counted(plugin: SolverPlugin, part: Part, budget: Budget) -> Part:
+    """The section with as many designs as the budget has evaluations, where it has to say how many and does not."""
+    counts = [name for name in COUNTS if name in plugin.settings and plugin.settings[name].required]
+    if budget.evaluations is None or not counts:
+        return part
+    return replace(part, settings={**dict.fromkeys(counts, budget.evaluations), **part.settings})
+
+
+def _for_budget(use: Use[SolverPlugin], budget: Budget) -> Use[SolverPlugin]:
+    """The solver with a population that fits the budget, which the study does not give."""
+    default = use.plugin.settings["population"].default if "population" in use.plugin.settings else None
+    if not isinstance(default, int) or budget.evaluations is None:
+        return use
+    return Use(use.plugin, {**use.settings, "population": population(budget.evaluations, default)})
+
+
+def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> Budget:
+    section = section or {}
+    gain = _gain(ctx, section.get("hypervolume"), goals, (*path, "hypervolume"))
+    return Budget(section.get("evaluations"), section.get("wall"), gain)
+
+
+def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> HypervolumeGain | None:
+    """The end by growth of the hypervolume, its reference in the objectives' units."""
+    if section is None:
+        return None
+    if goals.single:
+        ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
+        return None
+    given, path = section["reference"], (*path, "reference")
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        values = goals.amounts(ctx, given, path, every=True)
+    elif goals.count and len(given) != goals.count:
+        ctx.add(path, f"needs {goals.count} values, one for each objective, has {len(given)}")
+        return None
+    else:
+        values = {}
+        units = goals.units.items() if goals.complete else ()
+        for position, ((name, unit), amount) in enumerate(zip(units, given, strict=False)):
+            value = None if unit is None else ctx.in_unit(amount, unit, (*path, position))
+            if value is not None:
+                values[name] = value
+    if len(values) < goals.count or not ctx.sound(path[:-1]):
+        return None
+    reference = tuple(values[name] for name in goals.units)
+    return HypervolumeGain(reference, section["gain_below"], section["over_generations"])
+
+
+def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any], path: Path) -> None:
+    """A search that never ends by itself needs a limit that is reached whatever it finds."""
+    given = section.get("budget", {})
+    if not plugin.needs_budget or given is None or "evaluations" in given or "wall" in given:
+        return
+    if ctx.unknown_key((*path, "budget")) or (path and ctx.unknown_key(path)):
+        return
+    if "hypervolume" in given:
+        message = "give 'evaluations' or 'wall' too: without a feasible design there is no hypervolume that could grow"
+        ctx.add((*path, "budget"), message)
+    else:
+        where = path or ("solver",)
+        ctx.add(where, f"solver '{plugin.name}' searches until it is stopped: 'budget' is missing")
+
+
+def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:
+    """What solvers have to say about `problem`: their `check(problem)`, and the least budget that makes sense."""
+    for item in placed:
+        solver = item.stage.solver
+        path: Path = (*item.path, "solver")
+        try:
+            needed = _least_budget(solver, problem)
+        except InvalidSetting as error:
+            steps = error.name.split(".")  # 'sweep.mass' leads into the setting 'sweep'
+            if steps[0] in solver.plugin.settings:
+                ctx.add((*path, *steps), error.message)
+            else:
+                ctx.add(path, error.message, at="use")
+            continue
+        except Exception as error:
+            ctx.failed(solver.plugin, error, path)
+            continue
+        evaluations = item.stage.budget.evaluations
+        if evaluations is not None and evaluations < needed:
+            message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}"
+            ctx.add((*item.path, "budget", "evaluations"), message)
+
+
+def _least_budget(solver: Use[SolverPlugin], problem: Any) -> int:
+    """The evaluations below which the solver cannot work on `problem`; raises what its `check` raises."""
+    built = solver.build()
+    if solver.plugin.has_check:
+        built.check(problem)
+    return built.minimum_budget(problem) if solver.plugin.has_minimum_budget else 0

@@ -1,0 +1,143 @@
+"""Second pass over `scenarios`: the conditions of each, given or sampled, in the model's units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any, Required, TypedDict
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from designopt.plugin import Field, ModelPlugin, PluginError, closest
+from designopt.study.language.findings import Path
+from designopt.study.language.refusals import wrong_kind
+from designopt.study.language.settings import fields_type
+from designopt.study.language.values import Checked, check, checker
+from designopt.study.language.words import Label
+from designopt.study.sections.context import Context
+from designopt.study.sections.scenarios import files as trials
+from designopt.study.sections.scenarios import sample
+from designopt.study.study import Scenario
+
+#: More scenarios than this are refused: each one is an evaluation of every design.
+MOST_SCENARIOS = 10_000
+
+
+class ScenarioSection(TypedDict, total=False):
+    """The part of a scenario that does not depend on the model."""
+
+    name: Required[Label]
+
+
+def _entry(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise wrong_kind("a mapping", value)
+    return {str(key): item for key, item in value.items()}
+
+
+_ONE = {"type": "object", "properties": {"name": {"type": "string"}, "use": False}, "required": ["name"]}
+#: A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known.
+ScenarioEntry = Annotated[
+    Mapping[str, Any],
+    PlainValidator(_entry),
+    WithJsonSchema({"anyOf": [_ONE, sample.JSON_SCHEMA, *trials.JSON_SCHEMAS]}),
+]
+
+
+@dataclass
+class _Made:
+    """The scenarios so far, and the conditions that they may have with their check (None: the model declares none)."""
+
+    against: Checked | None
+    conditions: Mapping[str, Field] | None = None
+    scenarios: list[Scenario] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def meant_as_name(self, key: str) -> bool:
+        """Whether an unknown key was most likely meant to be 'name'."""
+        if self.conditions is None or key in self.conditions:
+            return False
+        return closest(key, ["name", *self.conditions]) == "name"
+
+    def add(self, ctx: Context, scenario: Scenario, path: Path, at: str | None = None) -> bool:
+        """Take one more; False (and a finding) when its name is taken."""
+        if scenario.name in self.names:
+            ctx.add(path, f"there is another scenario named '{scenario.name}'", at=at)
+            return False
+        self.names.add(scenario.name)
+        self.scenarios.append(scenario)
+        return True
+
+
+def scenarios(
+    ctx: Context, given: Sequence[Any] | Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, path: Path
+) -> list[Scenario]:
+    """The scenarios of the section at `path`; a single one named 'nominal' when there is no such section.
+
+    `given` is a list of scenarios and samples (None for one that is wrong), or one sample. `seed` is that of samples
+    which give none.
+    """
+    conditions = model.conditions if model else None
+    required = [n for n, item in (conditions or {}).items() if item.required]
+    if given is None:
+        if required and model:
+            ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
+        return [Scenario("nominal")]
+    try:
+        made = _Made(None if conditions is None else fields_type("scenario", conditions), conditions)
+    except PluginError as error:
+        ctx.add(path, str(error))
+        return []
+    if isinstance(given, Mapping):
+        if "use" in given:
+            _several(ctx, made, given, model, seed, path)
+        else:
+            ctx.add(path, "expected a list of scenarios, or a sample of them: {use: sobol, count: 64, ...}")
+        return made.scenarios
+    if not given:
+        hint = "; without this key there is one named 'nominal'" if path == ("scenarios",) else ""
+        ctx.add(path, f"at least one scenario is needed{hint}")
+    for position, section in enumerate(given):
+        here: Path = (*path, position)
+        if section is None or ctx.full:
+            continue
+        if "use" in section:
+            _several(ctx, made, section, model, seed, here)
+        elif conditions is not None and "count" in section and "count" not in conditions:
+            ctx.add(here, "'use' is missing: a sample of scenarios names what draws it, as in use: sobol")
+        else:
+            _single(ctx, made, section, here)
+    return made.scenarios
+
+
+@lru_cache(maxsize=1)
+def _named_type() -> Checked:
+    return checker(ScenarioSection)
+
+
+def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -> None:
+    own = {k: v for k, v in section.items() if k == "name" or ("name" not in section and made.meant_as_name(k))}
+    named, found = check(_named_type(), own, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in found)
+    values = {k: v for k, v in section.items() if k not in own}
+    if made.against is not None:
+        values, wrong = check(made.against, values, ctx.read)
+        ctx.findings.extend(finding.below(path) for finding in wrong)
+    if not found:
+        made.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
+
+
+def _several(
+    ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
+) -> None:
+    """The scenarios of files or a table, or of a sample."""
+    left = MOST_SCENARIOS - len(made.scenarios)
+    if section["use"] in trials.SOURCES:
+        for trial in trials.trials(ctx, section, model, path, left):
+            with trial.row.findings(ctx):
+                made.add(ctx, trial.scenario, (*trial.row.path, "name"))
+        return
+    for scenario in sample.sampled(ctx, section, model, seed, path, left):
+        if not made.add(ctx, scenario, path, at="name" if "name" in section else "use"):
+            break

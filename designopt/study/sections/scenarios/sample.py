@@ -1,0 +1,217 @@
+"""Scenarios drawn by a sampler: ``{use: sobol, count: 64, vary: {friction: [0.3, 0.9]}, with: {speed: 5 m/s}}``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Required, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, WrapValidator
+
+from designopt.plugin import Field, InvalidSetting, ModelPlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
+from designopt.study.language import settings
+from designopt.study.language.findings import Finding, Path, nearest_or_all
+from designopt.study.language.part import Part, as_part
+from designopt.study.language.refusals import shown, wrong_kind
+from designopt.study.language.values import Entry, check, members_of, table
+from designopt.study.language.words import Label, spelt_out
+from designopt.study.sections.context import Context
+from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
+from designopt.study.study import Scenario
+
+#: Conditions that one sample may vary.
+MOST_VARIED = 100
+
+Numbers = NDArray[np.float64]
+
+
+def _spread(value: Any, handler: Any) -> Any:
+    value = spelt_out(value)
+    if not isinstance(value, Mapping):
+        raise wrong_kind("a mapping with 'low' and 'high', 'values', or 'mean' and 'deviation'", value)
+    return handler(value)
+
+
+#: How a condition varies, or the short form ``[low, high]``.
+SpreadEntry = Annotated[SpreadSection, WrapValidator(_spread)]
+SampleSection = TypedDict(
+    "SampleSection",
+    {
+        "use": Required[Any],
+        "count": Required[Annotated[int, Quantity("", "number of scenarios", ge=1)]],
+        "seed": Annotated[int, Quantity("", "seed of this sample", ge=0)],
+        "vary": dict[str, SpreadEntry],
+        "with": dict[str, Any],
+        "name": Label,
+    },
+    total=False,
+)
+
+JSON_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "use": {"type": "string", "description": "the sampler"},
+        "count": {"type": "integer", "minimum": 1, "description": "number of scenarios"},
+        "seed": {"type": "integer", "minimum": 0, "description": "default: the seed of the study"},
+        "vary": {"type": "object", "additionalProperties": SPREAD_SCHEMA, "description": "conditions that vary"},
+        "with": {"type": "object", "description": "conditions that all scenarios have"},
+        "name": {"type": "string", "description": "first part of the names of the scenarios"},
+    },
+    "required": ["use", "count"],
+}
+
+
+def sampled(
+    ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, most: int
+) -> list[Scenario]:
+    """The scenarios of the sample at `path`, at most `most`; none when something about it is wrong."""
+    before = len(ctx.findings)
+    given, use = _checked(ctx, section, path, most)
+    if given is None:
+        return []
+    spreads = _spreads(ctx, given, model, path)
+    common = _common(ctx, given, spreads, model, path)
+    if use is None or model is None or len(ctx.findings) > before:
+        return []
+    name = given.get("name", "sampled")
+    rng = generator(given.get("seed", seed), path[0], name)
+    unit = _unit_sample(ctx, use, given["count"], len(spreads), rng, path)
+    if unit is None:
+        return []
+    columns = {n: s.values(unit[:, j]) for j, (n, s) in enumerate(spreads.items()) if s is not None}
+    return [
+        Scenario(f"{name}_{i + 1:04d}", {**common, **{n: column[i] for n, column in columns.items()}})
+        for i in range(given["count"])
+    ]
+
+
+def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
+    """The random numbers of the sample `name` in a `section`: the same whatever else the study holds.
+
+    ``SeedSequence(seed, spawn_key=(a, b))`` with a and b the first four bytes, as big-endian whole numbers, of the
+    BLAKE2b digests of the two names. Solvers have keys of one number, so that none of them meets a sample.
+    """
+    key = tuple(int.from_bytes(hashlib.blake2b(str(n).encode(), digest_size=4).digest()) for n in (section, name))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def _checked(
+    ctx: Context, section: Mapping[str, Any], path: Path, most: int
+) -> tuple[dict[str, Any] | None, Use[SolverPlugin] | None]:
+    """The valid keys of the sample itself, and its sampler with the settings that are given among them."""
+    word = section["use"]
+    declared_part = as_part(word)
+    if declared_part is not None:
+        word = declared_part.use
+        section = {**{n: v for n, v in declared_part.settings.items() if n != "samples"}, **section}
+    plugin = None
+    if isinstance(word, (str, Plugin)):
+        plugin = ctx.plugin(SolverPlugin, Part(word, {}), path)
+    else:
+        ctx.add(path, f"'use' must be the name of a sampler, is {shown(word)}", at="use")
+    if plugin is not None and (not plugin.has_unit_sample or "samples" not in plugin.settings):
+        message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
+        ctx.add(path, message, at="use")
+        plugin = None
+    own = members_of(SampleSection)
+    others = {n: f for n, f in plugin.settings.items() if n not in own and n != "samples"} if plugin else {}
+    entries = {**own, **{n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
+    try:
+        against = TypeAdapter(table("sample", entries))
+    except PluginError as error:
+        ctx.add(path, str(error), at="use")
+        return None, None
+    data = section if plugin else {key: value for key, value in section.items() if key in own}
+    given, found = check(against, data, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in found)
+    if (given["count"] or 0) > most:
+        ctx.add((*path, "count"), f"at most 10000 scenarios are possible; {most} are left for this sample")
+        plugin = None
+    if found or plugin is None:
+        return given, None
+    chosen = {**{n: section[n] for n in others if n in section}, "samples": given["count"]}
+    use, wrong = settings.validate(plugin, chosen, ctx.read)
+    ctx.findings.extend(_renamed(finding).below(path) for finding in wrong)
+    return given, use
+
+
+def _renamed(finding: Finding) -> Finding:
+    """What a sampler says of `samples` is said of `count`."""
+    if finding.path[:1] != ("samples",):
+        return finding
+    return replace(finding, path=("count", *finding.path[1:]))
+
+
+def _spreads(ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> dict[str, Spread | None]:
+    """How each varied condition varies; None for one that is wrong."""
+    if model is None:
+        return {}
+    conditions = model.conditions
+    if "vary" not in given:
+        made = {n: s for n, s in declared(conditions or {}).items() if n not in (given.get("with") or {})}
+        if not made and not ctx.unknown_key(path):
+            ctx.add(path, f"'vary' is missing: model '{model.name}' does not say over what its conditions vary")
+        return dict(made)
+    if given["vary"] is None:
+        return {}
+    if not given["vary"] or len(given["vary"]) > MOST_VARIED:
+        ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, these are {len(given['vary'])}")
+        return {}
+    result: dict[str, Spread | None] = {}
+    for name, section in given["vary"].items():
+        here: Path = (*path, "vary", name)
+        item: Field | None = None
+        if conditions is not None:
+            item = conditions.get(name)
+            if item is None:
+                known = nearest_or_all(name, [n for n in conditions if n not in given["vary"]])
+                ctx.add(here, f"model '{model.name}' has no scenario condition '{name}'{known}", key="")
+                continue
+        elif name == "name":
+            ctx.add(here, "'name' is the name of a scenario and does not vary", key="")
+            continue
+        result[name] = spread(ctx, section, item, here)
+    return result
+
+
+def _common(
+    ctx: Context, given: Mapping[str, Any], varied: Mapping[str, Spread | None], model: ModelPlugin | None, path: Path
+) -> dict[str, Any]:
+    """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
+    vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
+    for name in [n for n in values if n in vary]:
+        ctx.add((*path, "with", name), f"'{name}' is in 'vary' too; leave one of them out", key="")
+        del values[name]
+    if model is None or model.conditions is None:
+        return values
+    rest = {n: f for n, f in model.conditions.items() if n not in varied and n not in vary}
+    whole = None not in (given.get("vary", {}), given.get("with", {})) and not ctx.unknown_key(path)
+    checked, wrong = check(settings.new_fields_type("scenario", rest), values, ctx.read)
+    for finding in wrong:
+        if finding.path or finding.key is not None:
+            ctx.findings.append(finding.below((*path, "with")))
+        elif whole and all(name in model.conditions for name in vary):  # something is missing
+            ctx.findings.append(finding.below(path))
+    return checked or {}
+
+
+def _unit_sample(
+    ctx: Context, use: Use[SolverPlugin], count: int, dimension: int, rng: np.random.Generator, path: Path
+) -> Numbers | None:
+    """`count` points in the unit cube."""
+    try:
+        unit = np.array(use.build().unit_sample(dimension, rng), dtype=float)
+    except InvalidSetting as error:
+        key = "count" if error.name == "samples" else error.name
+        ctx.add((*path, key) if key in use.plugin.settings or key == "count" else path, error.message)
+        return None
+    except Exception as error:
+        ctx.failed(use.plugin, error, path)
+        return None
+    if unit.shape != (count, dimension) or not ((unit >= 0.0) & (unit <= 1.0)).all():
+        ctx.add(path, f"{use.plugin.name}: unit_sample gave no {count} points of the unit cube", at="use")
+        return None
+    return unit

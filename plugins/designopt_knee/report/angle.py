@@ -1,0 +1,265 @@
+"""Report part `knee_angle`, and what the report parts for studies of the four-bar knee share.
+
+The parts go by the names of the model's outputs and arrays and of the study's parameters ``stiffness`` and
+``damping_ratio``; where something is missing they say what, and how to get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import Quantity, report
+from designopt.report.colours import axis, category, layout
+from designopt.report.grid import Grid, grid_over, scan_over
+from designopt.report.labels import chosen_once, listed, number, parameter_label, plain, with_unit
+from designopt.report.parts.designs.map import scale_of
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+from designopt.study.study import Parameter
+
+Matrix = NDArray[np.float64]
+
+#: At most this many damping ratios are offered by a selector.
+RATIOS = 24
+#: Toe clearance in swing (m) below which a result is warned of.
+SCUFFS = 5e-3
+#: A legend names a design by at most this many parameters.
+NAMED = 4
+
+
+def reservations(result: Result) -> tuple[str, ...]:
+    """What every reader of these figures must know about where the numbers come from."""
+    parameters = result.problem.model.settings.get("parameter_set", "substitute_v1")
+    return (
+        *_scuffing(result),
+        f"Linkage geometry, masses and the damper's lever are a substitute set ({parameters}): plausible values chosen "
+        "because the tables of Lü et al. (2020) were not available. Agreement with that paper is of pattern, not of "
+        "numbers.",
+        "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body.",
+    )
+
+
+def _scuffing(result: Result) -> tuple[str, ...]:
+    """A warning for chosen designs whose toe touches the ground in swing."""
+    clearance = result.outcomes.figures.get("toe_clearance")
+    if clearance is None:
+        return ()
+    names = [label for label, row in chosen_once(result).items() if (clearance[row] < SCUFFS).any()]
+    if not names:
+        return ()
+    return (
+        f"Warning: the toe comes closer to the ground than {1e3 * SCUFFS:.0f} mm in swing, or scuffs: {listed(names)}. "
+        "Nobody could walk so; limit toe_clearance, or take the parameter set substitute_v2.",
+    )
+
+
+def missing(title: str, result: Result, *names: str) -> Section:
+    """A section that says which arrays are missing and how to get them."""
+    wanted = ", ".join(f"{n}: all" for n in names)
+    return Section(
+        title,
+        introduction=f"The store holds no arrays for this part. Run the study with execution: {{arrays: {{{wanted}}}}} "
+        "(or front instead of all, for the chosen designs only).",
+    )
+
+
+def design_words(result: Result, row: int) -> str:
+    """The parameters that vary, in words for a legend: stiffness and damping ratio first, by their symbols."""
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
+    symbols = {"stiffness": "k", "damping_ratio": "c/k"}
+    varied = sorted(space.free, key=lambda p: list(symbols).index(p.name) if p.name in symbols else len(symbols))
+    words = [f"{symbols.get(p.name, p.name)} {number(values[p.name])} {p.unit}".strip() for p in varied]
+    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
+
+
+def scan(result: Result) -> Grid | None:
+    """The designs scanned over stiffness (x) for each damping ratio (y), from the stage that has most; None if none."""
+    names = result.problem.space.names
+    if "stiffness" not in names:
+        return None
+    k = names.index("stiffness")
+    return grid_over(result, k, names.index("damping_ratio")) if "damping_ratio" in names else scan_over(result, k)
+
+
+def ratio_names(result: Result, grid: Grid) -> tuple[str, ...]:
+    """The damping ratios of a scan in words."""
+    p = next((p for p in result.problem.space.parameters if p.name == "damping_ratio"), None)
+    if p is None:
+        return ("all",)
+    if p.kind == "fixed":
+        return (f"{number(p.values[0])} {p.unit}".strip(),)
+    return tuple(f"{number(y)} {p.unit}".strip() for y in grid.y.tolist())
+
+
+def stiffness_of(result: Result) -> Parameter:
+    return next(p for p in result.problem.space.parameters if p.name == "stiffness")
+
+
+def stiffness_axis(result: Result, **more: Any) -> dict[str, Any]:
+    p = stiffness_of(result)
+    return axis(plain(parameter_label(p)), **{**scale_of(p), **more})
+
+
+def no_scan(title: str) -> Section:
+    return Section(
+        title,
+        introduction="This part needs a scan: a stage that takes several values of stiffness for each damping_ratio, "
+        "for example {use: full_factorial, levels: {stiffness: 41, damping_ratio: 11}}, with all else fixed.",
+    )
+
+
+def selectors(result: Result, grid: Grid) -> tuple[tuple[Choice, ...], list[tuple[tuple[int, ...], int, int]]]:
+    """Selectors for damping ratio and scenario, and (variant key, row of the grid, scenario) for every combination."""
+    ratios = ratio_names(result, grid)
+    taken = np.unique(np.linspace(0, len(ratios) - 1, min(len(ratios), RATIOS)).round().astype(int)).tolist()
+    scenarios = result.problem.scenarios
+    choices = [Choice("c/k", tuple(ratios[q] for q in taken))]
+    if len(scenarios) > 1:
+        choices.append(Choice("Scenario", tuple(s.name for s in scenarios)))
+    keys: list[tuple[tuple[int, ...], int, int]] = [
+        ((k, s) if len(scenarios) > 1 else (k,), q, s) for k, q in enumerate(taken) for s in range(len(scenarios))
+    ]
+    return tuple(choices), keys
+
+
+@report("knee_angle", version=1)
+def knee_angle(
+    result: Result, *, band: Annotated[float, Quantity("deg", "half the width of the healthy band", gt=0)] = 5.0
+) -> Section | None:
+    """Knee angle of the chosen designs over the gait cycle against the recorded one with a band around it."""
+    title = "Knee angle over the gait cycle"
+    designs = chosen_once(result)
+    if not designs:
+        return None
+    scenarios = result.problem.scenarios
+    drawn: dict[int, list[dict[str, Any]]] = {}
+    for s in range(len(scenarios)):
+        traces = _angles(result, designs, s, band)
+        if traces:
+            drawn[s] = traces
+    if not drawn:
+        return missing(title, result, "phase", "knee_angle", "knee_angle_recorded")
+    first = next(iter(drawn.values()))
+    axes = {
+        "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),
+        "yaxis": axis("knee angle, flexion positive [deg]"),
+    }
+    choices: tuple[Choice, ...] = ()
+    variants: dict[tuple[int, ...], Any] = {}
+    if len(drawn) > 1:
+        choices = (Choice("Scenario", tuple(scenarios[s].name for s in drawn)),)
+        for k, traces in enumerate(drawn.values()):
+            variants[(k,)] = {"data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)}}
+    return Section(
+        title,
+        introduction=(
+            f"Each design's last cycles, drawn one over the other: a response that repeats every cycle is one line. "
+            f"The band is ±{number(band)} deg around the recorded angle. It is a chosen width (the setting “band” of "
+            "this part), not a measured spread: the gait data are one averaged cycle, so the scatter between steps or "
+            "between people is not known from them."
+        ),
+        figures=(
+            Figure(
+                "Chosen designs and the recorded knee",
+                {"data": first, "layout": layout(**axes)},
+                height=500,
+                choices=choices,
+                variants=variants,
+            ),
+        ),
+        tables=(_agreement(result, designs),),
+        notes=(
+            "rho, the correlation, is 1 for every positive affine relation: it does not see a wrong amplitude. Read it "
+            "together with the errors.",
+            *reservations(result),
+        ),
+    )
+
+
+def _angles(result: Result, designs: Mapping[str, int], scenario: int, band: float) -> list[dict[str, Any]]:
+    """Traces: band, recorded angle, then every design; empty when a design's arrays are not kept."""
+    traces: list[dict[str, Any]] = []
+    for k, (label, row) in enumerate(designs.items()):
+        arrays = result.arrays(row, scenario)
+        if not {"phase", "knee_angle", "knee_angle_recorded"} <= arrays.keys():
+            return []
+        phase = arrays["phase"] - np.floor(arrays["phase"][0] + 1e-9)
+        if not traces:
+            one = phase <= phase[0] + 1.0 + 1e-9
+            x, y = 100.0 * phase[one], arrays["knee_angle_recorded"][one]
+            both = {"x": np.concatenate([x, x[::-1]]), "y": np.concatenate([y + band, (y - band)[::-1]])}
+            traces += [
+                {
+                    "type": "scatter",
+                    **both,
+                    "mode": "lines",
+                    "line": {"width": 0},
+                    "fill": "toself",
+                    "fillcolor": "@band",
+                    "name": f"recorded ± {number(band)} deg",
+                    "hoverinfo": "skip",
+                },
+                {
+                    "type": "scatter",
+                    "x": x,
+                    "y": y,
+                    "mode": "lines",
+                    "name": "recorded",
+                    "line": {"color": "@good", "width": 2, "dash": "dash"},
+                    "hovertemplate": "recorded, %{x:.0f} %: <b>%{y:.1f} deg</b><extra></extra>",
+                },
+            ]
+        x, y = overlaid(phase, arrays["knee_angle"])
+        name = plain(f"{label}: {design_words(result, row)}")
+        traces.append(
+            {
+                "type": "scatter",
+                "x": x,
+                "y": y,
+                "mode": "lines",
+                "name": name,
+                "line": {"color": line_colour(k), "width": 1.6},
+                "hovertemplate": f"{name}<br>%{{x:.0f}} %: <b>%{{y:.1f}} deg</b><extra></extra>",
+            }
+        )
+    return traces[:1] + traces[2:] + traces[1:2]
+
+
+def line_colour(k: int) -> str:
+    """Colours of designs; the green of the recorded angle is left out."""
+    return category(k if k < 2 else k + 1)
+
+
+def overlaid(phase: Matrix, values: Matrix) -> tuple[Matrix, Matrix]:
+    """Percent of the cycle and values, with a gap (NaN) between cycles; `phase` (n,) in cycles from a whole one on."""
+    cycle = np.floor(phase + 1e-9)
+    x = 100.0 * (phase - cycle)
+    starts = np.flatnonzero(np.diff(cycle)) + 1
+    # The end of a cycle is the beginning of the next one: draw it at both places.
+    x = np.insert(x, np.repeat(starts, 2), np.tile([100.0, np.nan], len(starts)))
+    y = np.insert(values, np.repeat(starts, 2), np.stack([values[starts], np.full(len(starts), np.nan)], 1).ravel())
+    return x, y
+
+
+def _agreement(result: Result, designs: Mapping[str, int]) -> Table:
+    names = [n for n in ("rho", "peak_flexion", "peak_error", "rms_error", "period_n") if n in result.outcomes.figures]
+    outputs = result.problem.model.plugin.outputs
+    units = [q.unit if (f := outputs.get(n)) is not None and (q := f.quantity) is not None else "" for n in names]
+    several = len(result.problem.scenarios) > 1
+    rows = tuple(
+        (
+            label,
+            design_words(result, row),
+            *((scenario.name,) if several else ()),
+            *(float(result.outcomes.figures[n][row, s]) for n in names),
+        )
+        for label, row in designs.items()
+        for s, scenario in enumerate(result.problem.scenarios)
+    )
+    head = ("", "design", *(("scenario",) if several else ()), *map(with_unit, names, units))
+    return Table("Agreement with the recorded knee", head, rows, shown=60)

@@ -1,0 +1,301 @@
+"""Report parts `branches` and `best_dampers`: motions of period T over the damper's stiffness, followed or scanned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import axis, category, layout
+from designopt.report.labels import number, plain, with_unit
+from designopt.report.section import Choice, Figure, Section, Table
+from designopt.store.result import Result
+from designopt_knee.branch import CONTACTS, LOSSES, interval
+from designopt_knee.report.angle import ratio_names, reservations, scan, stiffness_of
+
+Vector = NDArray[np.float64]
+
+#: At most this many branches are drawn, evenly spread over the designs.
+BRANCHES = 12
+#: Loss of rho that the interval of a scan allows.
+MARGIN = 0.01
+
+#: What is drawn over stiffness: array, title, label of the axis, lines drawn across.
+_CURVES = (
+    ("branch_multiplier", "Leading multiplier of Floquet", "largest multiplier, real part", (-1.0, 1.0)),
+    ("branch_rho", "Correlation with the recorded knee angle", "rho", ()),
+    ("branch_peak", "Largest knee angle", "largest knee angle [deg]", ()),
+    ("branch_clearance", "Toe clearance in swing", "lowest toe in swing [m]", (0.0,)),
+)
+
+_LOST = {
+    "flip": "the period doubles",
+    "fold": "meets an unstable motion and vanishes",
+    "torus": "a pair of multipliers leaves the unit circle",
+    "contact": "a contact begins or ceases",
+    "unknown": "the motion is not found any more",
+    None: "not lost in the range",
+}
+
+
+@report("branches", version=1)
+def branches(result: Result) -> Section | None:
+    """Multiplier, correlation, peak and clearance of the stable motions over stiffness, one curve for each damping."""
+    title = "Motions of period T over stiffness"
+    figures = result.outcomes.figures
+    if "critical_stiffness" not in figures:
+        return Section(title, introduction="This part is for studies of the model four_bar_knee_branch.")
+    rows = np.flatnonzero(~result.outcomes.failed)
+    taken = (
+        rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), BRANCHES)).round().astype(int))]
+        if len(rows)
+        else rows
+    )
+    scenarios = result.problem.scenarios
+    drawn = []
+    for name, heading, label, across in _CURVES:
+        variants: dict[tuple[int, ...], Any] = {
+            (s,): {"data": _curves(result, taken, s, name)} for s in range(len(scenarios))
+        }
+        if not variants[(0,)]["data"]:
+            continue
+        shapes = [
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": y,
+                "y1": y,
+                "line": {"color": "@mark", "dash": "dot"},
+            }
+            for y in across
+        ]
+        axes = {"xaxis": axis("stiffness [N/m]"), "yaxis": axis(label)}
+        drawn.append(
+            Figure(
+                heading,
+                {"data": variants[(0,)]["data"], "layout": layout(**axes, shapes=shapes)},
+                height=400,
+                choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else (),
+                variants=variants if len(scenarios) > 1 else {},
+            )
+        )
+    notes = reservations(result)
+    if not drawn:
+        wanted = ", ".join(f"{name}: all" for name in ("branch_stiffness", *(curve[0] for curve in _CURVES)))
+        notes = (f"The curves need execution: {{arrays: {{{wanted}}}}}.", *notes)
+    return Section(
+        title,
+        introduction="The motion that repeats every gait cycle is followed from the highest stiffness down to where "
+        "it loses its stability. A disturbance shrinks by the multiplier in every cycle; at -1 the period doubles. A "
+        "curve that ends inside the unit circle ends where a contact of heel, toe or stop begins or ceases: the motion "
+        "jumps. The table has the contact that the walk just beyond the end and the last motion do not share.",
+        figures=tuple(drawn),
+        tables=(_critical(result, rows),),
+        notes=notes,
+    )
+
+
+def _curves(result: Result, rows: NDArray[np.intp], scenario: int, name: str) -> list[dict[str, Any]]:
+    """A trace for each design whose arrays are kept."""
+    traces = []
+    for k, row in enumerate(rows.tolist()):
+        arrays = result.arrays(row, scenario)
+        if {"branch_stiffness", name} <= arrays.keys():
+            traces.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": _words(result, row),
+                    "x": arrays["branch_stiffness"],
+                    "y": arrays[name],
+                    "line": {"color": category(k), "width": 1.6},
+                    "hovertemplate": "k %{x:.5~g}: <b>%{y:.4~g}</b><extra></extra>",
+                }
+            )
+    return traces
+
+
+def _words(result: Result, row: int) -> str:
+    """The free parameters of a design."""
+    space = result.problem.space
+    values = space.values(result.outcomes.X[row].tolist())
+    symbols = {"damping_ratio": "c/k", "damping": "c"}
+    words = [f"{symbols.get(p.name, p.name)} {number(values[p.name])} {p.unit}".strip() for p in space.free]
+    return ", ".join(words) or "the design"
+
+
+def _critical(result: Result, rows: NDArray[np.intp]) -> Table:
+    figures, scenarios = result.outcomes.figures, result.problem.scenarios
+    several = len(scenarios) > 1
+    table = []
+    for row in rows.tolist():
+        for s, scenario in enumerate(scenarios):
+            lost = LOSSES[int(figures["loss"][row, s])] if np.isfinite(figures["loss"][row, s]) else None
+            table.append(
+                (
+                    *((scenario.name,) if several else ()),
+                    _words(result, row),
+                    figures["critical_stiffness"][row, s] if lost else "",
+                    figures["critical_multiplier"][row, s],
+                    _LOST[lost],
+                    _contact(figures["loss_contact"][row, s], figures["loss_phase"][row, s]),
+                )
+            )
+    return Table(
+        "Critical stiffness",
+        (
+            *(("scenario",) if several else ()),
+            "design",
+            "critical stiffness [N/m]",
+            "multiplier before it",
+            "how",
+            "contact",
+        ),
+        tuple(table),
+        shown=60,
+    )
+
+
+def _contact(body: float, phase: float) -> str:
+    name = CONTACTS[int(body)] if np.isfinite(body) else None
+    return f"{name} at {100.0 * phase:.1f} % of the cycle" if name else ""
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best stiffness (N/m) of a damping `at` (its value, or words) in a scenario, and the interval around it."""
+
+    scenario: int
+    words: str
+    at: float | str
+    rho: float
+    stiffness: float
+    peak: float
+    clearance: float
+    low: float
+    high: float
+
+
+@report("best_dampers", version=1)
+def best_dampers(result: Result) -> Section | None:
+    """Largest correlation and its stiffness for each damping ratio, with the interval of stiffness that keeps it."""
+    title = "Best damper for each damping"
+    found = _followed(result) if "best_rho" in result.outcomes.figures else _scanned(result)
+    if found is None:
+        return Section(
+            title,
+            introduction="This part needs a scan over stiffness and damping_ratio with the model four_bar_knee, or a "
+            "study of four_bar_knee_branch.",
+        )
+    scenarios = result.problem.scenarios
+    several = len(scenarios) > 1
+    head = (
+        *(("scenario",) if several else ()),
+        "damping",
+        "largest rho",
+        "at stiffness [N/m]",
+        with_unit("peak flexion", "deg"),
+        with_unit("toe clearance", "m"),
+        "from [N/m]",
+        "to [N/m]",
+        "width [N/m]",
+    )
+    rows = tuple(
+        (
+            *((scenarios[b.scenario].name,) if several else ()),
+            *(b.words, b.rho, b.stiffness, b.peak, b.clearance, b.low, b.high, b.high - b.low),
+        )
+        for b in found
+    )
+    return Section(
+        title,
+        introduction="Among motions that repeat every gait cycle: the largest correlation with the recorded knee "
+        f"angle, and the interval of stiffness around it in which it falls by no more than {number(_margin(result))}.",
+        figures=(_intervals(result, found),) if found else (),
+        tables=(Table("Best rho and stiffness", head, rows, shown=60),),
+        notes=(
+            "rho does not see a wrong amplitude: read it together with the peak (68.6 deg in the bundled gait).",
+            *reservations(result),
+        ),
+    )
+
+
+def _intervals(result: Result, found: list[_Best]) -> Figure:
+    """The best stiffness over damping with its interval as a bar, one colour for each scenario."""
+    data = []
+    for s, scenario in enumerate(result.problem.scenarios):
+        own = [b for b in found if b.scenario == s]
+        best, low, high = (np.array([getattr(b, name) for b in own]) for name in ("stiffness", "low", "high"))
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": plain(scenario.name),
+                "showlegend": len(result.problem.scenarios) > 1,
+                "x": np.array([b.at for b in own]),
+                "y": best,
+                "error_y": {"type": "data", "symmetric": False, "array": high - best, "arrayminus": best - low},
+                "line": {"color": category(s), "width": 1.2, "dash": "dot"},
+                "marker": {"size": 7, "color": category(s)},
+                "customdata": np.array([b.rho for b in own]),
+                "hovertemplate": "%{x}: <b>%{y:.5~g} N/m</b>, rho %{customdata:.4f}<extra></extra>",
+            }
+        )
+    words = any(isinstance(b.at, str) for b in found)
+    axes = {
+        "xaxis": axis("" if words else "damping ratio c/k [s]", **({"type": "category"} if words else {})),
+        "yaxis": axis("stiffness [N/m]"),
+    }
+    return Figure(
+        "Best stiffness and its robust interval",
+        {"data": data, "layout": layout(**axes)},
+        height=400,
+        note=f"Bars: rho falls by no more than {number(_margin(result))}.",
+    )
+
+
+def _margin(result: Result) -> float:
+    return float(result.problem.model.settings.get("rho_margin", MARGIN))
+
+
+def _followed(result: Result) -> list[_Best]:
+    figures, space = result.outcomes.figures, result.problem.space
+    names = ("best_rho", "best_stiffness", "best_peak", "best_clearance", "robust_low", "robust_high")
+    alone = [p.name for p in space.free] == ["damping_ratio"]
+    return [
+        _Best(
+            s,
+            words := _words(result, row),
+            float(result.outcomes.X[row, 0]) if alone else words,
+            *(float(figures[n][row, s]) for n in names),
+        )
+        for row in np.flatnonzero(~result.outcomes.failed).tolist()
+        for s in range(len(result.problem.scenarios))
+    ]
+
+
+def _scanned(result: Result) -> list[_Best] | None:
+    grid, figures = scan(result), result.outcomes.figures
+    names = ("rho", "period_n", "peak_flexion", "toe_clearance")
+    if grid is None or not set(names) <= figures.keys():
+        return None
+    found = []
+    stiffness = grid.x * stiffness_of(result).factor
+    ratios = ratio_names(result, grid)
+    for s in range(len(result.problem.scenarios)):
+        rhos, periods, peaks, clearances = (grid.take(figures[name][:, s]) for name in names)
+        for q, words in enumerate(ratios):
+            # Outside of period T no stiffness belongs to the interval; the largest stiffness comes first.
+            rho = np.where(periods[q] == 1.0, rhos[q], -np.inf)[::-1]
+            if not np.isfinite(rho).any():
+                continue
+            low, high = interval(stiffness[::-1], rho, _margin(result))
+            at = len(rho) - 1 - int(np.argmax(rho))
+            numbers = (rhos[q, at], stiffness[at], peaks[q, at], clearances[q, at], low, high)
+            found.append(_Best(s, words, float(grid.y[q]) if len(ratios) > 1 else words, *map(float, numbers)))
+    return found

@@ -1,0 +1,185 @@
+"""Report part `instant_centre`: about which point the shank turns, and how stable the straight knee is under load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import InvalidDesign, report
+from designopt.report.colours import axis, layout
+from designopt.report.labels import chosen_once, plain
+from designopt.report.section import Figure, Section, Table
+from designopt.store.result import Result
+from designopt_knee import linkage
+from designopt_knee.parameters import PARAMETER_SETS, complete
+from designopt_knee.report.angle import design_words, line_colour, reservations
+
+Vector = NDArray[np.float64]
+
+#: Knee angles (deg) of the path, and those that are marked on it.
+FLEXIONS = np.arange(0.0, 111.0)
+MARKED = {
+    0: "middle right",
+    10: "middle right",
+    20: "middle right",
+    30: "middle right",
+    60: "bottom center",
+    110: "top left",
+}
+#: What is shown, above and below A (m): the links go on below.
+_ABOVE, _BELOW = 0.15, 0.04
+#: The linkage of the straight knee, drawn below the path.
+_LINKS = ("A", "B", "C", "D", "A")
+
+
+@report("instant_centre", version=1)
+def instant_centre(result: Result) -> Section | None:
+    """Path of the instant centre in flexion, linkage and load line of the straight leg, its stability."""
+    legs = _legs(result)
+    if not legs:
+        return None
+    data: list[dict[str, Any]] = []
+    rows = []
+    for k, (label, g) in enumerate(legs.items()):
+        data += _drawn(label, g, k)
+        height, offset = linkage.centre_offset(g)
+        rows.append((label, 1e3 * height, 1e3 * offset, hip_moment(g)))
+    axes = {
+        "xaxis": axis("forward of A [mm]", constrain="domain"),
+        "yaxis": axis("above A [mm]", scaleanchor="x", constrain="domain", range=[-1e3 * _BELOW, 1e3 * _ABOVE]),
+    }
+    head = ("leg", "centre above A [mm]", "behind the load line [mm]", "hip moment for each N of load [N mm]")
+    return Section(
+        "Instant centre of the knee",
+        introduction="Lines along the links AD and BC meet in the point about which the shank turns relative to the "
+        "thigh. It is high while the knee is straight and stable at heel strike, and comes down in flexion. "
+        "Seen with the thigh upright; marks are at knee angles in degrees. Dotted is the load line "
+        "of the straight leg, from heel to hip: a centre behind it is held straight by the load.",
+        figures=(
+            Figure(
+                "Path of the instant centre",
+                {"data": data, "layout": layout(**axes)},
+                height=560,
+                note="Drawn to scale, front to the right.",
+            ),
+        ),
+        tables=(
+            Table(
+                "Stability of the straight knee",
+                head,
+                tuple(rows),
+                note="The hip's extension moment that keeps the knee straight at heel strike (Radcliffe 1994). Below "
+                "0: the load keeps it straight, and the hip bends it by a flexion moment of that size.",
+            ),
+        ),
+        notes=reservations(result),
+    )
+
+
+def hip_moment(g: Mapping[str, float]) -> float:
+    """Moment of the hip (N mm, extension positive) that keeps the straight knee from bending, for each N of load.
+
+    The leg is in balance under the moment and a load from the heel that passes the hip at a distance of the moment over
+    the load; it does not bend the knee if it goes through the instant centre (Radcliffe 1994).
+    """
+    _, offset = linkage.centre_offset(g)
+    places = _straight(g)
+    heel, hip = np.array(places["heel"]), np.array(places["hip"])
+    along = (hip - heel) / np.hypot(*(hip - heel))
+    centre = np.array(linkage.instant_centre(g, 0.0), dtype=float) + np.array(places["A"])
+    return float(-1e3 * offset * np.hypot(*(hip - heel)) / (along @ (centre - heel)))
+
+
+def _legs(result: Result) -> dict[str, dict[str, float]]:
+    """The leg of each chosen design; one for all whose linkage and lengths are the same."""
+    settings = result.problem.model.settings
+    if "parameter_set" not in result.problem.model.plugin.settings:
+        return {}
+    named = PARAMETER_SETS[settings.get("parameter_set", "substitute_v1")]
+    base = {name: given.value for name, given in named.items()} | dict(settings.get("parameters", {}))
+    found: dict[tuple[Any, ...], tuple[list[str], dict[str, float]]] = {}
+    for label, row in chosen_once(result).items():
+        design = {"stiffness": 1.0, **result.problem.space.design(result.outcomes.X[row].tolist())}
+        try:
+            g = complete(base, {}, design, allow_low_instant_centre=True)
+        except InvalidDesign:  # what a scenario alone completes
+            continue
+        key = tuple(np.round([*linkage.centre_offset(g), *_path(g).ravel()], 9))
+        words, _ = found.setdefault(key, ([], g))
+        words.append(f"{label}: {design_words(result, row)}")
+    if len(found) == 1:
+        ((_, g),) = found.values()
+        return {"all chosen designs": g}
+    return {"; ".join(words): g for words, g in found.values()}
+
+
+def _path(g: Mapping[str, float]) -> Vector:
+    """Instant centre (m) seen from A at `FLEXIONS` (n, 2)."""
+    return np.stack(linkage.instant_centre(g, linkage.eta_of_flexion(g, np.radians(FLEXIONS))), axis=1)
+
+
+def _straight(g: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """Joints (m) of the straight leg, seen from the hip."""
+    return linkage.points(g, (0.0, 0.0), 0.0, 0.0, float(linkage.relative_angles(g, 0.0)[0]), 0.0, 0.0)
+
+
+def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
+    places = {name: np.array(place, dtype=float) for name, place in _straight(g).items()}
+    origin = places["A"]
+    path = 1e3 * _path(g)
+    links = 1e3 * np.array([places[name] - origin for name in _LINKS])
+    heel, hip = places["heel"], places["hip"]
+    ends = np.array([heel + (y + origin[1] - heel[1]) / (hip[1] - heel[1]) * (hip - heel) for y in (-_BELOW, _ABOVE)])
+    load = 1e3 * (ends - origin)
+    name, colour = plain(label), line_colour(k)
+    marked = np.isin(FLEXIONS, list(MARKED))
+    group = {"type": "scatter", "legendgroup": str(k)}
+    return [
+        {
+            **group,
+            "mode": "lines",
+            "name": name,
+            "x": path[:, 0],
+            "y": path[:, 1],
+            "line": {"color": colour, "width": 2},
+            "customdata": FLEXIONS,
+            "hovertemplate": "%{customdata} deg: <b>%{x:.0f}, %{y:.0f} mm</b><extra></extra>",
+        },
+        {
+            **group,
+            "mode": "markers+text",
+            "showlegend": False,
+            "x": path[marked, 0],
+            "y": path[marked, 1],
+            "text": [f"{flexion:.0f}" for flexion in FLEXIONS[marked]],
+            "textposition": list(MARKED.values()),
+            "marker": {"color": colour, "size": 7},
+            "hoverinfo": "skip",
+        },
+        {
+            **group,
+            "mode": "lines+markers+text",
+            "name": "linkage of the straight knee",
+            "showlegend": k == 0,
+            "x": links[:, 0],
+            "y": links[:, 1],
+            "text": [*_LINKS[:-1], ""],
+            "textposition": ["bottom right", "bottom left", "bottom left", "bottom right", "top right"],
+            "line": {"color": "@muted", "width": 2},
+            "marker": {"size": 6, "color": "@muted"},
+            "hoverinfo": "skip",
+        },
+        {
+            **group,
+            "mode": "lines",
+            "name": "load line, heel to hip",
+            "showlegend": k == 0,
+            "x": load[:, 0],
+            "y": load[:, 1],
+            "line": {"color": "@mark", "dash": "dot", "width": 1.6},
+            "hoverinfo": "skip",
+        },
+    ]

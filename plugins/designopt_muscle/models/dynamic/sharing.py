@@ -1,0 +1,322 @@
+"""The model ``dynamic_sharing``: a device and the strength of muscles in, excitations over a recorded motion out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import TrajectoryProblem
+from designopt.collocation.statement.scheme import SchemeName
+from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+from designopt.study.language.findings import nearest_or_all
+from designopt_muscle.models.dynamic.figures import ARRAYS, DynamicOutputs, figures, tables
+from designopt_muscle.models.dynamic.frames import Frames
+from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
+from designopt_muscle.models.emg import MeasuredActivity, measured
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.static_inputs import SharingScenario
+from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times
+from designopt_muscle.osim.read import read_model
+from designopt_muscle.osim.xml import ModelError
+from designopt_muscle.sharing.dynamic.equations import DynamicTrial
+from designopt_muscle.sharing.dynamic.information import information
+from designopt_muscle.sharing.dynamic.problem import problem
+from designopt_muscle.sharing.dynamic.share import share_dynamic
+from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
+from designopt_muscle.sharing.dynamic.terms import (
+    SCALED,
+    Device,
+    DynamicReserves,
+    DynamicTerms,
+    Factor,
+    MeasuredFibres,
+    checked_factors,
+)
+from designopt_muscle.sharing.statement.criteria import Tracking
+from designopt_muscle.sharing.statement.synergies import command_matrix, factored
+
+Vector = NDArray[np.float64]
+
+
+class DynamicDesign(TypedDict, total=False):
+    """What is varied; what is left out is as in the model's text."""
+
+    strength: Annotated[float, Q("", "factor on the isometric forces of all muscles", gt=0)]
+    stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
+    rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
+    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1)]
+
+
+class DynamicScenario(SharingScenario, total=False):
+    """The trial with what is measured besides."""
+
+    emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
+    fibres: Annotated[InputFile, Q("", "table of fibre lengths in m (ultrasound), for the setting 'fibres'")]
+
+
+@dataclass(frozen=True)
+class ScaledMuscles:
+    """What a factor scales: a design gives its value, a program may choose it."""
+
+    scales: Annotated[Literal["force", "fibre", "slack", "strain"], Q("", "which quantity of the muscles")]
+    muscles: Annotated[list[str], Q("", "that have this factor in common")]
+
+
+@dataclass(frozen=True)
+class TrackedFibres:
+    """What a study says of measured fibre lengths."""
+
+    track: Annotated[dict[str, str], Q("", "column of each muscle whose fibre was measured")]
+    weight: Annotated[float, Q("", "of the squared difference by the optimal length", ge=0)] = 1.0
+
+
+@model("dynamic_sharing", version=2, arrays=ARRAYS)
+class DynamicSharingModel:
+    """Shares the net moments of a recorded motion among muscles with activation dynamics and elastic tendons.
+
+    One sparse program over the whole motion, by direct collocation: the integral of squared excitations is least
+    subject to activation dynamics, equilibrium of fibres and tendons and the balance of moments (De Groote et al.
+    2016). Excitations and activations are equal at the beginning. Every row has a reserve. Measured activity may be
+    tracked or bound the excitations, synergies may command them.
+
+    Unless design, scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane,
+    at full strength without a device. Muscles of other models have the curves of De Groote et al. (2016).
+
+    As a trajectory problem the inputs are parameters of the same program: a device or factors on muscle parameters are
+    chosen together with the motion.
+    """
+
+    model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
+    window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
+    margin: Annotated[
+        int,
+        Q("", "recorded samples before and after the window that are solved and left out, where there are any", ge=0),
+    ] = 5
+    cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
+    mesh: Annotated[float, Q("s", "largest length of an interval of the mesh", gt=0, le=0.2)] = 0.025
+    scheme: Annotated[SchemeName, Q("", "of collocation; radau has the degree 3")] = "hermite_simpson"
+    tendon: Annotated[
+        Literal["compliant", "rigid"], Q("", "compliant where the model does not say rigid, or rigid for all")
+    ] = "compliant"
+    passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
+    sharpness: Annotated[
+        float, Q("", "of the switch between activation and deactivation; 0.1 as published, above 2 pulses pay", gt=0)
+    ] = 1.0
+    effort: Annotated[Literal["excitation", "activation"], Q("", "whose squares are minimised")] = "excitation"
+    effort_weight: Annotated[float, Q("", "of these squares", ge=0)] = 1.0
+    weights: Annotated[Literal["none", "volume", "pcsa"], Q("", "of the muscles in the effort")] = "none"
+    reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", gt=0)] = 10.0
+    reserve_weight: Annotated[float, Q("", "of squared controls of reserves", gt=0)] = 10.0
+    rate_weight: Annotated[float, Q("s^2", "of squared rates of tendon forces", ge=0)] = 0.01
+    assisted: Annotated[str | None, Q("", "coordinate at which a device helps")] = None
+    emg: Annotated[MeasuredActivity | None, Q("", "measured activity that excitations follow")] = None
+    fibres: Annotated[TrackedFibres | None, Q("", "measured fibre lengths that the fibres follow")] = None
+    synergies: Annotated[
+        dict[str, dict[str, float]] | None,
+        Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
+    ] = None
+    synergies_of_emg: Annotated[
+        int | None, Q("", "so many synergies of the measured muscles, factored from their signals", ge=1)
+    ] = None
+    factors: Annotated[dict[str, ScaledMuscles], Q("", "numbers that scale parameters of muscles, by name")] = field(
+        default_factory=dict
+    )
+
+    _trials: dict[tuple[str, ...], tuple[DynamicTrial, Frames]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _last: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def check(self) -> None:
+        """Read the model, so that a file that cannot be used is refused before anything runs."""
+        try:
+            skeleton = read_model(self._skeleton.content)
+        except ModelError as error:
+            raise InvalidSetting("model", f"{self._skeleton.name}: {error}") from None
+        if not skeleton.muscles:
+            raise InvalidSetting("model", f"{self._skeleton.name}: has no muscle")
+        if self.assisted is not None and self.assisted not in skeleton.free:
+            raise InvalidSetting("assisted", f"'{self.assisted}' is no free coordinate ({', '.join(skeleton.free)})")
+        muscles = tuple(m.name for m in skeleton.muscles)
+        named = [("emg", list(self.emg.track) if self.emg else [])]
+        named += [("fibres", list(self.fibres.track) if self.fibres else [])]
+        named += [("synergies", list(moved)) for moved in (self.synergies or {}).values()]
+        named += [("factors", said.muscles) for said in self.factors.values()]
+        for setting, names in named:
+            for name in names:
+                if name not in muscles:
+                    raise InvalidSetting(setting, f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+        for command, moved in (self.synergies or {}).items():
+            if not any(moved.values()):
+                raise InvalidSetting("synergies", f"'{command}' moves no muscle")
+        if self.synergies_of_emg is not None and (self.synergies is not None or self.emg is None):
+            raise InvalidSetting("synergies_of_emg", "it needs 'emg', and takes the place of 'synergies'")
+        if self.synergies_of_emg is not None and self.synergies_of_emg > len(self.emg.track if self.emg else ()):
+            raise InvalidSetting("synergies_of_emg", "there are more than measured muscles")
+        for name in self.factors:
+            if name in DynamicDesign.__annotations__:
+                raise InvalidSetting("factors", f"'{name}' is an input of the model already")
+        try:
+            checked_factors(self._factors, muscles)
+        except ValueError as error:
+            raise InvalidSetting("factors", str(error)) from None
+
+    def declares(self) -> Declared:
+        """The factors are inputs."""
+        inputs = {
+            name: Q("", f"factor on the {SCALED[said.scales]} of {', '.join(said.muscles)}", gt=0)
+            for name, said in self.factors.items()
+        }
+        return Declared(inputs=inputs, optional=frozenset(inputs))
+
+    def evaluate(
+        self, design: DynamicDesign, scenario: DynamicScenario, arrays: Set[str] = frozenset()
+    ) -> tuple[DynamicOutputs, dict[str, NDArray[Any]]]:
+        """Solve the program of the trial."""
+        trial, frames = self._trial(scenario)
+        sharing = self._shared(trial, design)
+        kept = frames.cut(sharing)
+        made = {
+            name: value[frames.kept] if ARRAYS[name].axes[0] == "time" else value
+            for name, value in tables(trial, sharing).items()
+        }
+        made["factors"] = np.array(list(self.factors), dtype=str)
+        if "information" in arrays:
+            made["information"] = information(sharing.program, sharing.solution, list(self.factors))
+        return figures(trial, kept), {name: made[name] for name in arrays}
+
+    def gradient(self, design: DynamicDesign, scenario: DynamicScenario) -> dict[str, dict[str, float]]:
+        """Exact derivatives of the objective by what the design gives, where no margin is left out."""
+        trial, frames = self._trial(scenario)
+        if frames.before + frames.after:
+            return {}
+        slopes = self._shared(trial, design).slopes
+        return {"objective": {name: slopes[name] for name in design if name in slopes}}
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The same program, with what a design gives as parameters."""
+        try:
+            trial, frames = self._trial(scenario)
+        except InvalidDesign as error:
+            raise InvalidSetting("use", str(error)) from None
+        if frames.before + frames.after:
+            raise InvalidSetting("use", "a program has no margin around the window: say 'margin: 0'")
+        return problem([trial])
+
+    # ---------------------------------------------------------------------------------------------------------- parts
+
+    @property
+    def _skeleton(self) -> InputFile:
+        return self.model if self.model is not None else bundled("planar_leg.osim")
+
+    @property
+    def _factors(self) -> tuple[Factor, ...]:
+        return tuple(Factor(name, said.scales, tuple(said.muscles)) for name, said in self.factors.items())
+
+    def _shared(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
+        """The solution for a design, kept until the next one. Raises `Diverged` with what fails."""
+        if trial.device is None and (design.get("stiffness") or design.get("assistance")):
+            raise InvalidDesign("a device needs a coordinate: name it as 'assisted' among the model's settings")
+        known = [v.name for v in trial.system.parameters]
+        values = {name: float(value) for name, value in design.items() if name in known}
+        key = id(trial), tuple(sorted(values.items()))
+        if self._last.get("key") == key:
+            return self._last["sharing"]  # type: ignore[no-any-return]
+        scales = {name: (0.0, 10.0) for name in known if name.startswith("signal_scale_")}
+        sharing = share_dynamic(trial, {**values, **scales}, scheme=self.scheme)
+        if not sharing.converged:
+            raise Diverged(
+                f"{sharing.message} Frame by frame with rigid tendons: {sharing.static.summary()}.",
+                reason=sharing.solution.status.name.lower(),
+            )
+        self._last.update(key=key, sharing=sharing)
+        return sharing
+
+    def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, Frames]:
+        """The trial at the points of the mesh, read once in a process. Raises `InvalidDesign`."""
+        motion, moments, emg, fibres = (scenario.get(name) for name in ("motion", "moments", "emg", "fibres"))
+        for name, said, given in (("emg", self.emg, emg), ("fibres", self.fibres, fibres)):
+            if (said is None) != (given is None):
+                raise InvalidDesign(
+                    f"the condition '{name}' (a file) and the setting '{name}' belong together: give both or none"
+                )
+        motion = motion or bundled("walking_leg.csv")
+        key = tuple("" if file is None else file.digest for file in (motion, moments, emg, fibres))
+        if key not in self._trials:
+            try:
+                self._trials[key] = self._read(motion, moments, emg, fibres)
+            except (TrialError, ModelError, ValueError) as error:
+                raise InvalidDesign(str(error)) from None
+        return self._trials[key]
+
+    def _read(
+        self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
+    ) -> tuple[DynamicTrial, Frames]:
+        frames = Frames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
+        trial = read_trial(self._skeleton, motion, moments, cutoff=self.cutoff, times=frames.time)
+        crossed = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
+        balance = replace(
+            trial.balance,
+            rows=tuple(trial.balance.rows[i] for i in crossed),
+            row_units=tuple(trial.balance.row_units[i] for i in crossed),
+            arms=trial.balance.arms[:, crossed],
+            moments=trial.balance.moments[:, crossed],
+        )
+        device = None
+        if self.assisted is not None:
+            if self.assisted not in balance.rows:
+                raise TrialError(f"the trial has no net moment about the assisted coordinate '{self.assisted}'")
+            device = Device(self.assisted, trial.values[self.assisted])
+        signals = None
+        if self.emg is not None and emg is not None:
+            signals = measured(emg, self.emg, balance.columns, balance.time)
+        reserves = DynamicReserves(np.full(len(balance.rows), self.reserve), self.reserve_weight, limit=1e3)
+        terms = self._terms(trial, signals)
+        if self.fibres is not None and fibres is not None:
+            lengths = fibre_lengths(fibres, self.fibres.track, balance.columns, balance.time)
+            terms = replace(terms, fibres=MeasuredFibres(lengths, self.fibres.weight))
+        return DynamicTrial(
+            balance,
+            dynamic_muscles(trial, rigid=self.tendon == "rigid", passive=self.passive),
+            reserves,
+            terms,
+            device,
+            self._factors,
+        ), frames
+
+    def _terms(self, trial: Trial, signals: Vector | None) -> DynamicTerms:
+        muscles = trial.muscles
+        weights = {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
+        tracking, synergies = None, self.synergies
+        if self.emg is not None and signals is not None:
+            silent = [n for n in self.emg.track if not np.isfinite(signals[:, muscles.names.index(n)]).any()]
+            if silent:
+                raise TrialError(f"the signal of '{silent[0]}' has no sample within the motion")
+            tracking = Tracking(signals, self.emg.weight, self.emg.scale == "free", self.emg.band)
+            if self.synergies_of_emg is not None:
+                synergies = _synergies(signals, list(self.emg.track), muscles.names, self.synergies_of_emg)
+        return DynamicTerms(
+            effort=self.effort_weight,
+            of=self.effort,
+            weights=weights,
+            rates=self.rate_weight,
+            sharpness=self.sharpness,
+            tracking=tracking,
+            synergies=None if synergies is None else command_matrix(synergies, muscles.names),
+        )
+
+
+def _synergies(
+    signals: Vector, measured_muscles: list[str], muscles: tuple[str, ...], count: int
+) -> dict[str, dict[str, float]]:
+    """Weights of the measured muscles in so many synergies, factored from the frames in which all are known."""
+    columns = signals[:, [muscles.index(name) for name in measured_muscles]]
+    known = np.isfinite(columns).all(axis=1)
+    W, _, _ = factored(np.maximum(columns[known], 0.0), count)
+    named = (dict(zip(measured_muscles, weights.tolist(), strict=True)) for weights in W.T)
+    return {f"synergy_{s}": weights for s, weights in enumerate(named, 1)}
