@@ -9,12 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Continued, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import (
+    Constraint,
+    Continued,
+    Integral,
+    Phase,
+    ProblemError,
+    TrajectoryProblem,
+)
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +43,19 @@ def all_names(problem: TrajectoryProblem) -> list[str]:
     entries = Counter(name for _, name in data)
     found += [*entries, *(f"{phase}.{name}" for phase, name in data if entries[name] > 1)]
     for phase in problem.phases:
-        if isinstance(phase.t0, float) and not isinstance(phase.t0, Continued):
+        if isinstance(phase.t0, float) and not isinstance(phase.t0, Continued) and not _is_timed(phase):
             found.append(f"{phase.name}.t0")
-        if isinstance(phase.tf, float):
+        if isinstance(phase.tf, float) and not _is_timed(phase):
             found.append(f"{phase.name}.tf")
         for side, given in (("initial", phase.initial), ("final", phase.final)):
             found += [f"{phase.name}.{side}.{name}" for name, box in given.items() if isinstance(box, float)]
     return found
+
+
+def _is_timed(phase: Phase) -> bool:
+    """Whether something is sampled at given times: with the ends of the phase it would move over the mesh."""
+    entries: list[Constraint | Integral] = [*phase.samples.values(), *phase.integrals.values()]
+    return any(entry.at is not None and not entry.at.of_duration for entry in entries)
 
 
 def directions(problem: TrajectoryProblem, made: Transcription, given: Boxes, names: Sequence[str]) -> Directions:
@@ -49,7 +63,8 @@ def directions(problem: TrajectoryProblem, made: Transcription, given: Boxes, na
 
     A parameter, or a data entry of all phases that have it, goes by its name; "phase.entry" is that of one phase.
     "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed values at the ends. A signal
-    is moved as a whole; a time moves where signals over time are sampled, and the phase that goes on from there.
+    is moved as a whole; a time moves where signals over time are sampled, and the phase that goes on from there. Phases
+    with samples at given times have none of their times among them.
     """
     shape = len(names)
     found = Directions(
@@ -83,13 +98,13 @@ def _moves(
     of_phase, _, entry = name.partition(".")
     for i, phase in enumerate(problem.phases):
         if name in {v.name for v in phase.system.data}:
-            yield _of_data(made, i, name)
+            yield from _of_data(made, i, name)
         if phase.name != of_phase or not entry:
             continue
         side, _, variable = entry.partition(".")
         if entry in {v.name for v in phase.system.data}:
-            yield _of_data(made, i, entry)
-        elif entry in ("t0", "tf"):
+            yield from _of_data(made, i, entry)
+        elif entry in ("t0", "tf") and not _is_timed(phase):
             yield from _of_time(problem, made, i, entry)
             following = problem.phases[i + 1] if entry == "tf" and i + 1 < len(problem.phases) else None
             if following is not None and isinstance(following.t0, Continued):
@@ -104,12 +119,23 @@ def _moves(
                 yield "rows", [block.first], 1.0
 
 
-def _of_data(made: Transcription, i: int, entry: str) -> tuple[str, Matrix | list[int], float]:
+def _of_data(made: Transcription, i: int, entry: str) -> Iterator[tuple[str, Matrix | list[int], float]]:
     place, point = made.layout.phases[i], made.statement.points[i]
     if entry in point.constant_names:
-        return "numbers", [place.constants + point.constant_names.index(entry)], 1.0
-    columns = np.arange(place.signals, place.numbers_end).reshape(len(place.point), -1)
-    return "numbers", columns[:, point.signal_names.index(entry)].tolist(), 1.0
+        yield "numbers", [place.constants + point.constant_names.index(entry)], 1.0
+    else:
+        for _, columns in _signals(made, i):
+            yield "numbers", columns[:, point.signal_names.index(entry)].tolist(), 1.0
+
+
+def _signals(made: Transcription, i: int) -> Iterator[tuple[Matrix, Indices]]:
+    """Fractions (n,) of phase i at which its signals are sampled, and where they are (n, signals) in the program."""
+    place = made.layout.phases[i]
+    parts = [(place.mesh.fractions[place.mesh.first :], place.signals, place.numbers_end)]
+    pairs = zip(made.statement.samples, made.layout.samples, strict=True)
+    parts += [(at.fractions, at.signals, at.end) for sample, at in pairs if sample.phase == i]
+    for fractions, begin, end in parts:
+        yield fractions, np.arange(begin, end).reshape(len(fractions), -1)
 
 
 def _of_time(
@@ -122,11 +148,10 @@ def _of_time(
         yield "variables", [index], 1.0
         return
     yield "numbers", [place.constants + len(point.constant_names) + fixed.index(which)], 1.0
-    fractions = place.mesh.fractions[place.mesh.first :]
-    share = 1.0 - fractions if which == "t0" else fractions
-    columns = np.arange(place.signals, place.numbers_end).reshape(len(place.point), -1)
-    for j, entry in enumerate(point.signal_names):
-        signal = phase.data[entry]
-        if isinstance(signal, Signal) and not signal.of_duration and isinstance(phase.tf, float):
-            t0 = float(phase.t0) if isinstance(phase.t0, float) else 0.0
-            yield "numbers", columns[:, j].tolist(), signal.slope(t0 + fractions * (phase.tf - t0)) * share
+    for fractions, columns in _signals(made, i):
+        share = 1.0 - fractions if which == "t0" else fractions
+        for j, entry in enumerate(point.signal_names):
+            signal = phase.data[entry]
+            if isinstance(signal, Signal) and not signal.of_duration and isinstance(phase.tf, float):
+                t0 = float(phase.t0) if isinstance(phase.t0, float) else 0.0
+                yield "numbers", columns[:, j].tolist(), signal.slope(t0 + fractions * (phase.tf - t0)) * share

@@ -26,6 +26,7 @@ WORDS = {
     "control": "linear control",
     "held": "held control",
     "integral": "integral",
+    "sample": "constraint at samples",
     "ends": "constraint",
 }
 
@@ -53,7 +54,7 @@ class Violation:
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        if self.kind in ("path", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
+        if self.kind in ("path", "sample", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
             if self.low == self.high:
                 wanted = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
             elif self.missed < 0.0:

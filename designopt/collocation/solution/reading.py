@@ -20,6 +20,7 @@ from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.points import column
+from designopt.collocation.transcription.samples import numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -51,7 +52,12 @@ class Reader:
             mesh.fractions[None, mesh.first :],
         )  # fmt: skip
         rates, path, integrands = (np.asarray(entry, float).T.reshape(count, -1) for entry in found)
-        return PhaseValues(constants, signals, t0, tf, rates, path, mesh.weights[mesh.first :] @ integrands)
+        integrals = mesh.weights[mesh.first :] @ integrands
+        for sample, at in zip(self.statement.samples, self.places.samples, strict=True):
+            if sample.phase == i and sample.kind == "sum":
+                given = numeric_arguments(sample, at, x, x[place.theta], constants, parameters)
+                integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*given), float).sum())
+        return PhaseValues(constants, signals, t0, tf, rates, path, integrals)
 
     def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
         """The arguments of all functions of the ends."""
@@ -184,9 +190,13 @@ def _constraints(
     values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
     for block in made.blocks:
         phase = problem.phases[block.phase]
-        stated: Mapping[str, Any] = {"path": phase.path, "ends": problem.constraints, "integral": phase.integrals}.get(
-            block.kind, {}
-        )
+        tables: Mapping[str, Mapping[str, Any]] = {
+            "path": phase.path,
+            "sample": phase.samples,
+            "ends": problem.constraints,
+            "integral": phase.integrals,
+        }
+        stated = tables.get(block.kind, {})
         of = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
         units.append(of.unit if of else "")
         if block.kind == "integral" and of and (math.isfinite(of.low) or math.isfinite(of.high)):

@@ -81,7 +81,7 @@ class Program:
         if meshes is None:
             meshes = [Mesh.uniform(options.scheme_for(problem), _intervals(phase, options)) for phase in problem.phases]
         self.meshes = self.statement.meshes(meshes)
-        places = layout(problem, self.statement.points, self.meshes, self.statement.kept)
+        places = layout(problem, self.statement.points, self.meshes, self.statement.kept, self.statement.samples)
         guess = guess or Guess()
         given = boxes(self.statement, problem, places, ())
         self._reader = Reader(self.statement, places)

@@ -26,7 +26,10 @@ def check_statement(problem: TrajectoryProblem) -> None:
         _check_held(phase)
         _check_constraints(f"{phase.name}: path", phase.path, Constraint)
         _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
+        _check_constraints(f"{phase.name}: samples", phase.samples, Constraint)
+        _check_samples(phase)
     _check_constraints("constraints", problem.constraints, Constraint)
+    _check_at("constraints", problem.constraints)
     _check_shared(problem)
 
 
@@ -92,6 +95,24 @@ def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None
             raise ProblemError("bad_statement", f"{where}.{name}", "a name has no bracket '[': rename it")
         if not isinstance(entry, kind):
             text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
+            raise ProblemError("bad_statement", f"{where}.{name}", text)
+
+
+def _check_samples(phase: Phase) -> None:
+    """Path constraints hold everywhere, those of samples at samples; each has a name of its own."""
+    _check_at(f"{phase.name}: path", phase.path)
+    for name, constraint in phase.samples.items():
+        where = f"{phase.name}: samples.{name}"
+        if constraint.at is None:
+            raise ProblemError("bad_statement", where, "has no samples: give Constraint(..., at=Samples(times))")
+        if name in phase.path:
+            raise ProblemError("bad_statement", where, "is the name of a path constraint too: rename one of them")
+
+
+def _check_at(where: str, given: Mapping[str, Constraint]) -> None:
+    for name, constraint in given.items():
+        if constraint.at is not None:
+            text = "holds at samples: state it in the `samples` of a phase"
             raise ProblemError("bad_statement", f"{where}.{name}", text)
 
 

@@ -63,8 +63,8 @@ class Refinement:
 class Options:
     """Scheme, mesh and solver settings.
 
-    `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls or refinement, and what the
-    settings of one of them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5 where
+    `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls, samples or refinement, and what
+    the settings of one of them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5 where
     refinement asks for less than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase, rounded up
     to whole ones in each piece of a held control. `form` auto takes the residual form of systems that have one.
     `tolerance` is IPOPT's, relative to the ranges of variables; where the cost is then not known to as much of its own
@@ -142,7 +142,10 @@ class Options:
         name = self.scheme
         if name == "auto":
             held = any(phase.held for phase in problem.phases)
-            needs = held or self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+            sampled = any(phase.is_sampled for phase in problem.phases)
+            needs = (
+                held or sampled or self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+            )
             asked = self.degree is not None or self.defects == "differential"
             linear = self.midpoint_control == "linear"
             name = "radau" if asked or (needs and not linear) else "hermite_simpson"

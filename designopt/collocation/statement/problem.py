@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from designopt.collocation.statement.vectors import spread, spread_data
 from designopt.dynamics.system import System, Variable, Vector
 from designopt.lazy import casadi as ca
@@ -125,17 +127,44 @@ def _check_limits(low: object, high: object) -> None:
             raise ValueError(f"{name} is {limit!r}: give a number, an infinite one where there is no limit")
 
 
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Given `times` (n,) of a phase: in s, or fractions 0..1 of it (`of_duration`), which free ends need.
+
+    `data` are numbers (n,) of each sample, such as what was measured, by names that functions of the samples may use
+    beside those of the phase. They may change from solve to solve, the times may not. Raises `ValueError` for arrays
+    that make no sense.
+    """
+
+    times: Any
+    data: Mapping[str, Any] = field(default_factory=dict)
+    of_duration: bool = False
+
+    def __post_init__(self) -> None:
+        times = np.atleast_1d(np.asarray(self.times, float))
+        if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+            raise ValueError("times of samples are a row of finite numbers, one at least")
+        data = {name: np.asarray(given, float) for name, given in self.data.items()}
+        for name, values in data.items():
+            if values.shape not in ((), times.shape) or not np.isfinite(values).all():
+                raise ValueError(f"{name}: {len(times)} finite numbers are needed, as many as there are times, or one")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "data", data)
+
+
 @dataclass(frozen=True)
 class Constraint:
     """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
 
-    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`. `unit` is that of the value and limits.
+    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`; one of `Phase.samples` holds `at` these.
+    `unit` is that of the value and limits.
     """
 
     value: Callable[[Any], Any]
     low: float = -math.inf
     high: float = math.inf
     unit: str = ""
+    at: Samples | None = None
 
     def __post_init__(self) -> None:
         _check_limits(self.low, self.high)
@@ -143,12 +172,16 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Integral:
-    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own."""
+    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own.
+
+    `at` samples it is the sum of their values instead.
+    """
 
     value: Callable[[Symbols], Any]
     low: float = -math.inf
     high: float = math.inf
     unit: str = ""
+    at: Samples | None = None
 
     def __post_init__(self) -> None:
         _check_limits(self.low, self.high)
@@ -161,10 +194,10 @@ class Phase:
     `t0` and `tf` are numbers or ranges; a `t0` of None is the end of the phase before. `bounds` replace the ranges of
     the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` hold them at
     the ends, those that are no states by constraints that the problem adds ("initial torque of motion"). `path`
-    constraints hold at every collocation point. `data` gives every data entry of the system a number or a `Signal`.
-    `guess` has first and last values of variables: the search begins on straight lines between them. `held` controls
-    are constant over so many equal pieces of the phase, as those of a digital controller. A vector of the system may
-    stand for its components everywhere, and a `SignalTable` for its columns.
+    constraints hold at every collocation point, those of `samples` at their own times. `data` gives every data entry of
+    the system a number or a `Signal`. `guess` has first and last values of variables: the search begins on straight
+    lines between them. `held` controls are constant over so many equal pieces of the phase, as those of a digital
+    controller. A vector of the system may stand for its components everywhere, and a `SignalTable` for its columns.
     """
 
     system: System
@@ -179,6 +212,12 @@ class Phase:
     data: Mapping[str, Any] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     held: Mapping[str, int] = field(default_factory=dict)
+    samples: Mapping[str, Constraint] = field(default_factory=dict)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether something is summed, or holds, at samples."""
+        return bool(self.samples) or any(integral.at is not None for integral in self.integrals.values())
 
     def __post_init__(self) -> None:
         vectors = {v.name: v for v in self.system.vectors}

@@ -23,6 +23,7 @@ from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.points import Point
 from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.samples import sample_numbers
 from designopt.dynamics.signals import Signal
 
 Vector = NDArray[np.float64]
@@ -59,6 +60,8 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
+    for sample, at in zip(statement.samples, places.samples, strict=True):
+        parameters.append(sample_numbers(problem.phases[sample.phase], sample, at))
     _limit_parameters(problem, places, low, high)
     _limit_integrals(problem, places, low, high)
     row_low, row_high = _row_limits(statement.problem, problem, blocks)
@@ -133,10 +136,12 @@ def _row_limits(
     lows, highs = [], []
     for block in blocks:
         limits = (0.0, 0.0)
-        if block.kind in ("path", "ends"):
+        if block.kind in ("path", "sample", "ends"):
             name = block.names[0].split("[")[0]
-            stated = problem.phases[block.phase].path if block.kind == "path" else problem.constraints
-            where = f"{problem.phases[block.phase].name}: path" if block.kind == "path" else "constraints"
+            phase = problem.phases[block.phase]
+            tables = {"path": (phase.path, "path"), "sample": (phase.samples, "samples")}
+            stated, of_phase = tables.get(block.kind, (problem.constraints, ""))
+            where = f"{phase.name}: {of_phase}" if of_phase else "constraints"
             c = stated.get(name)
             if c is not None:
                 limits = _box(f"{where}.{name}", (c.low, c.high))
@@ -165,6 +170,7 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     pairs.append(("constraints", given[0], given[1]))
     for a, b in zip(stated.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
+        pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
         pairs.append(
             (f"{b.name}: held", [f"{n}: {k}" for n, k in a.held.items()], [f"{n}: {k}" for n, k in b.held.items()])

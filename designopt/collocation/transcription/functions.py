@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from designopt.collocation.statement.checks import check_statement
@@ -11,17 +11,21 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import Point, PointFunctions, equal_key, point_functions
+from designopt.collocation.transcription.samples import SamplePoint, sample_points
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A problem with the expressions of its points and ends: independent of meshes. `kept` integrals are variables."""
+    """A problem with the expressions of its points, samples and ends: independent of meshes. `kept` integrals are
+    variables, `direct` ones part of the cost with a factor."""
 
     problem: TrajectoryProblem
     points: tuple[Point, ...]
     functions: tuple[PointFunctions, ...]
     ends: EndSymbols
     kept: tuple[tuple[int, int], ...]
+    samples: tuple[SamplePoint, ...] = ()
+    direct: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     def meshes(self, given: Sequence[Mesh]) -> tuple[Mesh, ...]:
         """The meshes `given` for the phases, with a point at the left end where the ends of a phase need one."""
@@ -49,4 +53,4 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
         if key not in formed:
             formed[key] = point_functions(point, integrals, weights)
         functions.append(formed[key])
-    return Statement(problem, points, tuple(functions), ends, kept)
+    return Statement(problem, points, tuple(functions), ends, kept, sample_points(points), direct)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.samples import SamplePlace, SamplePoint, sample_place
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -48,16 +49,25 @@ class PhaseLayout:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Indices of all variables of a program: `size` of them. `parameters` by name, `integrals` by phase and number."""
+    """Indices of all variables of a program: `size` of them. `parameters` by name, `integrals` by phase and number.
+
+    `samples` are the places of all samples; `numbers` counts the parameters of the program's functions.
+    """
 
     phases: tuple[PhaseLayout, ...]
     parameters: Mapping[str, int]
     integrals: Mapping[tuple[int, int], int]
     size: int
+    samples: tuple[SamplePlace, ...]
+    numbers: int
 
 
 def layout(
-    problem: TrajectoryProblem, points: Sequence[Point], meshes: Sequence[Mesh], kept: Sequence[tuple[int, int]]
+    problem: TrajectoryProblem,
+    points: Sequence[Point],
+    meshes: Sequence[Mesh],
+    kept: Sequence[tuple[int, int]],
+    samples: Sequence[SamplePoint] = (),
 ) -> Layout:
     """Number the variables; `kept` are the integrals (phase, number) that are variables of the program."""
     offset = 0
@@ -91,4 +101,11 @@ def layout(
         signals = begin + point.constants.numel()
         end = signals + point.signals.numel() * len(at_points)
         phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
-    return Layout(tuple(phases), parameters, integrals, offset + len(integrals))
+    found: list[SamplePlace] = []
+    numbers = phases[-1].numbers_end
+    for sample in samples:
+        of = phases[sample.phase]
+        phase = problem.phases[sample.phase]
+        found.append(sample_place(sample, phase, of.mesh, of.states, of.point, of.theta, numbers))
+        numbers = found[-1].end
+    return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(found), numbers)

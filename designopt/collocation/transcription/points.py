@@ -105,7 +105,9 @@ class Point:
             self.path_sizes.append(value.numel())
             path.append(value)
         self.integrands = [
-            duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
+            ca.SX(0)  # a sum over samples is none of all points
+            if integral.at is not None
+            else duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
         ]
         self.rates = duration * rates

@@ -22,8 +22,8 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, integral or
-    ends.
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, integral,
+    sample or ends.
 
     `phase` is its number (-1: of the ends), `names` (k) says what the rows of one point are, `slots` (n) at which
     points they stand; rows are counted from `first`, point by point.
@@ -59,6 +59,7 @@ class Rows:
             self._control_rows(i, place)
             self._held(i, place)
             self._integrals(i, place)
+        self._samples()
         self.ends_first = self.count
         for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
             self._block("ends", -1, _numbered(name, value.numel()), np.zeros(1, np.int64))
@@ -166,6 +167,14 @@ class Rows:
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
             self._points(i, rows, of_point, np.arange(len(weights)), -weights)
+
+    def _samples(self) -> None:
+        """The rows of constraints at samples; what they are made of is added by the transcription."""
+        for point, place in zip(self.statement.samples, self.layout.samples, strict=True):
+            if point.kind == "constraint":
+                fractions = self.layout.phases[point.phase].mesh.fractions
+                nearest = np.abs(place.fractions[:, None] - fractions).argmin(axis=1)
+                self._block("sample", point.phase, _numbered(point.name, point.size), nearest)
 
 
 def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:

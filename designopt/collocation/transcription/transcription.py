@@ -21,6 +21,7 @@ from designopt.collocation.transcription.layout import Layout, PhaseLayout, layo
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import PointFunctions
 from designopt.collocation.transcription.rows import Block, Rows
+from designopt.collocation.transcription.samples import SamplePlace, SamplePoint
 from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]
@@ -57,11 +58,13 @@ def transcribe(
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
-    places = places or layout(statement.problem, statement.points, meshes, statement.kept)
+    places = places or layout(statement.problem, statement.points, meshes, statement.kept, statement.samples)
     rows = Rows(statement, places)
     parts = _Parts(statement, places, rows, scale, shift, cost_scale)
     for i, place in enumerate(places.phases):
         parts.add_phase(i, place)
+    for sample, at in zip(statement.samples, places.samples, strict=True):
+        parts.add_samples(sample, at)
     parts.add_ends()
     x, p = parts.x, parts.parameters
     per_row, none = 1.0 / parts.row_scale, np.ones(1)
@@ -100,7 +103,7 @@ class _Parts:
     ) -> None:
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
         self.row_scale = rows.scales(scale)
-        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.phases[-1].numbers_end)
+        self.x, self.parameters = ca.MX.sym("x", places.size), ca.MX.sym("p", places.numbers)
         self.multipliers, self.of_cost = ca.MX.sym("lam_g", rows.count), ca.MX.sym("lam_f")
         self._variables: Any = ca.DM(scale.tolist()) * self.x + ca.DM(shift.tolist())
         self.gradient, self.jacobian, self.hessian = Entries(), Entries(), Entries()
@@ -142,6 +145,76 @@ class _Parts:
             mu = ca.reshape(K.T @ self.multipliers, per_point, count)
             curvature = functions.hessian.map(count)(*arguments, mu, self.of_cost * weights)
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
+
+    def add_samples(self, point: SamplePoint, place: SamplePlace) -> None:
+        """What one entry of a phase gives at its samples: part of the cost, of the row of an integral, or rows."""
+        count, size, width = place.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
+        arguments = self._sample_arguments(point, place)
+        values = point.values.map(count)(*arguments)
+        weight = self.statement.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
+        rows = self._sample_rows(point, place)
+        mu: Any = ca.MX(size, count)
+        if rows is None:
+            self.cost += self.cost_scale * weight * ca.sum2(values)
+            mu = ca.repmat(self.cost_scale * weight * self.of_cost, size, count)
+        else:
+            factor = -1.0 if point.kind == "sum" else 1.0
+            each = np.arange(count * size)
+            K = constant_matrix(rows.ravel(), each, factor / self.row_scale[rows.ravel()], (self.rows.count, len(each)))
+            self.values += K @ ca.vec(values)
+            mu = ca.reshape(K.T @ self.multipliers, size, count)
+        jacobian, of_row, variable = point.jacobian
+        if of_row.size:
+            first = (self.jacobian if rows is not None else self.gradient).source(
+                ca.vec(jacobian.map(count)(*arguments))
+            )
+            sample = np.repeat(np.arange(count), len(of_row))
+            each, entry = place.joined(sample, np.tile(variable, count), width)
+            columns, weights = place.columns[entry], place.weights[entry]
+            if rows is None:
+                self.gradient.add(columns, 0, first + each, self.cost_scale * weight * weights)
+            else:
+                self.jacobian.add(
+                    rows[sample[each], np.tile(of_row, count)[each]], columns, first + each, factor * weights
+                )
+        curvature, first_of, second_of = point.hessian
+        if first_of.size:
+            first = self.hessian.source(ca.vec(curvature.map(count)(*arguments, mu)))
+            sample = np.repeat(np.arange(count), len(first_of))
+            each, a = place.joined(sample, np.tile(first_of, count), width)
+            again, b = place.joined(sample[each], np.tile(second_of, count)[each], width)
+            each, a = each[again], a[again]
+            left, right = place.columns[a], place.columns[b]
+            same = np.tile(first_of == second_of, count)[each]
+            # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
+            factors = np.where(same, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
+            factors = factors * place.weights[a] * place.weights[b]
+            self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
+
+    def _sample_rows(self, point: SamplePoint, place: SamplePlace) -> Indices | None:
+        """The rows (n, size) that samples are in, the row of their integral for sums; None for a part of the cost."""
+        if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
+            return None
+        kind = "integral" if point.kind == "sum" else "sample"
+        name = point.name if point.kind == "sum" or point.size == 1 else f"{point.name}[0]"
+        (block,) = [b for b in self.rows.blocks if (b.kind, b.phase, b.names[0]) == (kind, point.phase, name)]
+        return np.broadcast_to(block.rows, (place.count, point.size))
+
+    def _sample_arguments(self, point: SamplePoint, place: SamplePlace) -> list[Any]:
+        """Arguments of the functions of a sample, for all samples side by side."""
+        of, count, nw = self.places.phases[point.phase], place.count, point.nw
+        own = place.variable < nw
+        at = place.sample[own] * nw + place.variable[own]
+        stencil = constant_matrix(at, place.columns[own], place.weights[own], (count * nw, self.places.size))
+        theta = self._variables[of.theta.tolist()] if len(of.theta) else ca.MX(0, 1)
+        return [
+            ca.reshape(stencil @ self._variables, nw, count),
+            ca.repmat(theta, 1, count),
+            ca.repmat(stretch(self.parameters, of.constants, of.signals), 1, count),
+            ca.reshape(stretch(self.parameters, place.signals, place.end), point.ns, count),
+            ca.DM(place.fractions.tolist()).T,
+            ca.reshape(stretch(self.parameters, place.begin, place.signals), len(point.data_names), count),
+        ]
 
     def add_ends(self) -> None:
         """What stands between the ends of phases. All phases have been added."""

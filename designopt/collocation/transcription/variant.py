@@ -14,6 +14,7 @@ from designopt.collocation.statement.problem import Phase, ProblemError, Traject
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.samples import of_phase
 from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]
@@ -37,7 +38,7 @@ def check_expressions(statement: Statement, problem: TrajectoryProblem) -> None:
     for what in ("terms", "figures"):
         _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
     for stated, phase, point in zip(before.phases, problem.phases, statement.points, strict=True):
-        _check_phase(stated, phase, point)
+        _check_phase(statement, stated, phase, point)
     now = _functions(problem, before)
     if not _equal(_functions(before, before), now):
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
@@ -54,7 +55,7 @@ def check_expressions(statement: Statement, problem: TrajectoryProblem) -> None:
 
 
 def _names(problem: TrajectoryProblem) -> list[Any]:
-    phases = [(p.name, list(p.path), list(p.integrals)) for p in problem.phases]
+    phases = [(p.name, list(p.path), list(p.integrals), list(p.samples)) for p in problem.phases]
     return [phases, [n for n, c in problem.constraints.items() if not is_added(c)]]
 
 
@@ -70,9 +71,10 @@ def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functio
     return [problem.cost, *constraints, *problem.terms.values(), *problem.figures.values()]
 
 
-def _check_phase(stated: Phase, phase: Phase, point: Point) -> None:
+def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: Point) -> None:
     def functions(of: Phase) -> Functions:
-        return [*(c.value for c in of.path.values()), *(i.value for i in of.integrals.values())]
+        tables = (of.path, of.integrals, of.samples)
+        return [entry.value for table in tables for entry in table.values()]
 
     same = stated.system is phase.system
     if same and _equal(functions(stated), functions(phase)):
@@ -89,6 +91,10 @@ def _check_phase(stated: Phase, phase: Phase, point: Point) -> None:
     names += [f"{phase.name}: path.{n}" for n in phase.path]
     names += [f"{phase.name}: integrals.{n}" for n in phase.integrals]
     _compare(names, (point.arguments, list(_of_point(point))), (other.arguments, list(_of_point(other))))
+    for sample in of_phase(0, other):
+        (own,) = [s for s in statement.samples if s.where == sample.where]
+        if own.data_names == sample.data_names:
+            _compare([sample.where], (own.arguments, [own.value]), (sample.arguments, [sample.value]))
 
 
 def _of_point(point: Point) -> Iterator[Any]:

@@ -44,7 +44,7 @@ class NamedMultipliers:
 
     def of_data(self) -> dict[str, float]:
         """d objective / d of data that are numbers and of fixed times."""
-        return data_sensitivity(self.problem, self.made, self.found, self.x, self.values)
+        return data_sensitivity(self.problem, self.made, self.given, self.found, self.x, self.values)
 
     def of_parameters(self) -> dict[str, float]:
         """d objective / d bound of parameters, or d parameter of those that are fixed."""

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.ends import linear_integrals
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import column
+from designopt.collocation.transcription.samples import SamplePlace, SamplePoint, numeric_arguments, samples_of
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
@@ -26,12 +28,18 @@ _FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary
 
 
 def data_sensitivity(
-    problem: TrajectoryProblem, made: Transcription, found: Multipliers, x: Vector, values: Sequence[PhaseValues]
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: Boxes,
+    found: Multipliers,
+    x: Vector,
+    values: Sequence[PhaseValues],
 ) -> dict[str, float]:
     """d objective / d of data that are numbers and of fixed times, by "phase.name".
 
     The gradient of the Lagrangian by them at variables `x` (not scaled), where the functions of the phases have
-    `values`. A fixed time moves the samples of signals over time, too.
+    `values`. A fixed time moves the samples of signals over time, too. It has none (not a number) where what is
+    sampled at given times would be elsewhere on the mesh.
     """
     statement = made.statement
     of_points, of_ends = _functions(statement)
@@ -50,8 +58,14 @@ def data_sensitivity(
                 found.by_point(made, i).T, weights[None, :],
             ), float,
         ).reshape(nc + ns, count)  # fmt: skip
+        for sample, at in zip(statement.samples, made.layout.samples, strict=True):
+            if sample.phase == i:
+                gradient = np.hstack([gradient, _of_samples(made, sample, at, found, x, known, given)])
+                fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+        if any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
+            total[len(point.constant_names) :] = np.nan  # the samples would be elsewhere on the mesh
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):
@@ -72,6 +86,26 @@ def data_sensitivity(
         for name, of_point, of_end in zip(names, total, direct, strict=True):
             sensitivities[f"{phase.name}.{name}"] = float(of_point + of_end)
     return sensitivities
+
+
+def _of_samples(
+    made: Transcription, sample: SamplePoint, at: SamplePlace, found: Multipliers, x: Vector, known: PhaseValues,
+    given: Boxes,
+) -> Vector:  # fmt: skip
+    """The gradient (constants and signals, n) of what samples add to the Lagrangian."""
+    theta = x[made.layout.phases[sample.phase].theta]
+    arguments = numeric_arguments(sample, at, x, theta, known.constants, given.parameters)
+    direct = made.statement.direct.get((sample.phase, sample.number))
+    kind, name = ("integral", sample.name) if sample.kind == "sum" else ("sample", sample.name)
+    if sample.kind == "sum" and direct is not None:
+        mu = np.full((1, at.count), direct)
+    else:
+        (block,) = [
+            b for b in made.blocks if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
+        ]
+        rows = found.constraint_multipliers[block.rows]
+        mu = np.broadcast_to(-rows if sample.kind == "sum" else rows, (at.count, sample.size)).T
+    return np.asarray(sample.by_numbers.map(at.count)(*arguments, mu), float).reshape(-1, at.count)
 
 
 def _functions(statement: Statement) -> tuple[list[Any], Any]:

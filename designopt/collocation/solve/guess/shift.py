@@ -33,7 +33,7 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
             later = table[_later(len(table), slots)]
             x[table], of_bounds[table] = iterate.x[later], iterate.bound_multipliers[later]
         for block in made.blocks:
-            if block.phase == i and len(block.slots) > 1:
+            if block.phase == i and block.kind != "sample" and len(block.slots) > 1:
                 by = round(slots * len(block.slots) / (mesh.slots - 1))  # some have one row for each interval
                 of_rows[block.rows] = iterate.constraint_multipliers[block.rows[_later(len(block.slots), by)]]
     return replace(previous, iterate=Iterate(x, of_rows, of_bounds))

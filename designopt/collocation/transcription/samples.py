@@ -1,0 +1,253 @@
+"""What holds, or is summed, at given times of a phase: values of the polynomials, wherever the mesh has its points.
+
+On an interval of a Radau scheme all variables are Lagrange polynomials through its points, so that those at a sample
+are linear in the variables of the program: a constant sparse matrix (the stencil). What a sample gives, and its
+derivatives, come from functions of one sample, formed once and mapped over all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.problem import Phase, ProblemError, Samples, Symbols, ends
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.points import Point, column, nonzeros, stated
+from designopt.dynamics.signals import Signal
+from designopt.lazy import casadi as ca
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: Fractions of a phase that differ by less are the same.
+SAME = 1e-9
+
+
+class SamplePoint:
+    """One sample of a phase: the expression that an entry of `Phase.integrals` or `Phase.samples` gives there.
+
+    `kind` is "sum" (with the number of the integral) or "constraint". `value` is a column of the variables of the point
+    and of `numbers`, the sample's own data.
+    """
+
+    def __init__(self, phase: int, point: Point, kind: str, name: str, number: int = -1) -> None:
+        self.phase, self.kind, self.name, self.number = phase, kind, name, number
+        self.stated = point.phase
+        entry = point.phase.integrals[name] if kind == "sum" else point.phase.samples[name]
+        assert entry.at is not None
+        self.where = f"{point.phase.name}: {'integrals' if kind == 'sum' else 'samples'}.{name}"
+        self.data_names = tuple(entry.at.data)
+        numbers = {n: ca.SX.sym(n) for n in self.data_names}
+        if taken := [n for n in numbers if n in point.symbols]:
+            raise ProblemError(
+                "bad_statement", f"{self.where}.{taken[0]}", "is the name of a variable: rename the data"
+            )
+        self.numbers = column(list(numbers.values()))
+        self.nw, self.ns = point.w.numel(), point.signals.numel()
+        self.signal_names = point.signal_names
+        self.arguments = [*point.arguments, self.numbers]
+        symbols = Symbols({**point.symbols, **numbers}, point.symbols.time)
+        self.value = stated(self.where, entry.value, symbols, scalar=kind == "sum")
+
+    @property
+    def size(self) -> int:
+        """How many rows the value has."""
+        return int(self.value.numel())
+
+    @cached_property
+    def _variables(self) -> Any:
+        return ca.vertcat(self.arguments[0], self.arguments[1])
+
+    @cached_property
+    def values(self) -> Any:
+        """The function of the arguments -> value."""
+        return ca.Function("sample", self.arguments, [ca.densify(self.value)])
+
+    @cached_property
+    def jacobian(self) -> tuple[Any, Indices, Indices]:
+        """Derivatives by the variables of the point and of the phase: the function -> nonzeros; rows and columns."""
+        J: Any = ca.jacobian(self.value, self._variables)
+        found = ca.Function("sample_jacobian", self.arguments, [ca.cse(nonzeros(J))])
+        return found, np.array(J.sparsity().row(), np.int64), np.array(J.sparsity().get_col(), np.int64)
+
+    @cached_property
+    def hessian(self) -> tuple[Any, Indices, Indices]:
+        """The same, with multipliers of the rows, of second derivatives (upper triangle)."""
+        mu = ca.SX.sym("mu", self.size)
+        H: Any = ca.triu(ca.hessian(ca.dot(mu, self.value), self._variables)[0])
+        found = ca.Function("sample_hessian", [*self.arguments, mu], [ca.cse(nonzeros(H))])
+        return found, np.array(H.sparsity().row(), np.int64), np.array(H.sparsity().get_col(), np.int64)
+
+    @cached_property
+    def by_numbers(self) -> Any:
+        """The function of the arguments and of multipliers -> gradient by the constants and signals of the phase."""
+        mu = ca.SX.sym("mu", self.size)
+        by = ca.vertcat(self.arguments[2], self.arguments[3])
+        gradient = ca.densify(ca.gradient(ca.dot(mu, self.value), by)) if by.numel() else ca.SX(0, 1)
+        return ca.Function("sample_by_numbers", [*self.arguments, mu], [gradient])
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePlace:
+    """Where the n samples of a `SamplePoint` are in a program.
+
+    `fractions` (n,) of the phase; `sample`, `variable`, `columns`, `weights` (e,) are the entries of the stencil,
+    sorted by sample and variable (those of the phase come last). Of the parameters of the program's functions it has
+    those from `begin`: its data sample by sample, then, from `signals` to `end`, the signals.
+    """
+
+    fractions: Vector
+    sample: Indices
+    variable: Indices
+    columns: Indices
+    weights: Vector
+    begin: int
+    signals: int
+    end: int
+
+    @property
+    def count(self) -> int:
+        """How many samples there are."""
+        return len(self.fractions)
+
+    def joined(self, sample: Indices, variable: Indices, width: int) -> tuple[Indices, Indices]:
+        """The entries of the stencil for pairs (k,) of a sample and a variable: which of the k, and which entry."""
+        keys = self.sample * width + self.variable
+        asked = sample * width + variable
+        begin, end = np.searchsorted(keys, asked, "left"), np.searchsorted(keys, asked, "right")
+        repeats = end - begin
+        each = np.repeat(np.arange(len(asked)), repeats)
+        return each, begin[each] + np.arange(len(each)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+
+
+def sample_points(points: Sequence[Point]) -> tuple[SamplePoint, ...]:
+    """All that phases say of samples, in their order."""
+    return tuple(sample for i, point in enumerate(points) for sample in of_phase(i, point))
+
+
+def of_phase(i: int, point: Point) -> list[SamplePoint]:
+    """What phase i says of samples."""
+    sums = [(j, name) for j, (name, entry) in enumerate(point.phase.integrals.items()) if entry.at is not None]
+    found = [SamplePoint(i, point, "sum", name, j) for j, name in sums]
+    return found + [SamplePoint(i, point, "constraint", name) for name in point.phase.samples]
+
+
+def sample_place(
+    point: SamplePoint, phase: Phase, mesh: Mesh, states: Indices, at_points: Indices, theta: Indices, begin: int
+) -> SamplePlace:
+    """Where its samples are on a `mesh` with variables at `states` (slots, nx), `at_points` (points, nw), `theta`.
+
+    Raises `ProblemError` for times that are not within the phase, and for schemes without one polynomial for all.
+    """
+    at = samples_of(phase, point)
+    if mesh.schemes[0].name != "radau":
+        text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
+        raise ProblemError("bad_statement", point.where, text)
+    fractions = fractions_of(phase, point)
+    intervals, places = mesh.interval_of(fractions)
+    entries: list[tuple[Any, Any, Any, Any]] = []
+    nx, nw = states.shape[1], point.nw
+    for scheme, some in mesh.groups:
+        own = np.flatnonzero(np.isin(intervals, some))
+        of_states, _ = scheme.states_at(places[own])
+        of_controls = scheme.controls_at(places[own])
+        for r in range(scheme.steps + 1):
+            slots = mesh.bases[intervals[own]] + r
+            entries.append(_entries(own, np.arange(nx), states[slots], of_states[:, r]))
+            if r and nw > nx:
+                others = at_points[slots - mesh.first, nx:]
+                entries.append(_entries(own, np.arange(nx, nw), others, of_controls[:, r]))
+    everyone = np.arange(len(fractions))
+    entries.append(
+        _entries(everyone, nw + np.arange(len(theta)), np.tile(theta, (len(fractions), 1)), np.ones(len(fractions)))
+    )
+    sample, variable, columns, weights = (np.concatenate(part) for part in zip(*entries, strict=True))
+    used = weights != 0.0
+    order = np.lexsort((variable[used], sample[used]))
+    sample, variable, columns, weights = (part[used][order] for part in (sample, variable, columns, weights))
+    signals = begin + len(at.data) * len(fractions)
+    return SamplePlace(
+        fractions, sample, variable, columns, weights, begin, signals, signals + point.ns * len(fractions)
+    )
+
+
+def _entries(sample: Indices, variable: Indices, columns: Indices, weights: Vector) -> tuple[Any, ...]:
+    given = np.broadcast_arrays(sample[:, None], variable[None, :], columns, weights[:, None])
+    return tuple(part.ravel() for part in given)
+
+
+def samples_of(phase: Phase, point: SamplePoint) -> Samples:
+    """The samples that a phase gives an entry."""
+    table = phase.integrals if point.kind == "sum" else phase.samples
+    at = table[point.name].at
+    assert at is not None
+    return at
+
+
+def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
+    """The fractions (n,) of the phase at which the samples are."""
+    at = samples_of(phase, point)
+    times = np.asarray(at.times, float)
+    if at.of_duration:
+        begin, end = 0.0, 1.0
+    else:
+        boxes = [(math.nan, math.nan) if box is None else ends(box) for box in (phase.t0, phase.tf)]
+        if any(low != high for low, high in boxes):
+            text = (
+                "a phase with free ends has samples at fractions of its duration: give Samples(..., of_duration=True)"
+            )
+            raise ProblemError("bad_statement", point.where, text)
+        begin, end = boxes[0][0], boxes[1][0]
+    fractions = (times - begin) / (end - begin)
+    outside = np.flatnonzero((fractions < -SAME) | (fractions > 1.0 + SAME))
+    if len(outside):
+        text = f"a sample is at {times[outside[0]]:g}, which is not between {begin:g} and {end:g}"
+        raise ProblemError("bad_bounds", point.where, text)
+    return np.asarray(np.clip(fractions, 0.0, 1.0))
+
+
+def sample_numbers(phase: Phase, point: SamplePoint, place: SamplePlace) -> Vector:
+    """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
+
+    Raises `ProblemError` where it has other samples than the program was built for.
+    """
+    at = samples_of(phase, point)
+    if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != place.count:
+        raise ProblemError(
+            "bad_statement", point.where, "has other samples than when the program was built: build it again"
+        )
+    if np.abs(fractions_of(phase, point) - place.fractions).max(initial=0.0) > SAME:
+        text = "samples are at other fractions of the phase than when the program was built: build it again"
+        raise ProblemError("bad_statement", point.where, text)
+    data = [np.broadcast_to(np.asarray(value, float), place.count) for value in at.data.values()]
+    signals = []
+    for name in point.signal_names:
+        signal = phase.data[name]
+        assert isinstance(signal, Signal)
+        times = place.fractions
+        if not signal.of_duration:
+            t0 = ends(phase.t0)[0] if phase.t0 is not None else math.nan
+            times = t0 + place.fractions * (ends(phase.tf)[0] - t0)
+        signals.append(signal.at(times))
+    return np.concatenate([np.array(part, float).reshape(-1, place.count).T.ravel() for part in (data, signals)])
+
+
+def numeric_arguments(
+    point: SamplePoint, place: SamplePlace, x: Vector, theta: Vector, constants: Vector, parameters: Vector
+) -> list[Matrix]:
+    """The arguments (size, n) of the functions of a sample at variables `x`, not scaled, side by side."""
+    n = place.count
+    W = np.zeros((n, point.nw))
+    own = place.variable < point.nw
+    np.add.at(W, (place.sample[own], place.variable[own]), place.weights[own] * x[place.columns[own]])
+    data = parameters[place.begin : place.signals].reshape(n, -1)
+    signals = parameters[place.signals : place.end].reshape(n, -1)
+    shared = (np.tile(part[:, None], n) for part in (theta, constants))
+    return [W.T, *shared, signals.T, place.fractions[None], data.T]
