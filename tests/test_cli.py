@@ -245,7 +245,7 @@ def test_a_plugin_file_that_raises_is_told_in_a_sentence(folder: Path) -> None:
     for arguments in (("show", "nsga2"), ("validate", "beam.yaml"), ("run", "beam.yaml")):
         done = designopt(folder, *arguments, "--plugin", "broken.py")
         assert done.returncode == 2
-        assert "broken.py: ModuleNotFoundError" in done.stderr
+        assert "broken.py:1: ModuleNotFoundError" in done.stderr
         assert "Traceback" not in done.stderr
 
 

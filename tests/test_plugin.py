@@ -500,9 +500,9 @@ def test_the_same_file_is_run_once():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (b"1/0", "mine.py: ZeroDivisionError: division by zero"),
+        (b"1/0", "mine.py:1: ZeroDivisionError: division by zero"),
         (b"x = (", r"mine.py: SyntaxError: '\(' was never closed \(mine.py, line 1\)"),
-        (b"raise SystemExit(3)", "mine.py: SystemExit: 3"),
+        (b"raise SystemExit(3)", "mine.py:1: SystemExit: 3"),
         (b"\xff\xfe", "mine.py: SyntaxError: "),
     ],
 )

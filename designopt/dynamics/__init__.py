@@ -1,13 +1,16 @@
 """Dynamics: one symbolic statement of a system, simulated, linearised and compiled."""
 
-from designopt.dynamics.linearise import Linearisation, linearise
+from designopt.dynamics.dimensions import check_units
+from designopt.dynamics.equations import build_system
+from designopt.dynamics.linearise import Linearisation, Mode, linearise
 from designopt.dynamics.signals import Signal, SignalTable
-from designopt.dynamics.simulator import Simulator
+from designopt.dynamics.simulator import Simulator, simulate
 from designopt.dynamics.system import System, Variable, Vector
 from designopt.dynamics.trajectory import SimulationStatus, Trajectory
 
 __all__ = [
     "Linearisation",
+    "Mode",
     "Signal",
     "SignalTable",
     "SimulationStatus",
@@ -16,5 +19,8 @@ __all__ = [
     "Trajectory",
     "Variable",
     "Vector",
+    "build_system",
+    "check_units",
     "linearise",
+    "simulate",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,13 +15,16 @@ from designopt.lazy import casadi as ca
 
 Matrix = NDArray[np.float64]
 
+#: Tables of a system whose names a linearisation has.
+_NAMED = ("states", "controls", "outputs", "parameters", "data")
+
 
 @dataclass(frozen=True, eq=False)
 class Linearisation:
     """``d(xdot) = A dx + B du + P dp + Q dq`` and ``dy = C dx + D du`` about a point where xdot is `rates`.
 
     Shapes: A (nx, nx), B (nx, nu), P (nx, np), Q (nx, nq), C (ny, nx), D (ny, nu), `rates` (nx,). Algebraic variables
-    are eliminated.
+    are eliminated. `states`, `controls`, `outputs`, `parameters` and `data` name rows and columns.
     """
 
     A: NDArray[np.float64]
@@ -30,6 +34,48 @@ class Linearisation:
     P: NDArray[np.float64]
     Q: NDArray[np.float64]
     rates: NDArray[np.float64]
+    states: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes of the free motion, the slowest first; one for each pair of conjugate eigenvalues."""
+        values = [complex(v) for v in np.linalg.eigvals(self.A) if v.imag >= 0.0]
+        return tuple(Mode(v) for v in sorted(values, key=lambda v: (abs(v), v.real)))
+
+    @property
+    def stable(self) -> bool:
+        """Whether every mode decays."""
+        return all(mode.eigenvalue.real < 0.0 for mode in self.modes)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{'eigenvalue (1/s)':<22}{'frequency (Hz)':<16}damping ratio", *map(str, self.modes)])
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode exp(s t) of a linear motion by its `eigenvalue` s (1/s)."""
+
+    eigenvalue: complex
+
+    @property
+    def frequency(self) -> float:
+        """The natural frequency |s| / 2 pi (Hz)."""
+        return abs(self.eigenvalue) / (2.0 * math.pi)
+
+    @property
+    def damping_ratio(self) -> float:
+        """-Re s / |s|: 1 does not oscillate, below 0 grows; 0 for s = 0, which neither grows nor decays."""
+        size = abs(self.eigenvalue)
+        return -self.eigenvalue.real / size if size else 0.0
+
+    def __str__(self) -> str:
+        s = self.eigenvalue
+        value = f"{s.real:.5g}" + (f" +- {s.imag:.5g}i" if s.imag else "")
+        return f"{value:<22}{self.frequency:<16.5g}{self.damping_ratio:.4g}"
 
 
 def linearise(
@@ -60,7 +106,8 @@ def linearise(
         del point[1], f[1], y[1]
     if system.algebraic:
         f, y = _eliminated(_derivatives(system, system.algebraic_residual, point, t)[1], 2, f, y)
-    return Linearisation(A=f[0], B=f[1], C=y[0], D=y[1], P=f[3], Q=f[4], rates=rates)
+    names = {table: tuple(v.name for v in getattr(system, table)) for table in _NAMED}
+    return Linearisation(A=f[0], B=f[1], C=y[0], D=y[1], P=f[3], Q=f[4], rates=rates, **names)
 
 
 def _derivatives(

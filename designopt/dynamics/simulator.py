@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, get_args
+from dataclasses import replace
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,7 +134,9 @@ class Simulator:
         x = system.values("states", x0)
         followed = self._followed(signals, at)
         q, u = (system.values(table, given, without=self.signals) for table, given in (("data", q), ("controls", u)))
-        return self._engine.run(x, at, system.values("parameters", p), q, u, first_step, step, followed, transition)
+        p = system.values("parameters", p)
+        found = self._engine.run(x, at, p, q, u, first_step, step, followed, transition)
+        return replace(found, states=system.states, outputs=system.outputs)
 
     def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
         """The signals in the order of their names."""
@@ -151,6 +154,41 @@ class Simulator:
             except ValueError as error:
                 raise ValueError(f"{name}: {n}: {error}") from None
         return [found[n] for n in self.signals]
+
+
+#: Times at which a motion is given where only its end is.
+SAMPLES = 301
+
+
+def simulate(
+    system: System,
+    x0: ArrayLike | Mapping[str, float],
+    times: ArrayLike,
+    *,
+    u: ArrayLike | Mapping[str, float | Signal] = (),
+    p: ArrayLike | Mapping[str, float] = (),
+    q: ArrayLike | Mapping[str, float | Signal] = (),
+    rtol: ArrayLike = 1e-6,
+    atol: ArrayLike = 1e-8,
+) -> Trajectory:
+    """The motion of `system` from the states `x0`, at `times` (n,); one number is the end of a motion from 0 (s).
+
+    States, controls `u`, parameters `p` and data `q` are mappings by name or arrays in the order of the tables; a
+    control or a data entry may be a `Signal`. Tolerances are those of `Simulator`, which has more settings and is made
+    once for many motions. How a motion ended is the status of the trajectory. Raises `ValueError` for input that makes
+    no sense.
+    """
+    signals: dict[str, Signal] = {}
+    numbers: list[Any] = []
+    for given in (u, q):
+        if isinstance(given, Mapping):
+            signals |= {n: value for n, value in given.items() if isinstance(value, Signal)}
+            given = {n: value for n, value in given.items() if not isinstance(value, Signal)}
+        numbers.append(given)
+    end = np.asarray(times, dtype=np.float64)
+    at = np.linspace(0.0, end, SAMPLES) if end.ndim == 0 else end
+    simulator = Simulator(system, rtol=rtol, atol=atol, signals=tuple(signals))
+    return simulator.run(x0, at, u=numbers[0], p=p, q=numbers[1], signals=signals)
 
 
 def _compiled(

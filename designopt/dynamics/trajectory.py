@@ -9,6 +9,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.dynamics.variable import Variable
+
 
 class SimulationStatus(Enum):
     """How a simulation ended; the value is the sentence for the user."""
@@ -37,6 +39,7 @@ class Trajectory:
     `steps` accepted, `rejected` steps and `evaluations` of the right-hand side are counts; `last_step` is the step (in
     units of time) with which a continued run would best begin; `guard` is the name of the guard that ended the run.
     `transition` (nx, nx) is dx/dx0 at the end of a run that was asked for it and reached its end.
+    ``trajectory["speed"]`` (n,) is a state or an output by name; `names` lists them, `units` has their units.
     """
 
     status: SimulationStatus
@@ -50,6 +53,25 @@ class Trajectory:
     last_step: float
     guard: str | None = None
     transition: NDArray[np.float64] | None = None
+    states: tuple[Variable, ...] = ()
+    outputs: tuple[Variable, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the states, then of the outputs."""
+        return tuple(self.units)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """By the names of states and outputs."""
+        return {v.name: v.unit for v in (*self.states, *self.outputs)}
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        for table, values in ((self.states, self.x), (self.outputs, self.y)):
+            for i, variable in enumerate(table):
+                if variable.name == name:
+                    return values[:, i]
+        raise KeyError(f"there is no state and no output '{name}'; there are {', '.join(self.names)}")
 
 
 def describe(

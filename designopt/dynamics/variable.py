@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.study.language import units
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -26,6 +28,10 @@ class Variable:
     def __post_init__(self) -> None:
         if not self.name.isidentifier():
             raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
+        try:
+            units.check(self.unit)
+        except units.UnitError as error:
+            raise ValueError(f"variable '{self.name}': {error}") from None
         if not self.low <= self.high:
             raise ValueError(f"variable '{self.name}': low {self.low!r} is not below high {self.high!r}")
 

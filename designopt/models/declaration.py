@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
-from designopt.models.equations import Symbols
+from designopt.dynamics.equations import Symbols, placed
 from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Series, Setting, State
 from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
+from designopt.study.language import units
 
 T = TypeVar("T", bound=type)
 
@@ -71,6 +72,10 @@ def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str)
     if cost and not isinstance(declared.get(cost), Figure):
         raise refuse(f"the cost '{cost}' is no declared figure")
     for n, d in declared.items():
+        try:
+            units.check(d.unit)
+        except units.UnitError as error:
+            raise refuse(f"{n}: {error}") from None
         named = d.initial if isinstance(d, State) else None
         if isinstance(named, str) and not isinstance(declared.get(named), Given):
             raise refuse(f"the initial value of '{n}' is '{named}', which is no parameter, condition or setting")
@@ -78,7 +83,7 @@ def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str)
 
 def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: str, samples: int) -> dict[str, Any]:
     """What a model of motion can do, with the types that its quantities make."""
-    given_breaks, given_refusal = vars(target).get("breaks"), vars(target).get("refusal")
+    given_breaks, given_refusal, given_check = (vars(target).get(n) for n in ("breaks", "refusal", "check"))
     defaults = {n: d.default for n, d in declared.items() if isinstance(d, Condition) and d.default is not None}
     settings = [n for n, d in declared.items() if isinstance(d, Setting)]
 
@@ -110,6 +115,18 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
         from designopt.models.simulation import Simulation
 
         return Simulation(Equations.of(name, declared, lambda v: self.equations(v)), self.rtol, samples)
+
+    def check(self: Any) -> None:
+        """Call the equations: raises `PluginError` for what fails in them, and for units that do not fit."""
+        if given_check is not None:
+            given_check(self)
+        try:
+            equations = self.simulation.equations
+            if wrong := equations.unit_findings():
+                raise ValueError(f"model '{name}': " + "; ".join(wrong))
+        except ValueError as error:
+            names = [n for n in declared if not isinstance(declared[n], Given)]
+            raise PluginError(placed(str(error), target.equations, names)) from error  # type: ignore[attr-defined]
 
     def prepare(self: Any) -> None:
         """Derive and compile the equations."""
@@ -149,7 +166,7 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
     inputs, conditions, outputs = _types(declared)
     answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))
     evaluate.__annotations__ |= {"design": inputs, "scenario": conditions, "return": answer}
-    made: dict[str, Any] = {"prepare": prepare, "evaluate": evaluate, "linearise": linearise}
+    made: dict[str, Any] = {"check": check, "prepare": prepare, "evaluate": evaluate, "linearise": linearise}
     made["simulation"] = cached_property(simulation)
     made["simulation"].__set_name__(target, "simulation")
     if any(isinstance(d, Parameter) for d in declared.values()):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.dynamics import System, Variable
+from designopt.dynamics.dimensions import findings, rate_of
+from designopt.dynamics.equations import called, check_named
 from designopt.dynamics.expressions import Expressions
 from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
@@ -33,18 +35,6 @@ from designopt.models.quantities import (
 SAMPLED = (Series, Peak, Final, Event)
 
 
-class Symbols:
-    """The declared quantities by name, as attributes, and `time` (s)."""
-
-    def __init__(self, named: Mapping[str, Any], what: str) -> None:
-        self.__dict__.update(named)
-        self.__dict__["_what"] = what
-
-    def __getattr__(self, name: str) -> Any:
-        known = ", ".join(n for n in self.__dict__ if not n.startswith("_"))
-        raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; there are {known}")
-
-
 @dataclass(frozen=True, eq=False)
 class Equations:
     """Expressions of one model: `symbols` of everything that is given or moves, `values` of everything with an
@@ -61,15 +51,9 @@ class Equations:
         """Call `equations` once. Raises `ValueError`, in a sentence, for equations that do not fit the declaration."""
         known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
-        found = equations(Symbols({**known, "time": time}, f"model '{name}'"))
-        if not isinstance(found, Mapping):
-            raise ValueError(f"model '{name}': equations return {type(found).__name__}, not a mapping of names")
+        found = called(f"model '{name}'", equations, {**known, "time": time})
         wanted = [n for n, d in declared.items() if not isinstance(d, Given)]
-        if missing := [n for n in wanted if n not in found]:
-            raise ValueError(f"model '{name}': there is no equation for {', '.join(map(repr, missing))}")
-        if unknown := [n for n in found if n not in wanted]:
-            text = "is given and has no equation" if unknown[0] in declared else "is not declared"
-            raise ValueError(f"model '{name}': equations name '{unknown[0]}', which {text}")
+        check_named(f"model '{name}'", wanted, found, declared)
         checked = Expressions(name)
         for n, symbol in (*known.items(), ("time", time)):
             checked.symbol("quantity", Variable(n, ""), symbol)
@@ -80,6 +64,18 @@ class Equations:
             if ca.depends_on(values[n], integrals):
                 raise ValueError(f"model '{name}': the equation of '{n}' holds an integral: declare that as a State")
         return made
+
+    def unit_findings(self) -> list[str]:
+        """What is wrong with units in the equations, a sentence for each."""
+        symbols = [(e, self.declared[n].unit) for n, e in self.symbols.items()] + [(self.time, "s")]
+        equations: list[tuple[str, Any, str | None]] = []
+        for n, e in self.values.items():
+            d = self.declared[n]
+            rate = isinstance(d, (State, Integral))
+            wanted = None if isinstance(d, (Unknown, Event, Guard)) else rate_of(d.unit) if rate else d.unit
+            what = "the rate of" if isinstance(d, State) else "what is integrated for" if rate else "the equation of"
+            equations.append((f"{what} '{n}'", e, wanted))
+        return findings(symbols, equations)
 
     def names(self, *kinds: type[Declared]) -> list[str]:
         """Names of some kinds, in the order of their declaration."""

@@ -27,6 +27,7 @@ from designopt.plugin.kinds import (
     ReportPlugin,
     SolverPlugin,
 )
+from designopt.plugin.place import place, said
 from designopt.plugin.values import PluginError
 
 GROUPS: dict[Kind, str] = {
@@ -188,7 +189,7 @@ def load_file(name: str, content: bytes) -> None:
         _define_rest(module, name, content, frame.tb_lineno if frame is not None else 0)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
-        raise PluginError(f"{name}: {_one_line(error)}") from error
+        raise PluginError(said(error) if place(error) else f"{name}: {said(error)}") from error
     finally:
         _loading.pop()
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import designopt
 from designopt.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "own_dynamics.md").read_text(encoding="utf-8")
@@ -16,7 +17,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "own_dynamics.md").read_text(encodi
 
 def test_the_page_shows_the_template_and_its_commands_and_lines_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    model, lines = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    _, model, lines = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     (commands,) = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     for command in commands.splitlines():
         if command == "cd drive":
@@ -44,3 +45,16 @@ def test_the_page_shows_the_template_and_its_commands_and_lines_work(tmp_path, m
         np.sqrt(200.0 * (1 / 0.02 + 1 / 0.05)), rel=0.05
     )  # the shaft's natural frequency
     assert set(names["problem"].figures) == {"deviation", "effort"}
+
+
+def test_the_smallest_example_of_the_page_finds_a_front_within_its_limit(tmp_path, monkeypatch):
+    (tmp_path / "foot.py").write_text(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)[0])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    foot = importlib.import_module("foot").Foot
+    space = {"damping": [200, 5000], "stiffness": [5e3, 50e3]}
+    limit = {"peak_travel": {"max": 0.03}}
+    result = designopt.minimize(foot, space, evaluations=120, constraints=limit, executor="serial")
+    front = result.front()
+    assert len(front) > 5
+    assert (result.outcomes.objectives[front][:, 0] <= 0.03).all()

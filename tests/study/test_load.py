@@ -281,7 +281,7 @@ def typed_in(design, scenario) -> Out:
     study = load(text, plugin_files=[("mine.py", code)])
     assert study.plugin_files == (("mine.py", code),)
     assert study.objectives[0].unit == "m"
-    with pytest.raises(StudyError, match=r"broken\.py: ZeroDivisionError"):
+    with pytest.raises(StudyError, match=r"broken\.py:1: ZeroDivisionError"):
         load(SMALL, plugin_files=[("broken.py", b"1/0")])
 
 

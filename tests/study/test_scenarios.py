@@ -269,7 +269,7 @@ MISTAKES = [
     (SAMPLE.replace("with: {speed: 1}", "with: {speed: 1, «friction»: 1}"), f"{P}.with.friction", "is in 'vary' too"),
     ("«{use: test_sampler, count: 4, vary: {friction: [0.3, 0.9]}}»", P, "'speed' is missing (speed, in m/s)"),
     # the sampler
-    (SAMPLE.replace("test_sampler", "«test_sampler», broken: raises"), P, "test_sampler: RuntimeError: out of points"),
+    (SAMPLE.replace("test_sampler", "«test_sampler», broken: raises"), P, "RuntimeError: out of points"),
     (SAMPLE.replace("test_sampler", "«test_sampler», broken: shape"), P, "gave no 4 points of the unit cube"),
     (SAMPLE.replace("test_sampler", "«test_sampler», broken: range"), P, "gave no 4 points of the unit cube"),
     (SAMPLE.replace("count: 4", "count: «4», broken: setting"), f"{P}.count", "an odd number is needed"),

@@ -189,6 +189,28 @@ def check(unit: str) -> None:
         _pint_unit(unit)
 
 
+#: The size of a unit in SI base units, and its exponents of metre, kilogram, second, kelvin, ampere, mole, candela.
+Measure = tuple[float, tuple[float, ...]]
+_BASES = ("[length]", "[mass]", "[time]", "[temperature]", "[current]", "[substance]", "[luminosity]")
+
+
+@lru_cache(maxsize=1024)
+def measure(unit: str) -> Measure | None:
+    """What `unit` measures; None where no factor leads to the SI (degrees Celsius, or a unit of pint without one).
+
+    Raises `UnitError` when it does not exist.
+    """
+    if (known := _quick(unit)) is not None:
+        return known[0], (*known[1], 0.0, 0.0, 0.0)
+    found = _pint_unit(unit)
+    dimension = {name: float(power) for name, power in found.dimensionality.items()}
+    if set(dimension) - set(_BASES):
+        return None
+    quantity = _registry().Quantity
+    zero, one = (float(quantity(value, found).to_base_units().magnitude) for value in (0.0, 1.0))
+    return None if zero else (one, tuple(dimension.get(base, 0.0) for base in _BASES))
+
+
 def same_dimension(a: str, b: str) -> bool:
     """Whether values in `a` and `b` can be compared; raises `UnitError` for a unit that does not exist."""
     if a == b:

@@ -23,6 +23,7 @@ from designopt.plugin import (
     with_declared,
 )
 from designopt.plugin.kinds import P
+from designopt.plugin.place import said
 from designopt.study.language import units
 from designopt.study.language.errors import StudyError
 from designopt.study.language.expression import Expression
@@ -155,8 +156,8 @@ class Context:
         return None if findings else checked
 
     def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
-        """Note that code of `plugin`, whose section is at `path`, failed: in one line."""
-        self.add(path, f"{plugin.name}: {type(error).__name__}: {' '.join(str(error).split())}", at="use")
+        """Note that code of `plugin`, whose section is at `path`, failed: in one line with its place."""
+        self.add(path, f"{plugin.name}: {said(error)}", at="use")
 
     def formula(self, text: str | None, path: Path) -> Expression | None:
         """The expression in the text at `path`, its constant parts finite numbers."""

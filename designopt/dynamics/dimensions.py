@@ -1,0 +1,201 @@
+"""Whether the units of an equation fit together: its operations are followed with the units of its symbols.
+
+A number that is written into an equation may stand for any unit (the 9.81 of a weight), and so may what it is
+multiplied with; everything else is compared, with its size: millimetres are not added to metres.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from designopt.dynamics.system import System
+from designopt.dynamics.variable import Variable
+from designopt.lazy import casadi as ca
+from designopt.study.language import units
+from designopt.study.language.units import Measure
+
+#: Longest part of an equation that is shown.
+_SHOWN = 60
+_NUMBER: Measure = (1.0, (0.0,) * 7)
+
+#: A unit as it is written, and what it measures; None for a number that may stand for any.
+Unit = tuple[str, Measure] | None
+
+
+class UnitsApart(Exception):
+    """Two units in an equation do not fit; the message is a sentence without the name of the equation."""
+
+
+def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, Any, str | None]]) -> list[str]:
+    """What is wrong with the units of `equations`: (what it is, expression, the unit that it has to have).
+
+    `symbols` are all that the expressions hold, with their units; a unit of None leaves open what comes out. One
+    sentence for each equation at most; none for expressions that are no scalar operations (look-up tables).
+    """
+    given = [(symbol, _unit(unit)) for symbol, unit in symbols]
+    found = []
+    for what, expression, wanted in equations:
+        try:
+            unit = _followed(given, expression)
+            expected = None if wanted is None else _unit(wanted)
+            if unit is not None and expected is not None and not _fits(unit, expected):
+                raise UnitsApart(f"{_shown(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}")
+        except UnitsApart as error:
+            found.append(f"units do not fit in {what}: {error}")
+        except RuntimeError:  # what CasADi cannot write as scalar operations has no units to follow
+            continue
+    return found
+
+
+def check_units(system: System) -> None:
+    """Raises `ValueError`, with a sentence for each, for equations of a system in which units do not fit together.
+
+    The rate of a state is in its unit by second, an output in its own. A number that is written into an equation may
+    have any unit, and so may what it is multiplied with. A system in which nothing has a unit is not checked.
+    """
+    if found := _of_system(system):
+        raise ValueError(f"system '{system.name}': " + "; ".join(found))
+
+
+def _of_system(system: System) -> list[str]:
+    form = system.residual_form
+    tables = {"x": system.states, "s": form.unknowns if form else (), "u": system.controls, "z": system.algebraic,
+              "p": system.parameters, "q": system.data}  # fmt: skip
+    if not any(v.unit for table in (*tables.values(), system.outputs) for v in table):
+        return []
+    columns = {label: [ca.SX.sym(v.name) for v in table] for label, table in tables.items()}
+    time = ca.SX.sym("time")
+    symbols = [(e, v.unit) for label, table in tables.items() for v, e in zip(table, columns[label], strict=True)]
+    full = [ca.vertcat(*column, ca.SX(0, 1)) for column in columns.values()] + [time]
+    own = [full[0], *full[2:]]
+
+    def equations(what: str, function: Any, table: Sequence[Variable], arguments: list[Any], wanted: Any) -> list[Any]:
+        rows = ca.vertsplit(function(*arguments)) if function is not None and table else []
+        return [(what.format(v.name), row, wanted(v.unit)) for v, row in zip(table, rows, strict=True)]
+
+    none: Any = lambda unit: None  # noqa: E731
+    rates, outputs = ("the rate of '{}'", "output '{}'")
+    stated = [("the equation of '{}'", system.algebraic_residual, system.algebraic, own, none)]
+    if form is None:
+        stated += [(rates, system.rhs, system.states, own, rate_of), (outputs, system.output, system.outputs, own, str)]
+    else:
+        stated += [(rates, form.rates, system.states, full, rate_of), (outputs, form.output, system.outputs, full, str)]
+        stated += [("the equation of '{}'", form.residual, form.unknowns, full, none)]
+    return findings([*symbols, (time, "s")], [equation for entry in stated for equation in equations(*entry)])
+
+
+def rate_of(unit: str) -> str:
+    """The unit of the derivative by time of a variable in `unit`."""
+    return units.product(unit, "s", -1.0)
+
+
+def _unit(text: str) -> Unit:
+    measure = units.measure(text)
+    return None if measure is None else (text, measure)
+
+
+def _fits(a: Unit, b: Unit) -> bool:
+    if a is None or b is None:
+        return True
+    (_, (size, dimension)), (_, (other, of_other)) = a, b
+    same = all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(dimension, of_other, strict=True))
+    return same and math.isclose(size, other, rel_tol=1e-9)
+
+
+def _followed(given: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
+    """The unit of `expression`. Raises `UnitsApart`."""
+    function = ca.Function("units", [symbol for symbol, _ in given], [expression])
+    steps = _Steps()
+    work: dict[int, tuple[Any, Unit]] = {}
+    last: Unit = None
+    for k in range(function.n_instructions()):
+        operation, places = function.instruction_id(k), function.instruction_input(k)
+        if operation == ca.OP_INPUT:
+            work[function.instruction_output(k)[0]] = given[places[0]]
+        elif operation == ca.OP_CONST:
+            work[function.instruction_output(k)[0]] = (ca.SX(function.instruction_constant(k)), None)
+        elif operation == ca.OP_OUTPUT:
+            last = work[places[0]][1]
+        else:
+            work[function.instruction_output(k)[0]] = steps.step(operation, [work[i] for i in places])
+    return last
+
+
+class _Steps:
+    """The operations of CasADi by what they do with units."""
+
+    def __init__(self) -> None:
+        def of(names: str) -> set[int]:
+            return {getattr(ca, f"OP_{name}") for name in names.split()}
+
+        self._same = of("ADD SUB FMIN FMAX FMOD REMAINDER HYPOT LT LE EQ NE ATAN2")
+        self._to_number = of("LT LE EQ NE ATAN2 SIGN NOT AND OR")
+        self._of_number = of(
+            "SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH ATANH EXP EXPM1 LOG LOG1P ERF ERFINV"
+        )
+        self._power = {ca.OP_SQ: 2.0, ca.OP_SQRT: 0.5, ca.OP_INV: -1.0}
+        self._raised = of("POW CONSTPOW")
+        self._second = of("IF_ELSE_ZERO")
+
+    def step(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> tuple[Any, Unit]:
+        """The expression of an operation on `parts`, and its unit."""
+        make = ca.SX.unary if len(parts) == 1 else ca.SX.binary
+        return make(operation, *(e for e, _ in parts)), self._unit(operation, parts)
+
+    def _unit(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> Unit:
+        first, last = parts[0][1], parts[-1][1]
+        if operation in self._same:
+            if not _fits(first, last):
+                of = [f"{_shown(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
+                raise UnitsApart(f"{of[0]} stands beside {of[1]}")
+            return _plain(True) if operation in self._to_number else (first or last)
+        if operation in self._of_number:
+            if not _fits(first, ("", _NUMBER)):
+                assert first is not None
+                name = str(ca.SX.unary(operation, ca.SX.sym("x"))).split("(")[0]
+                raise UnitsApart(f"{name} is taken of {_shown(parts[0][0])} in {units.named(first[0])}")
+            return _plain(first is not None)
+        if operation in (ca.OP_MUL, ca.OP_DIV):
+            power = 1.0 if operation == ca.OP_MUL else -1.0
+            return None if first is None or last is None else _product(first, last, power)
+        if operation in self._power:
+            return None if first is None else _raised(first, self._power[operation])
+        if operation in self._raised:
+            return self._of_power(parts)
+        if operation in self._to_number:
+            return _plain(True)
+        return last if operation in self._second else first  # NEG, FABS, TWICE, FLOOR, CEIL, COPYSIGN, ...
+
+    def _of_power(self, parts: Sequence[tuple[Any, Unit]]) -> Unit:
+        (base, of_base), (exponent, of_exponent) = parts
+        if not _fits(of_exponent, ("", _NUMBER)):
+            assert of_exponent is not None
+            raise UnitsApart(f"the exponent {_shown(exponent)} is in {units.named(of_exponent[0])}")
+        if of_base is None:
+            return None
+        if exponent.is_constant():
+            return _raised(of_base, float(exponent))
+        if not _fits(of_base, ("", _NUMBER)):
+            raise UnitsApart(f"{_shown(base)} in {units.named(of_base[0])} has an exponent that is no fixed number")
+        return of_base
+
+
+def _plain(known: bool) -> Unit:
+    return ("", _NUMBER) if known else None
+
+
+def _product(a: tuple[str, Measure], b: tuple[str, Measure], power: float) -> Unit:
+    size = a[1][0] * b[1][0] ** power
+    dimension = tuple(x + power * y for x, y in zip(a[1][1], b[1][1], strict=True))
+    return units.product(a[0], b[0], power), (size, dimension)
+
+
+def _raised(a: tuple[str, Measure], power: float) -> Unit:
+    return units.raised(a[0], power), (a[1][0] ** power, tuple(power * x for x in a[1][1]))
+
+
+def _shown(expression: Any) -> str:
+    text = str(expression)
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}...'"

@@ -1,0 +1,154 @@
+"""Equations as a function of named symbols: called once; what fails in it is told in a sentence with its place."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from designopt.dynamics.dimensions import check_units
+from designopt.dynamics.system import System
+from designopt.dynamics.variable import Variable, Vector
+from designopt.lazy import casadi as ca
+from designopt.plugin import closest
+from designopt.plugin.place import own_frames, place, place_of
+
+#: Names with units, or variables.
+Table = Mapping[str, str] | Sequence[Variable | Vector]
+
+
+class Symbols:
+    """The declared quantities by name, as attributes, and `time` (s)."""
+
+    def __init__(self, named: Mapping[str, Any], what: str) -> None:
+        self.__dict__.update(named)
+        self.__dict__["_what"] = what
+
+    def __getattr__(self, name: str) -> Any:
+        known = [n for n in self.__dict__ if not n.startswith("_")]
+        near = closest(name, known)
+        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; {hint}")
+
+
+def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping that `equations` of `what` (model 'drive') return for the `symbols`.
+
+    Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
+    """
+    try:
+        found = equations(Symbols(symbols, what))
+    except Exception as error:
+        where = place(error)
+        raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{what}: equations return {type(found).__name__}, not a mapping of names")
+    for name, expression in found.items():
+        try:
+            _check_numbers(what, name, expression)
+        except ValueError as error:
+            raise ValueError(placed(str(error), equations, [name])) from None
+    return dict(found)
+
+
+def build_system(
+    name: str,
+    equations: Callable[[Symbols], Mapping[str, Any]],
+    *,
+    states: Table,
+    parameters: Table = (),
+    controls: Table = (),
+    data: Table = (),
+    outputs: Table = (),
+) -> System:
+    """A system from one function: ``equations(v)`` gives the rate of every state and the value of every output.
+
+    The tables name variables with their units, ``{"speed": "m/s"}``, or list them as `Variable`. ``v.speed`` is the
+    symbol of one, ``v.time`` is time (s). Raises `ValueError`, in a sentence with the line of the function, for
+    equations that fail, do not fit the tables, or in which units do not fit together (`check_units`).
+    """
+    given = {"states": states, "parameters": parameters, "controls": controls, "data": data}
+    tables = {
+        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(entries)] for table, entries in given.items()
+    }
+    time, results, what = ca.SX.sym("time"), _variables(outputs), f"system '{name}'"
+    symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
+    if len(symbols) < sum(map(len, tables.values())) or "time" in symbols:
+        raise ValueError(f"{what}: every variable has a name of its own, and time is there without being named")
+    found = called(what, equations, {**symbols, "time": time})
+    moving = tables.pop("states")
+    try:
+        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], found, symbols)
+        made = System.from_expressions(
+            name,
+            states=[(v, symbol, found[v.name]) for v, symbol in moving],
+            outputs=[(v, found[v.name]) for v in results],
+            time=time,
+            parameters=tables["parameters"],
+            controls=tables["controls"],
+            data=tables["data"],
+        )
+        check_units(made)
+    except ValueError as error:
+        raise ValueError(placed(str(error), equations, found)) from None
+    return made
+
+
+def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> str:
+    """The sentence `text` with the line of `equations` that gives the first of `names` in it, if it has no line yet."""
+    if re.match(r"\S+:\d+: ", text):
+        return text
+    named = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
+    where = place_of(equations, named)
+    return f"{where}: {text}" if where else text
+
+
+def check_named(what: str, wanted: Sequence[str], found: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raises `ValueError` where the equations `found` are not those that are `wanted`."""
+    if missing := [n for n in wanted if n not in found]:
+        raise ValueError(f"{what}: there is no equation for {', '.join(map(repr, missing))}")
+    if unknown := [n for n in found if n not in wanted]:
+        text = "is given and has no equation" if unknown[0] in given else "is not declared"
+        raise ValueError(f"{what}: equations name '{unknown[0]}', which {text}")
+
+
+def _explained(what: str, error: Exception) -> str:
+    """`error` of code that works with CasADi, with the way out where it is known."""
+    text = " ".join(str(error).split())
+    if isinstance(error, AttributeError) and text.startswith(what):
+        return text
+    of_mx = [n for frame, _ in own_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
+    if of_mx or ("'SX'" in text and "'MX'" in text):
+        named = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "an MX symbol stands in them"
+        text = f"{named}: make symbols with casadi.SX.sym, or declare what they stand for"
+    elif "truth value" in text:
+        text = "a symbol is neither true nor false: write casadi.if_else, casadi.fmin or casadi.fmax"
+    elif "Wrong number or type of arguments" in text:
+        function = text.split("'")[1].removeprefix("_")
+        text = f"casadi.{function} does not take what it is given"
+    else:
+        text = f"{type(error).__name__}{': ' + text if text else ''}"
+    return f"{what}: its equations fail: {text}"
+
+
+def _check_numbers(what: str, name: str, expression: Any) -> None:
+    """Raises `ValueError` for a number that is none (NaN): what a function of `math` makes of a symbol."""
+    if isinstance(expression, float):
+        expression = ca.SX(expression)
+    if not isinstance(expression, ca.SX):
+        return
+    function = ca.Function("numbers", ca.symvar(expression), [expression])
+    numbers = (function.instruction_constant(k) for k in range(function.n_instructions())
+               if function.instruction_id(k) == ca.OP_CONST)  # fmt: skip
+    if any(math.isnan(number) for number in numbers):
+        text = "a function of math, or float, was called with a symbol: write casadi.sin, casadi.sqrt ..."
+        raise ValueError(f"{what}: the equation of '{name}' holds a number that is not one (NaN): {text}")
+
+
+def _variables(table: Table) -> list[Variable | Vector]:
+    return [Variable(n, unit) for n, unit in table.items()] if isinstance(table, Mapping) else list(table)
+
+
+def _size(variable: Variable | Vector) -> int:
+    return len(variable.parts) if isinstance(variable, Vector) else 1
