@@ -357,6 +357,7 @@ TRIED: dict[str, Iterable[str]] = {
     },
     "command_line.md": {"sh completion", "sh log", "python"},  # tests/test_cli_completion.py
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
+    "estimation.md": {"python"},  # tests/collocation/test_documentation.py
     "whole_body.md": {"python", "yaml", "yaml marker set"},  # tests/designopt_wholebody/test_documentation.py
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py

@@ -2,6 +2,10 @@
 
 import warnings
 
+from designopt.collocation.estimation.fitting import with_measurements
+from designopt.collocation.estimation.inference import estimate, inference
+from designopt.collocation.estimation.measurements import Measurements, read_measurements
+from designopt.collocation.estimation.result import ConfidenceInterval, Estimate, Fit
 from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
 from designopt.collocation.postoptimal.spread import Spread, spread
 from designopt.collocation.solution.explain import Explanation, Violation, explain
@@ -34,12 +38,16 @@ from designopt.collocation.transcription.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [
+    "ConfidenceInterval",
     "Constraint",
     "Difference",
     "Ends",
+    "Estimate",
     "Explanation",
+    "Fit",
     "Guess",
     "Integral",
+    "Measurements",
     "Mesh",
     "Options",
     "Phase",
@@ -66,11 +74,14 @@ __all__ = [
     "TrajectoryProblem",
     "Violation",
     "checked",
+    "estimate",
     "explain",
     "hermite_simpson",
+    "inference",
     "load_solution",
     "periodic",
     "radau",
+    "read_measurements",
     "resimulate",
     "resimulate_phases",
     "rollout",
@@ -85,6 +96,7 @@ __all__ = [
     "spread",
     "trapezoidal",
     "verify",
+    "with_measurements",
     "with_rates",
 ]
 

@@ -29,8 +29,8 @@ TIGHT = 1e-10
 STEP = 1e-5
 #: So many weakly active limits are named.
 NAMED = 3
-#: Optima that differ by more than this, relative, are different ones.
-SAME = 1e-5
+#: Optima that differ by more than this, relative, are different ones; those below ZERO are not looked at so.
+SAME, ZERO = 1e-5, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,17 @@ def sensitivities(
     The conditions of optimality are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
     Analysis in Nonlinear Programming, 1983, section 3.2.
     """
+    made, given, again, doubts = at_optimum(problem, found, options)
+    asked = directions(problem, made, given, all_names(problem) if names is None else list(names))
+    return _found(problem, made, given, again, asked, doubts)
+
+
+def at_optimum(
+    problem: TrajectoryProblem, found: Solution, options: Options | None
+) -> tuple[Transcription, Boxes, Solution, list[str]]:
+    """The program of `problem` on the meshes of `found`, its numbers, its solution to a tight tolerance from there, and
+    whether that is another optimum. Raises `ProblemError` (bad_guess) for a solution that is no result.
+    """
     if not found.success:
         raise ProblemError("bad_guess", "found", f"is no result ({found.status.name}): solve the problem first")
     options = replace(options or Options(), refine=None, starts=1, rollout=False, scales={})
@@ -104,11 +115,11 @@ def sensitivities(
         raise ProblemError("bad_guess", "found", text)
     made = program.transcription
     given = boxes(made.statement, problem, made.layout, made.blocks)
-    asked = directions(problem, made, given, all_names(problem) if names is None else list(names))
     doubts = []
-    if abs(again.objective - found.objective) > SAME * max(abs(found.objective), abs(again.objective)):
+    size = max(abs(found.objective), abs(again.objective), ZERO)
+    if abs(again.objective - found.objective) > SAME * size:
         doubts.append(f"a solve from it ends in another optimum: {again.objective:.6g}, not {found.objective:.6g}")
-    return _found(problem, made, given, again, asked, doubts)
+    return made, given, again, doubts
 
 
 def _found(
@@ -116,7 +127,7 @@ def _found(
 ) -> Sensitivities:
     rows = np.asarray(made.constraints(found.iterate.x, given.parameters), float).ravel()
     kkt = Kkt(made, given, found.iterate, active_set(made, given, found.iterate, rows))
-    doubts += _doubts(made, found, kkt)
+    doubts += doubts_of(made, found, kkt)
     x, lam = found.iterate.x, found.iterate.constraint_multipliers
     of_cost, of_gradient, of_rows = _by_numbers(made, x, given.parameters, lam, asked.numbers)
     if kkt.factor is None:
@@ -199,7 +210,7 @@ def _relative(change: Vector, of: Vector) -> float:
     return float((np.abs(change) / np.maximum(np.abs(of), 1.0)).max(initial=0.0))
 
 
-def _doubts(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
+def doubts_of(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
     """Why the optimum is not a differentiable function of its numbers."""
     weak = [_variable(made, found, int(k)) for k in kkt.active.weak_variables]
     weak += [_row(made, found, int(k)) for k in kkt.active.weak_rows]

@@ -53,8 +53,8 @@ class SamplePoint:
         self.nw, self.ns = point.w.numel(), point.signals.numel()
         self.signal_names = point.signal_names
         self.arguments = [*point.arguments, self.numbers]
-        symbols = Symbols({**point.symbols, **numbers}, point.symbols.time)
-        self.value = stated(self.where, entry.value, symbols, scalar=kind == "sum")
+        self.symbols = Symbols({**point.symbols, **numbers}, point.symbols.time)
+        self.value = stated(self.where, entry.value, self.symbols, scalar=kind == "sum")
 
     @property
     def size(self) -> int:

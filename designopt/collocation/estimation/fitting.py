@@ -1,0 +1,159 @@
+"""A trajectory problem whose cost is the distance to measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.estimation.measurements import Measurements
+from designopt.collocation.statement.guess import Guess, Sampled
+from designopt.collocation.statement.problem import (
+    Ends,
+    Integral,
+    Phase,
+    ProblemError,
+    Samples,
+    Symbols,
+    TrajectoryProblem,
+)
+from designopt.lazy import casadi as ca
+
+Vector = NDArray[np.float64]
+
+#: The name of the sum of squared residuals of a phase, and of that of all of them.
+MISFIT, CHI_SQUARED = "misfit", "chi_squared"
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Residuals of the measured variables `names` at a sample, in units of their standard deviations; zero where there
+    is no value."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, v: Symbols) -> Any:
+        return ca.vertcat(*(v[f"weight {n}"] * (v[n] - v[f"measured {n}"]) for n in self.names))
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """The sum of squared `residuals` of a sample."""
+
+    residuals: Residuals
+
+    def __call__(self, v: Symbols) -> Any:
+        return ca.sumsqr(self.residuals(v))
+
+
+@dataclass(frozen=True)
+class ChiSquared:
+    """The sum of all squared residuals of the `phases`, and a `prior` that is added."""
+
+    phases: tuple[str, ...]
+    prior: Callable[[Ends], Any] | None = None
+
+    def __call__(self, e: Ends) -> Any:
+        found = sum(e.phase[name].integral[MISFIT] for name in self.phases)
+        return found if self.prior is None else found + self.prior(e)
+
+
+def with_measurements(
+    problem: TrajectoryProblem,
+    measured: Measurements | Mapping[str, Measurements],
+    prior: Callable[[Ends], Any] | None = None,
+) -> TrajectoryProblem:
+    """`problem` with the sum of squared residuals of `measured` (of its only phase, or by phase) as its cost.
+
+    Residuals are in units of the standard deviations, so that the cost is chi squared; a `prior`, a function of the
+    ends, is added: what is known of parameters beforehand, a price of unknown inputs. Its own cost is left out. Free
+    parameters, values at the ends and controls are what is estimated. The sum is the figure "chi_squared". Several
+    experiments are several phases that share parameters. Raises `ProblemError` for columns that a phase does not have.
+    """
+    tables = _by_phase(problem, measured)
+    phases = [_phase(phase, tables[phase.name]) if phase.name in tables else phase for phase in problem.phases]
+    chi_squared = ChiSquared(tuple(tables))
+    return replace(
+        problem,
+        phases=phases,
+        cost=ChiSquared(tuple(tables), prior),
+        figures={**problem.figures, CHI_SQUARED: chi_squared},
+    )
+
+
+def _by_phase(
+    problem: TrajectoryProblem, measured: Measurements | Mapping[str, Measurements]
+) -> dict[str, Measurements]:
+    names = [phase.name for phase in problem.phases]
+    if isinstance(measured, Measurements):
+        if len(names) != 1:
+            text = f"there are several phases: give measurements by phase, of {', '.join(names)}"
+            raise ProblemError("bad_statement", "measured", text)
+        return {names[0]: measured}
+    if not measured:
+        raise ProblemError("bad_statement", "measured", "there are none: give those of a phase at least")
+    for name in measured:
+        if name not in names:
+            text = f"there is no such phase; there are {', '.join(names)}"
+            raise ProblemError("bad_statement", f"measured.{name}", text)
+    return {name: measured[name] for name in names if name in measured}
+
+
+def _units(phase: Phase) -> dict[str, str]:
+    """Units of all that can be measured."""
+    system = phase.system
+    form = system.residual_form
+    tables = (system.states, system.controls, system.algebraic, form.unknowns if form else (), system.outputs)
+    return {v.name: v.unit for table in tables for v in table}
+
+
+def _phase(phase: Phase, measured: Measurements) -> Phase:
+    known = _units(phase)
+    data: dict[str, Vector] = {}
+    for name in measured.values:
+        where = f"{phase.name}: measured.{name}"
+        if name not in known:
+            text = f"there is no such variable or output; there are {', '.join(known)}"
+            raise ProblemError("bad_statement", where, text)
+        try:
+            values, sigma = measured.converted(name, known[name])
+        except ValueError as error:
+            raise ProblemError("bad_statement", where, str(error)) from error
+        there = np.isfinite(values)
+        data[f"measured {name}"] = np.where(there, values, 0.0)
+        data[f"weight {name}"] = np.where(there, 1.0 / np.where(there, sigma, 1.0), 0.0)
+    if MISFIT in phase.integrals:
+        raise ProblemError("bad_statement", f"{phase.name}: integrals.{MISFIT}", "is what measurements add: rename it")
+    misfit = Integral(Misfit(Residuals(tuple(measured.values))), at=Samples(measured.times, data))
+    return replace(phase, integrals={**phase.integrals, MISFIT: misfit})
+
+
+def measured_phases(problem: TrajectoryProblem) -> Iterator[tuple[int, Phase, Residuals, Samples]]:
+    """The phases of `problem` that have measurements, with their numbers, residuals and samples."""
+    for i, phase in enumerate(problem.phases):
+        integral = phase.integrals.get(MISFIT)
+        if integral is not None and integral.at is not None and isinstance(integral.value, Misfit):
+            yield i, phase, integral.value.residuals, integral.at
+
+
+def measured_guess(problem: TrajectoryProblem) -> Guess:
+    """A guess in which what was measured is as it was measured, linear between the times."""
+    phases = {}
+    for _, phase, residuals, samples in measured_phases(problem):
+        if not isinstance(phase.tf, float) or not isinstance(phase.t0, float):
+            continue
+        own = {v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic)}
+        fractions = np.linspace(0.0, 1.0, 201)
+        times = phase.t0 + fractions * (phase.tf - phase.t0)
+        values = {}
+        for name in residuals.names:
+            there = np.broadcast_to(samples.data[f"weight {name}"] > 0.0, samples.times.shape)
+            if name in own:
+                order = np.argsort(samples.times[there], kind="stable")
+                given = np.broadcast_to(samples.data[f"measured {name}"], samples.times.shape)[there][order]
+                values[name] = np.interp(times, samples.times[there][order], given)
+        phases[phase.name] = Sampled(fractions, values, phase.t0, phase.tf)
+    return Guess(dict(phases))

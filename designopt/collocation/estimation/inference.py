@@ -1,0 +1,294 @@
+"""How well measurements determine what was fitted to them: intervals, goodness of fit, identifiability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.estimation.fitting import (
+    MISFIT,
+    Residuals,
+    measured_guess,
+    measured_phases,
+    with_measurements,
+)
+from designopt.collocation.estimation.information import Information, information
+from designopt.collocation.estimation.measurements import Measurements
+from designopt.collocation.estimation.result import ConfidenceInterval, Estimate, Fit
+from designopt.collocation.postoptimal.kkt import ActiveSet, Kkt, active_set
+from designopt.collocation.postoptimal.sensitivities import at_optimum
+from designopt.collocation.solution.reading import Reader
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.solve.solve import solve
+from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import Ends, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.samples import SamplePoint, numeric_arguments
+from designopt.collocation.transcription.transcription import Transcription
+from designopt.lazy import scipy
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+#: An unknown that moves by more than this share of its size along a direction that is not determined is not determined.
+FREE = 1e-6
+#: Components of a combination below this share of its largest are left out of its words.
+SMALL = 0.02
+#: A cost that differs from the misfit by less, relative, is the misfit.
+SAME = 1e-9
+
+
+def estimate(
+    problem: TrajectoryProblem,
+    measured: Measurements | Mapping[str, Measurements],
+    options: Options | None = None,
+    guess: Guess | None = None,
+    *,
+    prior: Callable[[Ends], Any] | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Fit the free parameters, ends and controls of `problem` to `measured` trajectories: weighted least squares.
+
+    The guess is what was measured, unless there is one. Raises `ProblemError` for columns that are not there, and
+    (bad_guess) where the solve fails, with its message.
+    """
+    stated = with_measurements(problem, measured, prior)
+    found = solve(stated, options, guess or measured_guess(stated))
+    if not found.success:
+        raise ProblemError("bad_guess", "guess", f"the fit is not found from it ({found.status.name}): {found.message}")
+    return inference(stated, found, level=level, options=options)
+
+
+def inference(
+    problem: TrajectoryProblem, found: Solution, *, level: float = 0.95, options: Options | None = None
+) -> Estimate:
+    """Intervals, goodness and identifiability of a fit `found` of a `problem` `with_measurements`.
+
+    To first order, with the Gauss-Newton information of the residuals (normal errors that are independent and have the
+    deviations given). With a prior, or another cost beside the misfit, the covariance is what the errors of the
+    measurements make of the optimum, and knows nothing of its bias. Raises `ProblemError` for a problem without
+    measurements, `ValueError` for a level that is not between 0 and 1.
+    """
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level!r}, not between 0 and 1")
+    if not any(True for _ in measured_phases(problem)):
+        raise ProblemError("bad_statement", "problem", "has no measurements: state it by `with_measurements`")
+    made, given, again, doubts = at_optimum(problem, found, options)
+    rows = np.asarray(made.constraints(again.iterate.x, given.parameters), float).ravel()
+    kkt = Kkt(made, given, again.iterate, active_set(made, given, again.iterate, rows))
+    x = made.shift + made.scale * again.iterate.x
+    parts = [_residuals(made, given, i, phase, names, x) for i, phase, names, _ in measured_phases(problem)]
+    jacobian = scipy.sparse.vstack([part for part, _ in parts]).tocsr()
+    values = np.concatenate([value for _, value in parts])
+    jacobian = jacobian[_weighted(problem)]
+    said = information(kkt, jacobian, np.array(list(_unknowns(problem, made).values()), np.int64))
+    if not kkt.independent:
+        doubts.append("the active constraints are not independent: there are no intervals")
+    elif said is None:
+        doubts.append("there are too many unknown inputs to say which of them are determined")
+    root = _root(made, given, kkt, jacobian, said, pure=_is_misfit(problem, made, given, x))
+    if root is None:
+        doubts.append("the cost does not determine all variables: there are no intervals")
+        root = np.full((len(x), 1), np.nan)
+    return _told(problem, made, given, again, kkt.active, root, said, values, level, doubts)
+
+
+def _weighted(problem: TrajectoryProblem) -> Any:
+    """Which residuals (all,) are of a value that was measured."""
+    found = []
+    for _, _, residuals, samples in measured_phases(problem):
+        weights = [np.broadcast_to(samples.data[f"weight {n}"], samples.times.shape) for n in residuals.names]
+        found.append(np.stack(weights, axis=1).ravel() > 0.0)
+    return np.concatenate(found)
+
+
+def _residuals(
+    made: Transcription, given: Boxes, i: int, phase: Phase, residuals: Residuals, x: Vector
+) -> tuple[Any, Vector]:
+    """The Jacobian (n k, N) of the residuals of a phase by all scaled variables, sample by sample, and their values."""
+    index, sample = next((j, s) for j, s in enumerate(made.statement.samples) if (s.phase, s.name) == (i, MISFIT))
+    place = made.layout.samples[index]
+    point = made.statement.points[i]
+    column = _ResidualPoint(sample, residuals, point)
+    theta = made.layout.phases[i].theta
+    constants = given.parameters[made.layout.phases[i].constants : made.layout.phases[i].signals]
+    arguments = numeric_arguments(sample, place, x, x[theta], constants, given.parameters)
+    function, of_row, variable = column.jacobian
+    numbers = np.asarray(function.map(place.count)(*arguments), float).reshape(-1, place.count).T.ravel()
+    values = np.asarray(column.values.map(place.count)(*arguments), float).T.ravel()
+    samples = np.repeat(np.arange(place.count), len(of_row))
+    each, entry = place.joined(samples, np.tile(variable, place.count), sample.nw + len(theta))
+    rows = samples * column.size + np.tile(of_row, place.count)
+    columns = place.columns[entry]
+    entries = numbers[each] * place.weights[entry] * made.scale[columns]
+    shape = (place.count * column.size, made.layout.size)
+    return scipy.sparse.csr_matrix((entries, (rows[each], columns)), shape=shape), values
+
+
+class _ResidualPoint(SamplePoint):
+    """The residuals of a sample as a column, in the place of their sum of squares."""
+
+    def __init__(self, sample: SamplePoint, residuals: Residuals, point: Any) -> None:
+        super().__init__(sample.phase, point, sample.kind, sample.name, sample.number)
+        self.value = residuals(self.symbols)
+
+
+def _unknowns(problem: TrajectoryProblem, made: Transcription) -> dict[str, int]:
+    """Parameters, free times and the beginnings of states, by name, with their places among the variables."""
+    found = dict(made.layout.parameters)
+    for phase, place, point in zip(problem.phases, made.layout.phases, made.statement.points, strict=True):
+        for name, k in (("t0", place.t0), ("tf", place.tf)):
+            if k >= 0 and k not in found.values():
+                found[f"{phase.name}.{name}"] = k
+        found.update({f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, place.states[0], strict=False)})
+    return found
+
+
+def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: Boxes, x: Vector) -> bool:
+    """Whether the cost is a multiple of the misfit and nothing else: at the optimum and beside it."""
+    reader = Reader(made.statement, made.layout)
+    ratios = []
+    for at in (x, x + 1e-3 * made.scale * np.random.default_rng(0).standard_normal(len(x))):
+        values = [reader.phase(i, at, given.parameters) for i in range(len(problem.phases))]
+        misfit = 0.0
+        for i, phase, _, _ in measured_phases(problem):
+            misfit += values[i].integrals[list(phase.integrals).index(MISFIT)]
+        ratios.append((reader.figures(values, at)[0], misfit))
+    (a, b), (c, d) = ratios
+    return abs(a * d - c * b) <= SAME * max(abs(a * d), abs(c * b), 1e-300)
+
+
+def _root(
+    made: Transcription, given: Boxes, kkt: Kkt, jacobian: Any, said: Information | None, *, pure: bool
+) -> Matrix | None:
+    """A matrix (n, r) whose product with its own transpose is the covariance of all scaled variables."""
+    if pure:
+        return None if said is None else said.root
+    if kkt.factor is None:
+        return None
+    size = len(kkt.active.free)
+    gradient = -2.0 * made.cost_scale * jacobian.T.toarray()
+    count = gradient.shape[1]
+    moved, _ = kkt.moved(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
+    return moved
+
+
+def _told(
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: Boxes,
+    found: Solution,
+    active: ActiveSet,
+    root: Matrix,
+    said: Information | None,
+    residuals: Vector,
+    level: float,
+    doubts: list[str],
+) -> Estimate:
+    x = made.shift + made.scale * found.iterate.x
+    count = int(_weighted(problem).sum())
+    chi_squared = float(residuals @ residuals)
+    dimension, rank = (said.dimension, said.rank) if said else (0, 0)
+    quantile = float(scipy.stats.norm.ppf(0.5 + 0.5 * level))
+    deviations = made.scale * np.linalg.norm(root, axis=1)
+    places, units = _unknowns(problem, made), _units(problem)
+    free = {name: k for name, k in places.items() if active.free[k]}
+    lost = _undetermined(made, said, x, free)
+    unknowns = {}
+    for name, k in places.items():
+        value, deviation = float(x[k]), math.inf if name in lost else float(deviations[k])
+        if name in free:
+            half = quantile * deviation
+            unknowns[name] = ConfidenceInterval(value, deviation, value - half, value + half, units[name])
+        elif given.low[k] < given.high[k]:
+            unknowns[name] = ConfidenceInterval(value, 0.0, value, value, units[name], at_bound=True)
+    rows = made.scale[list(free.values())][:, None] * root[list(free.values())]
+    covariance = rows @ rows.T
+    for j, name in enumerate(free):
+        if name in lost:
+            covariance[j], covariance[:, j] = np.nan, np.nan
+            covariance[j, j] = np.inf
+    null = said.null.T if said else np.empty((0, len(x)))
+    return Estimate(
+        solution=found,
+        level=level,
+        unknowns=unknowns,
+        names=tuple(free),
+        covariance=covariance,
+        chi_squared=chi_squared,
+        count=count,
+        degrees_of_freedom=count - rank,
+        p_value=float(scipy.stats.chi2.sf(chi_squared, count - rank)) if count > rank else math.nan,
+        dimension=dimension,
+        rank=rank,
+        condition=said.condition if said else math.nan,
+        undetermined=tuple(dict.fromkeys(_words(made, x, free, direction) for direction in null)),
+        weakest=_words(made, x, free, said.weakest) if said and said.rank else "",
+        fits=dict(_fits(problem, made, residuals, deviations)),
+        doubts=tuple(doubts),
+    )
+
+
+def _units(problem: TrajectoryProblem) -> dict[str, str]:
+    """Units of all that may be unknown."""
+    found = {v.name: v.unit for v in problem.variables}
+    for phase in problem.phases:
+        found |= {f"{phase.name}.t0": "s", f"{phase.name}.tf": "s"}
+        found |= {f"{phase.name}.initial.{v.name}": v.unit for v in phase.system.states}
+    return found
+
+
+def _relative(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
+    """How the unknowns (k,) change along a direction of the scaled variables, relative to their own size."""
+    places = list(free.values())
+    size = np.where(np.abs(x[places]) > 1e-3 * made.scale[places], np.abs(x[places]), made.scale[places])
+    return np.asarray(made.scale[places] * direction[places] / size)
+
+
+def _undetermined(made: Transcription, said: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:
+    """The unknowns that move along the directions that are not determined."""
+    if said is None or not said.null.shape[1] or not free:
+        return set()
+    moved = np.abs(np.array([_relative(made, x, free, direction) for direction in said.null.T])).max(axis=0)
+    return {name for name, size in zip(free, moved, strict=True) if size > FREE * max(1.0, moved.max())}
+
+
+def _words(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> str:
+    """A combination of unknowns in words, the largest change being one percent."""
+    change = _relative(made, x, free, direction)
+    largest = float(np.abs(change).max(initial=0.0))
+    if largest <= FREE * float(np.abs(direction).max(initial=0.0)):
+        return "unknown inputs alone"
+    change = change / change[np.abs(change).argmax()]
+    return ", ".join(f"{n} {c:+.2g} %" for n, c in zip(free, change.tolist(), strict=True) if abs(c) > SMALL)
+
+
+def _fits(
+    problem: TrajectoryProblem, made: Transcription, residuals: Vector, deviations: Vector
+) -> Iterator[tuple[str, Fit]]:
+    begin = 0
+    for i, phase, of, samples in measured_phases(problem):
+        n, names = len(samples.times), of.names
+        own = residuals[begin : begin + n * len(names)].reshape(n, len(names))
+        begin += own.size
+        measured, fitted, sigma, standardised = {}, {}, {}, {}
+        for j, name in enumerate(names):
+            weight = np.broadcast_to(samples.data[f"weight {name}"], (n,))
+            there = weight > 0.0
+            with np.errstate(divide="ignore"):
+                sigma[name] = np.where(there, 1.0 / weight, np.nan)
+            measured[name] = np.where(there, samples.data[f"measured {name}"], np.nan)
+            standardised[name] = np.where(there, own[:, j], np.nan)
+            fitted[name] = measured[name] + standardised[name] * sigma[name]
+        place, point = made.layout.phases[i], made.statement.points[i]
+        at_points = deviations[place.point]
+        bands = {
+            v: np.concatenate([at_points[: place.mesh.first, j], at_points[:, j]]) for j, v in enumerate(point.names)
+        }
+        bands |= {v: deviations[place.states[:, j]] for j, v in enumerate(point.names[: point.nx])}
+        yield phase.name, Fit(samples.times, measured, fitted, sigma, standardised, bands)

@@ -1,0 +1,147 @@
+"""Measured trajectories: what a table says of variables and outputs of a phase, and how well it is known."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.study.language import units
+
+Vector = NDArray[np.float64]
+
+#: "angle [deg]": a name and its unit.
+HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*$")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Values (n,) at `times` (n,) in s of variables or outputs of a phase, by name; what is not a number is missing.
+
+    `sigma` are standard deviations of the errors, one for each name or one for each value (n,). Values and deviations
+    are in `units`, in the variable's own where none is given. Raises `ValueError` for tables that make no sense.
+    """
+
+    times: Any
+    values: Mapping[str, Any]
+    sigma: Mapping[str, Any]
+    units: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        times = np.asarray(self.times, float)
+        if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+            raise ValueError("times of measurements are a column of finite numbers, one at least")
+        if not self.values:
+            raise ValueError("measurements have no values: give a column at least")
+        values, sigma = {}, {}
+        for name, given in self.values.items():
+            values[name] = np.asarray(given, float)
+            if values[name].shape != times.shape:
+                raise ValueError(f"{name}: {len(times)} values are needed, as many as there are times")
+            if not np.isfinite(values[name]).any():
+                raise ValueError(f"{name}: no value is a number: leave the column out")
+            if name not in self.sigma:
+                raise ValueError(f"{name}: has no standard deviation: give its sigma")
+            sigma[name] = np.broadcast_to(np.asarray(self.sigma[name], float), times.shape)
+            known = sigma[name][np.isfinite(values[name])]
+            if not (np.isfinite(known) & (known > 0.0)).all():
+                raise ValueError(f"{name}: its standard deviation is positive and finite wherever there is a value")
+        for table, what in ((self.sigma, "sigma"), (self.units, "units")):
+            if unknown := [name for name in table if name not in values]:
+                raise ValueError(f"{what}.{unknown[0]}: no such column was measured; there are {', '.join(values)}")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return int(sum(np.isfinite(v).sum() for v in self.values.values()))
+
+    def converted(self, name: str, unit: str) -> tuple[Vector, Vector]:
+        """Values and standard deviations (n,) of a column in `unit`. Raises `ValueError` for a unit of another kind."""
+        given = self.units.get(name, "") or unit
+        values, sigma = self.values[name], self.sigma[name]
+        if given == unit:
+            return values, sigma
+        try:
+            factor, offset = units.factor_offset(given, unit)
+        except units.UnitError as error:
+            raise ValueError(f"{name}: {error}") from error
+        return factor * values + offset, np.asarray(abs(factor) * sigma)
+
+
+def read_measurements(
+    text: str, sigma: Mapping[str, float] | None = None, *, time: str = "time", columns: Mapping[str, str] | None = None
+) -> Measurements:
+    """Measurements from the `text` of a CSV table with a row of names.
+
+    A name may have its unit in brackets, ``angle [deg]``; the column `time` is in s unless it says otherwise. A column
+    ``sigma angle [deg]`` has the standard deviations of ``angle``; those of others are in `sigma`, in the unit of the
+    column. `columns` says which column is which variable, ``{"angle": "encoder 2"}``; without it all are taken by their
+    names. Empty cells are missing values; lines that begin with # are comments. Raises `ValueError`, with the line,
+    for what cannot be read.
+    """
+    lines = [(n, line) for n, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1) if line.strip()]
+    lines = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
+    if len(lines) < 2:
+        raise ValueError("the table has no rows: a row of names and one of numbers at least are needed")
+    heads = [_head(cell) for cell in next(csv.reader(io.StringIO(lines[0][1])))]
+    names = [name for name, _ in heads]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise ValueError(f"line {lines[0][0]}: two columns are called '{twice[0]}'")
+    table = np.array([_row(n, line, names) for n, line in lines[1:]])
+    units_of = dict(heads)
+    column = {name: table[:, j] for j, name in enumerate(names)}
+
+    def of(name: str, what: str) -> Vector:
+        if name not in column:
+            raise ValueError(f"there is no column '{name}' for {what}; there are {', '.join(names)}")
+        return np.asarray(column[name])
+
+    chosen = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
+    times = of(time, "the time")
+    if units_of[time] not in ("", "s"):
+        times = np.array([_converted(t, units_of[time], "s", time) for t in times])
+    deviations: dict[str, Any] = {}
+    for variable, name in chosen.items():
+        if f"sigma {name}" in column:
+            unit = units_of[f"sigma {name}"] or units_of[name]
+            factor = _converted(1.0, unit, units_of[name], f"sigma {name}") if unit != units_of[name] else 1.0
+            deviations[variable] = factor * column[f"sigma {name}"]
+        elif variable in (sigma or {}):
+            deviations[variable] = (sigma or {})[variable]
+    values = {variable: of(name, f"'{variable}'") for variable, name in chosen.items()}
+    return Measurements(times, values, deviations, {v: units_of[n] for v, n in chosen.items() if units_of[n]})
+
+
+def _head(cell: str) -> tuple[str, str]:
+    found = HEADER.match(cell)
+    assert found is not None
+    return found["name"], (found["unit"] or "").strip()
+
+
+def _row(n: int, line: str, names: list[str]) -> list[float]:
+    cells = next(csv.reader(io.StringIO(line)))
+    if len(cells) != len(names):
+        raise ValueError(f"line {n}: {len(cells)} cells, but {len(names)} columns have names")
+    found = []
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            found.append(float(cell) if cell.strip() else np.nan)
+        except ValueError:
+            raise ValueError(f"line {n}: '{cell.strip()}' is no number (column '{name}')") from None
+    return found
+
+
+def _converted(value: float, unit: str, wanted: str, name: str) -> float:
+    try:
+        return units.convert(float(value), unit, wanted)
+    except units.UnitError as error:
+        raise ValueError(f"{name}: {error}") from error

@@ -1,0 +1,94 @@
+"""What measurements say of the unknowns of a trajectory problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import Solution
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ConfidenceInterval:
+    """An estimate: its `value`, standard `deviation`, and the confidence interval from `low` to `high`.
+
+    The deviation is infinite where the measurements do not determine it, and zero at a bound, which `at_bound` tells.
+    """
+
+    value: float
+    deviation: float
+    low: float
+    high: float
+    unit: str
+    at_bound: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One measured phase: `times` (n,) of the measurements, and by name the `measured` and `fitted` values, standard
+    deviations `sigma` and standardised `residuals` (n,), not a number where nothing was measured.
+
+    `bands` (slots,) are standard deviations of all variables at the points of the mesh.
+    """
+
+    times: Vector
+    measured: Mapping[str, Vector]
+    fitted: Mapping[str, Vector]
+    sigma: Mapping[str, Vector]
+    residuals: Mapping[str, Vector]
+    bands: Mapping[str, Vector]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate:
+    """What measurements say: `solution` is the fit, `unknowns` have their intervals at the confidence `level`.
+
+    Unknowns are free parameters by name, and "phase.initial.x", "phase.t0", "phase.tf" where these are free;
+    `covariance` (k, k) is theirs, in this order, without those at a bound (`names`). `chi_squared` of `count` values
+    with `degrees_of_freedom`; `p_value` is the chance of a larger one if the deviations are right. Of `dimension`
+    independent unknowns, inputs among them, the measurements determine `rank`, with the `condition` of the scaled
+    residuals; `undetermined` says which combinations they do not, `weakest` which they determine least. `fits` are by
+    phase, `doubts` say why there are no intervals.
+    """
+
+    solution: Solution
+    level: float
+    unknowns: Mapping[str, ConfidenceInterval]
+    names: tuple[str, ...]
+    covariance: Matrix
+    chi_squared: float
+    count: int
+    degrees_of_freedom: int
+    p_value: float
+    dimension: int
+    rank: int
+    condition: float
+    undetermined: tuple[str, ...]
+    weakest: str
+    fits: Mapping[str, Fit]
+    doubts: tuple[str, ...]
+
+    @property
+    def identifiable(self) -> bool:
+        """Whether the measurements determine all unknowns."""
+        return self.rank == self.dimension
+
+    @cached_property
+    def correlation(self) -> Matrix:
+        """Correlations (k, k) of the unknowns; not a number for those that are not determined."""
+        with np.errstate(all="ignore"):
+            deviations = np.sqrt(self.covariance.diagonal())
+            return np.asarray(self.covariance / np.outer(deviations, deviations))
+
+    def __repr__(self) -> str:
+        """In short; the arrays would fill many screens."""
+        found = ", ".join(f"{n}={i.value:.6g} ± {i.value - i.low:.2g}" for n, i in self.unknowns.items())
+        fit = f"chi_squared={self.chi_squared:.4g} of {self.degrees_of_freedom} degrees of freedom"
+        return f"Estimate({found}; {fit}; {self.rank} of {self.dimension} unknowns determined)"
