@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +66,14 @@ class Body:
         """Condition number of X': large for basic points close together or vectors almost parallel."""
         return float(np.linalg.cond(self.base))
 
+    @cached_property
+    def _inverse(self) -> Array:
+        """X'^-1, of a rod the pseudoinverse."""
+        return np.asarray(np.linalg.pinv(self.base))
+
     def direction(self, local: Array) -> Array:
         """(..., triples) coefficients of the direction `local` (..., 3): c = X'^-1 d'."""
-        c = np.asarray(local) @ np.linalg.pinv(self.base).T
+        c = np.asarray(local) @ self._inverse.T
         if len(self.points) == 2:
             return np.asarray(np.concatenate([-c[..., :1], c], axis=-1))
         return np.asarray(np.concatenate([np.zeros_like(c[..., :1]), c], axis=-1))

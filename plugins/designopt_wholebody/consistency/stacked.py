@@ -36,8 +36,9 @@ def turned(R: Array, x: Array) -> Array:
 def product(a: Array, b: Array) -> Array:
     """(g, i, k, frames) a b of (g, i, j, frames) and (g, j, k, frames)."""
     made = a[:, :, 0, None] * b[:, None, 0]
+    part = np.empty_like(made)
     for j in range(1, a.shape[2]):
-        made += a[:, :, j, None] * b[:, None, j]
+        made += np.multiply(a[:, :, j, None], b[:, None, j], out=part)
     return made
 
 
