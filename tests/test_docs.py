@@ -276,7 +276,14 @@ def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
 def test_the_table_of_report_parts_lists_every_general_one() -> None:
     from designopt.report.page import FIRST, GENERIC, LAST
 
-    assert set(listed(RESULTS, "## The report", "## Choices")) == {*FIRST, *GENERIC, *LAST, "scene", "frames"}
+    assert set(listed(RESULTS, "## The report", "## Choices")) == {
+        *FIRST,
+        *GENERIC,
+        *LAST,
+        "ranking",
+        "scene",
+        "frames",
+    }
 
 
 def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
@@ -358,7 +365,12 @@ TRIED: dict[str, Iterable[str]] = {
     "command_line.md": {"sh completion", "sh log", "python"},  # tests/test_cli_completion.py
     "trajectories.md": {"python"},  # tests/collocation/test_documentation.py
     "estimation.md": {"python"},  # tests/collocation/test_documentation.py
-    "whole_body.md": {"python", "yaml", "yaml marker set"},  # tests/designopt_wholebody/test_documentation.py
+    "whole_body.md": {
+        "python",
+        "yaml",
+        "yaml marker set",
+        "yaml study",
+    },  # tests/designopt_wholebody/test_documentation.py
     "recordings.md": {"python"},  # tests/designopt_recordings/test_documentation.py
     "own_dynamics.md": {"python", "sh"},  # tests/models/test_documentation.py
     "mechanics.md": {"python", "yaml"},  # tests/designopt_mechanics/test_documentation.py

@@ -1,4 +1,4 @@
-"""Export formats of motion: kept arrays over time as tables that OpenSim reads (STO, MOT) and as markers (TRC)."""
+"""Export formats of motion: kept arrays over time as tables (STO, MOT, CSV) and as markers (TRC)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt import exporter
 from designopt.exports import ExportError
 from designopt.plugin import Array
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.files.write import motion_text, storage_text, trc_text
+from designopt_recordings.files.write import csv_text, motion_text, storage_text, trc_text
 from designopt_recordings.recording import Recording
 from designopt_recordings.table import Table
 
@@ -75,6 +75,12 @@ def write_sto(result: Result, folder: Path, prefix: str) -> list[Path]:
 def write_mot(result: Result, folder: Path, prefix: str) -> list[Path]:
     """Arrays over time as MOT files of OpenSim, rotations in radians."""
     return _write_tables(result, folder, f"{prefix}%s.mot", motion_text)
+
+
+@exporter("csv_time", version=1)
+def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
+    """Arrays over time as CSV files, as for STO; angles in radians."""
+    return _write_tables(result, folder, f"{prefix}%s.csv", csv_text)
 
 
 @exporter("trc", version=1)

@@ -3,11 +3,23 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
+from command import designopt
+from designopt_recordings.files.read import read_table
+from designopt_recordings.files.text import input_file
+from designopt_recordings.files.write import motion_text, trc_text
+from designopt_recordings.loads.frames import load_at
+from designopt_recordings.loads.tables import reaction_table
+from designopt_recordings.recording import Recording
 from designopt_wholebody.body.subject import make_subject
 from designopt_wholebody.consistency.positions import ConsistencyStatus
+from designopt_wholebody.dynamics.balance import moment_balance
+from designopt_wholebody.kinematics.angles import joint_angles
 from designopt_wholebody.model.library import bundled, content_of
 from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.marker_set import bundled_marker_sets, read_marker_set
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +39,37 @@ def test_the_python_blocks_run_one_after_the_other(capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert printed.startswith("252 214 208\n")
     assert float(printed.splitlines()[-1]) < 1e-9
+
+
+def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Path) -> None:
+    """On files of the bundled walk: markers as TRC, called as landmarks, and ground reactions as MOT."""
+    made = walk(cycles=1, rate=50.0, skin=0.0, noise=0.0)
+    subject, time = made.subject, made.recording.time
+    (tmp_path / "walk.trc").write_text(trc_text(made.recording))
+    marks = np.stack([subject.landmarks[name] for name in subject.model.landmarks])[None]
+    static = Recording(50.0, np.zeros(1), tuple(subject.model.landmarks), marks)
+    (tmp_path / "static.trc").write_text(trc_text(static))
+    plates = made.recording.plates
+    (tmp_path / "walk.mot").write_text(motion_text(reaction_table(time, [load_at(plate, time) for plate in plates])))
+    study = yaml.safe_load(blocks("yaml study")[0])
+    assert study["scenarios"][0].keys() == {"name", "recording", "static", "mass"}
+    files = {"recording": "walk.trc", "static": "static.trc", "reactions": "walk.mot"}
+    study["scenarios"] = [{"name": "walk", **files, "mass": subject.mass}]
+    study["model"]["markers"] = "own_names"
+    study["solver"]["designs"] = [{"name": "usual", "body": "wholebody21", "preparation": "consistent"}]
+    (tmp_path / "my_walk.yaml").write_text(yaml.safe_dump(study))
+    done = designopt(tmp_path, "run", "my_walk.yaml", "-o", "my.study", "--executor", "serial")
+    assert done.returncode == 0, done.stderr
+    table = read_table(input_file(tmp_path / "my.study" / "design0.walk.moments.csv"))
+    truth = moment_balance(subject, made.motion, made.loads)
+    assert table.names == truth.rows
+    inner = slice(10, -10)
+    assert np.abs(table.values - truth.moments)[inner].max() < 0.01 * np.abs(truth.moments).max()
+    angles = read_table(input_file(tmp_path / "my.study" / "design0.walk.angles.csv"))
+    expected = joint_angles(subject, made.motion.q)
+    assert np.abs(angles.column("knee_R.flexion") - expected.angle("knee_R.flexion")).max() < 1e-3
+    status = read_table(input_file(tmp_path / "my.study" / "design0.walk.csv")).column("status")
+    assert set(status[inner]) == {0.0}
 
 
 def test_the_model_and_the_marker_set_are_read() -> None:

@@ -1,7 +1,9 @@
-"""Writers of STO, MOT and TRC: what they write is read back to the last bit, by this package and by OpenSim."""
+"""Writers of STO, MOT, CSV and TRC: what they write is read back to the last bit, by this package and by OpenSim."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 
 import numpy as np
@@ -20,6 +22,21 @@ def storage_text(table: Table) -> str:
 def motion_text(table: Table) -> str:
     """`table` as a MOT file, version 1."""
     return _table_text(table, ["version=1"])
+
+
+def csv_text(table: Table) -> str:
+    """`table` as a CSV file: a first line of names, "time" before the columns; missing values are empty.
+
+    Rotations in degrees are told in a comment before it, as `read_table` takes it.
+    """
+    file = io.StringIO()
+    if table.in_degrees:
+        file.write("# inDegrees=yes\n")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["time", *(_name(name) for name in table.names)])
+    rows = np.column_stack([table.time, table.values]).tolist()
+    writer.writerows([["" if math.isnan(value) else repr(value) for value in row] for row in rows])
+    return file.getvalue()
 
 
 def trc_text(recording: Recording, *, unit: str = "m") -> str:

@@ -49,18 +49,20 @@ class Links:
             return np.broadcast_to(np.eye(6)[None, :, :, None], (len(self.child), 6, 6, frames)), r
         r[:, :3] = poses.at(self.parent, self.at_parent) - centre
         if self.type == "spherical":
-            axes = np.broadcast_to(np.eye(3)[None, :, :, None], (len(self.child), 3, 3, frames))
+            N = np.zeros((len(self.child), 6, 3, frames))
+            for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # centre x unit vectors, and these
+                N[:, i, j], N[:, j, i], N[:, 3 + i, i] = -centre[:, k], centre[:, k], 1.0
+            return N, r
+        a = turned(poses.rotation[self.parent], self.axis_parent)
+        b = turned(poses.rotation[self.child], self.axis_child)
+        normal = cross(b, a)
+        if self.type == "revolute":
+            axes, turn = b[:, None], normal
         else:
-            a = turned(poses.rotation[self.parent], self.axis_parent)
-            b = turned(poses.rotation[self.child], self.axis_child)
-            normal = cross(b, a)
-            if self.type == "revolute":
-                axes, turn = b[:, None], normal
-            else:
-                wrong = dot(a, b) - self.cosine[:, None]
-                axes, turn = np.stack([a, b], axis=1), -(wrong / dot(normal, normal))[:, None] * normal
-            r[:, 3:] = turn
-            r[:, :3] += cross(centre, turn)
+            wrong = dot(a, b) - self.cosine[:, None]
+            axes, turn = np.stack([a, b], axis=1), -(wrong / dot(normal, normal))[:, None] * normal
+        r[:, 3:] = turn
+        r[:, :3] += cross(centre, turn)
         N = np.concatenate([cross(centre[:, None], axes), axes], axis=2)
         return N.swapaxes(1, 2), r
 

@@ -80,13 +80,11 @@ class Recursion:
             force[:, :, 0] -= product(here, r[:, :, None])[:, :, 0]
             U, Nt, columns = product(here, N), transposed(N), force.shape[2]
             y = solved(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
-            free, drag = y[:, :, :columns], y[:, :, columns:]
-            here -= product(U, drag)
-            force -= product(U, free)
+            passed = product(U, y)
             for k, parent in enumerate(links.parent):
-                H[parent] += here[k]
-                g[parent, :, :columns] += force[k]
-            shares.append(_Share(links, carries, N, r, free, drag))
+                H[parent] += here[k] - passed[k, :, columns:]
+                g[parent, :, :columns] += force[k] - passed[k, :, :columns]
+            shares.append(_Share(links, carries, N, r, y[:, :, :columns], y[:, :, columns:]))
         return shares[::-1]
 
     def _outwards(self, shares: list[_Share], bodies: int) -> Array:
@@ -171,8 +169,9 @@ class RecursiveSearch:
             self.q[left] = q
             self.iterations[left] += 1
             small = left[self.steps[left] < self.tolerance]
-            self._check(small)
-            self.done[small] = self.violations[small] < self.tolerance
+            if len(small):
+                self._check(small)
+                self.done[small] = self.violations[small] < self.tolerance
             self.seconds[left] += (time.thread_time() - began) / len(left)
             stay = np.flatnonzero(~self.done[left] & np.isfinite(self.steps[left]))
             if len(stay) < len(left):

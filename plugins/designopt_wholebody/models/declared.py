@@ -37,6 +37,7 @@ class TrialOf(TypedDict, total=False):
     exercise: Annotated[Literal["pushup", "walk"], Q("", "the bundled trial")]
     recording: Annotated[InputFile, Q("", "C3D or TRC file of the trial")]
     static: Annotated[InputFile, Q("", "C3D or TRC file of the static posture")]
+    reactions: Annotated[InputFile, Q("", "MOT, STO or CSV file of ground reactions, for a recording without plates")]
     mass: Annotated[float, Q("kg", "of the subject", gt=0)]
     seed: Annotated[int, Q("", "of the markers' errors in the bundled trials", ge=0)]
 
@@ -79,9 +80,13 @@ TrialOutputs = TypedDict("TrialOutputs", _FIGURES)  # type: ignore[misc]
 
 ARRAYS = {
     "time": ArrayOf(("time",), "s", "of the frames"),
-    "angles": ArrayOf(("time", "angle"), "rad", "joint angles in the order of the model's file"),
+    "angles": ArrayOf(("time", "angle"), "rad", "joint angles"),
+    "angle_names": ArrayOf(("angle",), "", "of angles: joint and turn", dtype="str"),
+    "moments": ArrayOf(("time", "moment"), "N m", "of joints about the axes of their angles, with the angles' signs"),
+    "moment_names": ArrayOf(("moment",), "", "of moments: joint and turn", dtype="str"),
     "forces": ArrayOf(("time", "joint", "axis"), "N", "joint forces, laboratory axes"),
     "torques": ArrayOf(("time", "joint", "axis"), "N m", "joint torques, laboratory axes"),
+    "joint_names": ArrayOf(("joint",), "", "of forces and torques", dtype="str"),
     "residual_forces": ArrayOf(("time", "axis"), "N", "on the root"),
     "residual_torques": ArrayOf(("time", "axis"), "N m", "on the root"),
     "distances": ArrayOf(("time",), "m", "RMS distance of landmarks from the measured ones"),
@@ -90,8 +95,10 @@ ARRAYS = {
     "frame_increments": ArrayOf(("time",), "", "norm of the last step of the search for consistency"),
     "frame_seconds": ArrayOf(("time",), "s", "of the processor in the search for consistency; another in each run"),
     "status": ArrayOf(("time",), "", "of each frame; below 100 it has a result"),
-    "torque_sizes": ArrayOf(("time", "joint"), "N m/kg", f"norms of joint torques, larger side: {', '.join(JOINTS)}"),
-    "force_sizes": ArrayOf(("time", "joint"), "", f"norms of joint forces in body weights: {', '.join(JOINTS)}"),
+    "torque_sizes": ArrayOf(
+        ("time", "both_sides"), "N m/kg", f"norms of joint torques, larger side: {', '.join(JOINTS)}"
+    ),
+    "force_sizes": ArrayOf(("time", "both_sides"), "", f"norms of joint forces in body weights: {', '.join(JOINTS)}"),
     "sticks": ArrayOf(("time", "stick", "end", "axis"), "m", "lines from joint to joint"),
     "raw_sticks": ArrayOf(("time", "stick", "end", "axis"), "m", "the same by the measured landmarks"),
     "simulated_sticks": ArrayOf(("time", "stick", "end", "axis"), "m", "by a simulation with the forces found"),
@@ -101,8 +108,8 @@ ARRAYS = {
     "raw_violations_by_type": ArrayOf(("time", "type"), "", f"RMS by the measured landmarks: {', '.join(KINDS)}"),
     "differences": ArrayOf(("difference", "axis"), "m", "of landmarks from the measured ones"),
     "cycle": ArrayOf(("instant",), "", "percent of a cycle"),
-    "angle_mean": ArrayOf(("instant", "angle"), "rad", f"mean of the cycles, right side: {', '.join(ANGLES)}"),
-    "angle_deviation": ArrayOf(("instant", "angle"), "rad", "standard deviation over the cycles"),
-    "torque_mean": ArrayOf(("instant", "joint"), "N m/kg", "mean of the cycles of torque_sizes"),
-    "torque_deviation": ArrayOf(("instant", "joint"), "N m/kg", "standard deviation over the cycles"),
+    "angle_mean": ArrayOf(("instant", "usual_angle"), "rad", f"mean of the cycles, right side: {', '.join(ANGLES)}"),
+    "angle_deviation": ArrayOf(("instant", "usual_angle"), "rad", "standard deviation over the cycles"),
+    "torque_mean": ArrayOf(("instant", "both_sides"), "N m/kg", "mean of the cycles of torque_sizes"),
+    "torque_deviation": ArrayOf(("instant", "both_sides"), "N m/kg", "standard deviation over the cycles"),
 }

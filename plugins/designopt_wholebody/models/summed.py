@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.signals.cycles import Cycle
 from numpy.typing import NDArray
 
+from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.forward.replay import replay
 from designopt_wholebody.models.declared import KINDS, TrialOutputs
@@ -93,15 +96,23 @@ class Summed:
             "agreement_thesis": thesis.coverage,
         }
 
-    def arrays(self, wanted: Set[str]) -> dict[str, Array]:
+    @cached_property
+    def balance(self) -> MomentBalance:
+        return moment_balance(self.found.subject, self.found.motion, self.found.loads)
+
+    def arrays(self, wanted: Set[str]) -> dict[str, NDArray[Any]]:
         """The arrays of these names; no other is computed."""
         found = self.found
         subject, q, search, loads = found.subject, found.motion.q, found.consistency, found.loads
         time, angles = found.motion.time, found.angles.values
         forces, torques = joint_sizes(found)
-        makers: dict[str, Callable[[], Array]] = {
+        makers: dict[str, Callable[[], NDArray[Any]]] = {
             "time": lambda: time,
             "angles": lambda: angles,
+            "angle_names": lambda: np.array(found.angles.names),
+            "moments": lambda: self.balance.moments,
+            "moment_names": lambda: np.array(self.balance.rows),
+            "joint_names": lambda: np.array(loads.joints),
             "forces": lambda: loads.force,
             "torques": lambda: loads.torque,
             "residual_forces": lambda: loads.residual_force,

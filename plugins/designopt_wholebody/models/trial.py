@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.files.read import read_recording
+from designopt_recordings.files.read import read_recording, read_table
+from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
@@ -82,7 +84,7 @@ class WholebodyTrial:
 
     def evaluate(
         self, design: Preparing, scenario: TrialOf, arrays: Set[str] = frozenset()
-    ) -> tuple[TrialOutputs, dict[str, Array]]:
+    ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
         """Analyse the trial."""
         body = varied(chosen(design.get("body", "wholebody21")), design)
         try:
@@ -118,6 +120,9 @@ class WholebodyTrial:
             if static is None:
                 raise ValueError("a trial from a file needs the file of a static posture: static")
             recording = _read(scenario["recording"])
+            if "reactions" in scenario:
+                plates = plates_from_table(read_table(scenario["reactions"]))
+                recording = replace(recording, plates=(*recording.plates, *plates))
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
                 raise ValueError("the recording does not tell the mass of the subject; give mass")

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,11 +30,14 @@ from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import coordinate_weights
 from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES
+from numpy.typing import NDArray
 
 from designopt import load
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_wholebody"))
 from body_postures import random_postures, with_errors
+
+Array = NDArray[np.float64]
 
 pytestmark = [
     pytest.mark.bench,
@@ -112,51 +115,66 @@ SEGMENTS = (
 )
 
 
+def markers_on(full: Subject, names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+    """Places m in the static posture of the markers `names` on each segment of OpenSim's model, each marker once."""
+    seen: set[str] = set()
+    found: dict[str, dict[str, list[float]]] = {}
+    for name, *_, ours in SEGMENTS:
+        own = [mark for segment in ours for mark in full.bodies[segment].local if mark in names and mark not in seen]
+        seen.update(own)
+        found[name] = {mark: full.landmarks[mark].tolist() for mark in own}
+    return found
+
+
 def test_opensims_inverse_kinematics_takes_longer_for_the_same_accuracy(
     full: Subject, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """Its model has 15 segments without shoulder girdles, ours 21; both fit the same markers of the same walk.
 
-    Compared at its own usual accuracy, 1e-5, and at our usual tolerance, 1e-10, each against both of the other.
+    Its accuracy and our tolerance are not the same thing, so both are compared by what they reach, the greatest
+    distance of a marker from its place at the minimum: our coarsest tolerance that is as near as its usual accuracy,
+    1e-5; and by the same number, 1e-10, where we are nearer.
     """
     python = os.environ.get("DESIGNOPT_PEER_OPENSIM", os.environ.get("DESIGNOPT_PEER_MOCO"))
     if python is None:
         pytest.skip("name a Python with opensim in DESIGNOPT_PEER_OPENSIM")
-    walking = walk(cycles=2, rate=60.0)
-    marks, seen, bodies = full.landmarks, set(), []
-    for name, parent, joint, centre, ours in SEGMENTS:
-        markers = {}
-        for segment in ours:
-            for landmark in full.bodies[segment].local:
-                if landmark in walking.recording.marker_names and landmark not in seen:
-                    seen.add(landmark)
-                    markers[landmark] = marks[landmark].tolist()
-        stated = {"name": name, "parent": parent, "joint": joint, "centre": marks[centre].tolist(), "markers": markers}
-        bodies.append(stated)
+    walking = walk(
+        cycles=2, rate=100.0
+    )  # 221 frames; the recorded walk of Rajagopal et al. (2016) has 238 at this rate
+    on = markers_on(full, walking.recording.marker_names)
+    bodies = [
+        {"name": name, "parent": parent, "joint": joint, "centre": full.landmarks[centre].tolist(), "markers": on[name]}
+        for name, parent, joint, centre, _ in SEGMENTS
+    ]
     (tmp_path / "model.json").write_text(json.dumps(bodies))
     (tmp_path / "walk.trc").write_text(trc_text(walking.recording))
-    script = Path(__file__).parent / "inverse_kinematics.py"
-    theirs = {}
-    for accuracy in ("1e-5", "1e-10"):
-        files = [str(tmp_path / "model.json"), str(tmp_path / "walk.trc")]
-        done = subprocess.run(
-            [python, str(script), *files, accuracy], capture_output=True, text=True, check=True, cwd=tmp_path
-        )
-        found = json.loads(done.stdout.strip().splitlines()[-1])
-        assert found["distance"] < 0.03  # it found the postures
-        theirs[accuracy] = found["milliseconds"]
+    command = [python, str(Path(__file__).parent / "inverse_kinematics.py"), "model.json", "walk.trc", "1e-5", "1e-10"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    theirs = json.loads(done.stdout.strip().splitlines()[-1])
+    assert all(found["distance"] < 0.03 for found in theirs.values())  # it found the postures
     raw = raw_coordinates(full, find_landmarks(full, walking.recording, OWN_NAMES).positions)
     weights = coordinate_weights(full, "lengths")
+    marks = {mark for of in on.values() for mark in of}
+
+    def places(tolerance: float) -> Array:
+        found = consistent_positions(full, raw, weights=weights, tolerance=tolerance)
+        assert found.usable.all()
+        of = [(body, mark) for body in full.bodies.values() for mark in body.local if mark in marks]
+        return np.stack([body.position(found.q, body.landmark(mark)) for body, mark in of])
+
+    least = places(1e-12)
     ours = {}
-    for accuracy in ("1e-5", "1e-10"):
-        assert consistent_positions(full, raw, weights=weights, tolerance=float(accuracy)).usable.all()
-        taken = milliseconds(lambda: consistent_positions(full, raw, weights=weights, tolerance=float(accuracy)))  # noqa: B023
-        ours[accuracy] = taken * FRAMES / len(raw)
-    print(f"\nms a frame of the walk: OpenSim {theirs}, consistency {ours}")
+    for tolerance in ("1e-2", "1e-5", "1e-10"):
+        taken = milliseconds(lambda: consistent_positions(full, raw, weights=weights, tolerance=float(tolerance)))  # noqa: B023
+        error = float(np.linalg.norm(places(float(tolerance)) - least, axis=2).max())
+        ours[tolerance] = {"milliseconds": taken * FRAMES / len(raw), "error": error}
+    print(f"\na frame of the walk: OpenSim {theirs}, consistency {ours}")
     for other, mine in itertools.product(theirs, ours):
         what = f"OpenSim's inverse kinematics to {other} by consistency to {mine}, a frame"
-        record_property(what, theirs[other] / ours[mine])
-    assert theirs["1e-10"] > 8.0 * ours["1e-10"]
+        record_property(what, theirs[other]["milliseconds"] / ours[mine]["milliseconds"])
+    for other, mine in (("1e-5", "1e-2"), ("1e-10", "1e-10")):
+        assert ours[mine]["error"] <= theirs[other]["error"]
+        assert theirs[other]["milliseconds"] > 8.0 * ours[mine]["milliseconds"]
 
 
 def as_files(folder: Path) -> list[dict[str, object]]:
