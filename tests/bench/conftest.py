@@ -17,6 +17,11 @@ ROWS = ROOT / "results" / "benchmarks" / "rows.csv"
 HEAD = ("date", "commit", "machine", "cores", "benchmark", "outcome", "figure", "value")
 
 
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Runs that leave benchmarks out do not import them: their peers take seconds to load."""
+    return True if "not bench" in config.option.markexpr else None
+
+
 def machine() -> str:
     """The processor's name, as far as the system tells it."""
     try:

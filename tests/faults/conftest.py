@@ -11,7 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "run")]
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in Path(item.path).parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.faults)
             item.add_marker(pytest.mark.timeout(1800))
 

@@ -185,18 +185,18 @@ def claimed(shape, dtype="<f8", *, size=None, content=b""):
     return data
 
 
-BOMB = claimed((2**30,), "|u1", content=bytes(2**27))  # 128 MiB of zeros in 130 kB, which claims to be 1 GiB
 LIES = {
-    "8 PB": claimed((2**50,)),
-    "a bomb": BOMB,
-    "many bombs": claimed((2**27,), "|u1", content=bytes(2**27), size=2**32 - 2),
-    "a wrong shape": claimed((3,), content=bytes(16)),
-    "a negative shape": claimed((-3, -1), content=bytes(24)),
-    "objects": claimed((1,), "|O", content=b"cos\nsystem\n."),
-    "a structure": claimed((1,), [("x", "<f8")], content=bytes(8)),
-    "no archive": b"garbage" * 100,
-    "an empty archive": b"PK\5\6" + bytes(18),
-    "nothing": b"",
+    "8 PB": lambda: claimed((2**50,)),
+    # 128 MiB of zeros in 130 kB, which claims to be 1 GiB
+    "a bomb": lambda: claimed((2**30,), "|u1", content=bytes(2**27)),
+    "many bombs": lambda: claimed((2**27,), "|u1", content=bytes(2**27), size=2**32 - 2),
+    "a wrong shape": lambda: claimed((3,), content=bytes(16)),
+    "a negative shape": lambda: claimed((-3, -1), content=bytes(24)),
+    "objects": lambda: claimed((1,), "|O", content=b"cos\nsystem\n."),
+    "a structure": lambda: claimed((1,), [("x", "<f8")], content=bytes(8)),
+    "no archive": lambda: b"garbage" * 100,
+    "an empty archive": lambda: b"PK\5\6" + bytes(18),
+    "nothing": lambda: b"",
 }
 
 
@@ -217,7 +217,7 @@ def test_a_file_that_lies_is_damage_and_costs_nothing(waves, tmp_path, what):
     path = tmp_path / "s"
     shutil.copytree(waves, path)
     reference = kept.array_reference(Result.open(path).recorded_problem.keys(np.array([[-1.0]]))[0][0])
-    (path / reference).write_bytes(LIES[what])
+    (path / reference).write_bytes(LIES[what]())
     if what == "an empty archive":
         assert Result.open(path).arrays(0) == {}
     else:
