@@ -107,8 +107,9 @@ def test_the_time_limit_keeps_the_last_iterate():
 
 
 def test_a_failed_restoration_tells_worst_constraints_scaling_and_multipliers():
-    # 160 million oscillations of the rate along the way: no step is as good as its derivatives promise
-    found = solve(motion(lambda s: s["u"] + 1e-2 * ca.sin(1e9 * s["x"])), max_iterations=300)
+    # 160 million oscillations of the rate along the way: no step is as good as its derivatives promise, and rounding
+    # errors decide whether the restoration fails or the steps become too small: by MUMPS it is the former
+    found = solve(motion(lambda s: s["u"] + 1e-2 * ca.sin(1e9 * s["x"])), max_iterations=300, compile="never")
 
     assert found.status is Status.RESTORATION_FAILED
     assert "Worst constraints: rate of 'x' of motion at" in found.message
@@ -338,7 +339,7 @@ def test_the_differential_form_with_static_parameters_is_not_slow():
 
 
 def test_a_hessian_that_is_not_formed_finds_the_same_optimum():
-    exact, updated = (solve(problems.cart_pole(), intervals=30, hessian=h) for h in ("exact", "lbfgs"))
+    exact, updated = (solve(problems.cart_pole(), intervals=30, hessian=h, compile="never") for h in ("exact", "lbfgs"))
 
     assert updated.success
     assert updated.objective == pytest.approx(exact.objective, rel=1e-6)

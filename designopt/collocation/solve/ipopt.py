@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from designopt.collocation.linear import library
 from designopt.collocation.solve.interrupt import watcher
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError
@@ -58,6 +59,7 @@ def ipopt(
     if options.time_limit is not None:
         settings["max_wall_time"] = options.time_limit
     own = _of_start(start, options)
+    settings |= library.settings(options.compile, options.ipopt)
     settings |= own | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in own)}
     given: dict[str, Any] = {"grad_f": made.gradient, "jac_g": made.jacobian}
     if options.hessian == "exact":
@@ -75,6 +77,12 @@ def ipopt(
         "show_eval_warnings": False,
     }
     return ca.nlpsol("program", "ipopt", dict(nlp), {**around, **given}), watch
+
+
+def linear_solver(options: Options) -> str:
+    """The name of the solver of linear systems."""
+    named = str(options.ipopt.get("linear_solver", "mumps"))
+    return library.NAME if library.settings(options.compile, options.ipopt) else named
 
 
 def check_settings(given: Mapping[str, float | int | str]) -> None:

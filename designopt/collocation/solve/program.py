@@ -23,7 +23,7 @@ from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
-from designopt.collocation.solve.ipopt import COLD, WARM, check_settings
+from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
 from designopt.collocation.solve.outcomes import told
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
@@ -204,7 +204,7 @@ class Program:
             singular_arcs=arcs,
             warnings=(*self.warnings, *self._conditioning.warnings),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
-            solver=f"ipopt, {self.options.hessian} hessian, {self.options.ipopt.get('linear_solver', 'mumps')}",
+            solver=f"ipopt, {self.options.hessian} hessian, {linear_solver(self.options)}",
             versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
