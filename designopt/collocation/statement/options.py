@@ -70,7 +70,7 @@ class Options:
     `tolerance` is IPOPT's, relative to the ranges of variables; where the cost is then not known to as much of its own
     size, the solve goes on until it is. `ipopt` are settings of IPOPT and its linear solver by their own names, which
     win. `time_limit` in s, of each solve. `scales` replace automatic scales of variables by name. `compile` is about
-    the functions of a point.
+    the functions of a point; never leaves linear systems to MUMPS too.
 
     `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
     perturbed with random numbers of `seed`, and takes the best. With `persistent` a failure is followed by other ways
