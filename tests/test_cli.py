@@ -16,7 +16,7 @@ from designopt.store.folder import read_study
 from designopt.study.study import Budget
 
 MODEL = '''
-import os, time
+import os, signal, time
 from typing import Annotated, TypedDict
 from designopt import Diverged, Quantity as Q, model
 
@@ -27,8 +27,10 @@ class Out(TypedDict):
 @model("beam", version=1)
 def beam(design, scenario, *, load: Annotated[float, Q("N", "load at the tip", gt=0)] = 100.0) -> Out:
     """A cantilever of square section."""
-    while os.path.exists("hold"):  # a test holds the run
+    if os.path.exists("hold"):  # a test holds the run, and looks which signals come
+        signal.set_wakeup_fd(os.open("signals", os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_APPEND))
         open("at_work", "w").close()
+    while os.path.exists("hold"):
         time.sleep(0.01)
     side, length = design["side"], 1.0
     if design.get("broken"):
@@ -314,7 +316,10 @@ def test_ctrl_c_ends_with_130_and_the_command_that_goes_on(folder: Path) -> None
         assert time.monotonic() < deadline, "no evaluation began"
         time.sleep(0.05)
     os.kill(running.pid, signal.SIGINT)
-    time.sleep(3.0)  # the request passes from the command to its child
+    while bytes([signal.SIGINT]) not in (folder / "signals").read_bytes():  # from the command to its child
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline, "the request to stop did not arrive"
+        time.sleep(0.05)
     (folder / "hold").unlink()
     _, errors = running.communicate(timeout=600)
     assert running.returncode == 130, errors

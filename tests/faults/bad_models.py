@@ -104,8 +104,23 @@ def _double_fork():
     os.wait()
 
 
+def _stay():
+    """A program that stays, and says whose it is where others look for it."""
+    return [sys.executable, "-c", "import time; time.sleep(600)", tempfile.gettempdir()]
+
+
 def _start(**options):
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], **options)
+    subprocess.Popen(_stay(), **options)
+
+
+def _start_daemon():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 1024)
+            os.execve(sys.executable, _stay(), {})
+        os._exit(0)
+    os.wait()
 
 
 def _handle_everything():
@@ -258,6 +273,8 @@ KINDS = {
     "forks away": (_double_fork, {"ok"}),
     "starts a process": (lambda: _start(), {"ok"}),
     "starts a session": (lambda: _start(start_new_session=True), {"ok"}),
+    "starts a session without environment": (lambda: _start(start_new_session=True, env={}), {"ok"}),
+    "starts a daemon": (_start_daemon, {"ok"}),
     "opens sockets": (lambda: [socket.socket() for _ in range(100)], {"ok"}),
     "changes the seed": (lambda: np.random.seed(0), {"ok"}),
     "changes the environment": (lambda: os.environ.clear(), {"ok"}),

@@ -41,16 +41,39 @@ def _exit_soon(seconds):
     threading.Thread(target=end, daemon=True).start()
 
 
-def _fork():
-    if os.fork() == 0:
+#: A program that stays.
+STAY = [sys.executable, "-c", "import time; time.sleep(1000)"]
+
+
+def _note(log, pid):
+    with Path(log).open("a") as stream:
+        stream.write(f"{pid}\n")
+
+
+def _fork(log):
+    child = os.fork()
+    if child == 0:
         time.sleep(1000.0)
         os._exit(0)
+    _note(log, child)
+
+
+def _leave(log, *command):
+    """As a daemon: in a session of its own, with a parent that has gone, and with `command` without environment."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            _note(log, os.getpid())
+            if command:
+                os.execve(command[0], command, {})
+            time.sleep(1000.0)
+        os._exit(0)
+    os.waitpid(child, 0)
 
 
 def _start(log, **options):
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], **options)
-    with Path(log).open("a") as stream:
-        stream.write(f"{child.pid}\n")
+    _note(log, subprocess.Popen(STAY, **options).pid)
 
 
 @model("unruly", version=1, arrays={"curve": Array(("time",), "m")})
@@ -116,9 +139,12 @@ class Unruly:
                     while True:
                         os.open(os.devnull, os.O_RDONLY)
             case "forks":
-                _fork()
+                _fork(self.log)
                 _start(self.log)
                 _start(self.log, start_new_session=True)
+                _start(self.log, start_new_session=True, env={})
+                _leave(self.log)
+                _leave(self.log, *STAY)
             case "tells":
                 self._tell()
         return have

@@ -226,7 +226,7 @@ def test_what_a_model_starts_ends_with_the_run(tmp_path):
     result = run_study(unruly("forks", settings=settings), tmp_path / "s", progress=Looking())
     assert set(result.status[:, 0].tolist()) == {"ok"}
     started = [int(line) for line in log.read_text().split()]
-    assert len(started) == 2
+    assert len(started) == 6
     end = time.monotonic() + 120.0
     while any(_alive(pid) for pid in started) or _left_of(groups):
         assert time.monotonic() < end, (started, _left_of(groups))

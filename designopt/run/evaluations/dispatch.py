@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import itertools
 import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -306,28 +306,28 @@ class Dispatcher:
         fresh = self.ledger.status[work.slots] == PENDING
         if not fresh.all():
             self._compare(work, result, worker, ~fresh)
-        texts = _json(result.names, result.values)
+        n, texts = len(work), _json(result.names, result.values)
         now, kind, session = time.time(), work.kind, self.journal.session
         arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(
             work.keys,
-            itertools.repeat(kind),
+            repeat(kind, n),
             work.designs.tolist(),
             work.scenarios.tolist(),
             names,
-            [reason or None for reason, _, _ in reasons] if reasons else itertools.repeat(None),
+            [reason or None for reason, _, _ in reasons] if reasons else repeat(None, n),
             texts,
-            [message or None for _, message, _ in reasons] if reasons else itertools.repeat(None),
+            [message or None for _, message, _ in reasons] if reasons else repeat(None, n),
             result.wall.tolist(),
             result.cpu.tolist(),
-            map(self._made, work.keys, names) if self._attempts else itertools.repeat(1),
-            itertools.repeat(session),
-            itertools.repeat(worker),
-            itertools.repeat(now),
-            [arrays.get(key) for key in work.keys] if arrays else itertools.repeat(None),
-            strict=False,
+            map(self._made, work.keys, names) if self._attempts else repeat(1, n),
+            repeat(session, n),
+            repeat(worker, n),
+            repeat(now, n),
+            [arrays.get(key) for key in work.keys] if arrays else repeat(None, n),
+            strict=True,
         )
         rows: list[tuple[Any, ...]] = list(columns)
         if fresh.all():

@@ -9,6 +9,7 @@ import multiprocessing.spawn
 import os
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from designopt.store.errors import WorkersError
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
+from designopt.workers.pools.together import Together
 from designopt.workers.remote.dask_worker import send_at_once
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
@@ -36,6 +38,10 @@ LEAVE_WAIT = 10.0
 _KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
 
+#: One run at a time changes Dask's settings for the start of its workers.
+_starting = threading.Lock()
+
+
 class Local:
     """Workers of `run` alone, one thread each, that end with this process; nobody else can connect to them.
 
@@ -48,18 +54,12 @@ class Local:
         self._run = run
         self._path = path
         self._leaving: dict[Any, float] = {}
-        self._environment = dict(os.environ)
         self._exits = contextlib.ExitStack()
         try:
+            self._exits.enter_context(_together)
             self._allow_files(workers)
-            self._exits.callback(self._restore_environment)
             self._exits.callback(children.Guard(run).close)
             self._exits.callback(self._clean_up)
-            self._exits.enter_context(_without_main_module())
-            self._exits.enter_context(forked())
-            self._exits.enter_context(silent("distributed"))
-            self._exits.enter_context(silent("asyncio"))  # of what the death of a worker interrupts in Dask
-            self._exits.enter_context(dask.config.set(_KEEP_WORKERS))
             self.cluster, self.client = self._start(workers)
         except BaseException:
             self._exits.close()
@@ -105,7 +105,7 @@ class Local:
         if soft != resource.RLIM_INFINITY and soft < wanted:
             most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-            self._exits.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+            _together.at_end(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
             if most < need:
                 raise WorkersError(self._too_few_files(workers), self._path)
 
@@ -166,18 +166,12 @@ class Local:
         for place in remaining(self._run):
             shutil.rmtree(place, ignore_errors=True)
 
-    def _restore_environment(self) -> None:
-        """Dask sets the thread limits of its children here."""
-        for name in os.environ.keys() - self._environment.keys():
-            del os.environ[name]
-        os.environ.update(self._environment)
-
 
 def _cluster(workers: int) -> Any:
     """Workers reach the scheduler by TLS; the client, which lives in its process, without any socket."""
     listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
     listens |= {"port": [0, 0], "interface": [None, None]}
-    with dask.config.set(SETTINGS):
+    with _starting, dask.config.set(SETTINGS):
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
             threads_per_worker=1,
@@ -218,6 +212,18 @@ def _text(file: Path) -> str:
 
 
 @contextlib.contextmanager
+def _with_its_environment() -> Iterator[None]:
+    """Dask sets the thread limits of its children here."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
 def _without_main_module() -> Iterator[None]:
     """Worker processes start without running the user's script again.
 
@@ -238,3 +244,13 @@ def _without_main_module() -> Iterator[None]:
         yield
     finally:
         multiprocessing.spawn.get_preparation_data = original
+
+
+_together = Together(
+    _with_its_environment,
+    _without_main_module,
+    forked,
+    lambda: silent("distributed"),
+    lambda: silent("asyncio"),  # of what the death of a worker interrupts in Dask
+    lambda: dask.config.set(_KEEP_WORKERS),
+)

@@ -61,7 +61,7 @@ class DeliveredProblem(WorkerPlugin):
 
     async def setup(self, worker: Any) -> None:
         """Start the notes of this process; the model is built when the first chunk comes."""
-        identity = worker.nanny or worker.address
+        identity = self.identity = worker.nanny or worker.address
         self.worker_name = str(worker.name)
         self.supervised = worker.nanny is not None
         self.evaluator: Evaluator | None = None
@@ -72,7 +72,6 @@ class DeliveredProblem(WorkerPlugin):
             send_at_once(worker.batched_stream)
             ignore_interrupts()
             children.lead_group()
-        children.mark(self.run)
         death = read_death(self.run, identity)
         self.watch = Watch(self.run, identity, worker.address)
         place = folder(self.run, identity) / "inbox"
@@ -81,6 +80,7 @@ class DeliveredProblem(WorkerPlugin):
         )
         self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
+            self.watch.own()
             self.watch.prints.take_over()
         self.pulsing = asyncio.create_task(self._pulse())
         _problems[self.run] = self
@@ -146,9 +146,8 @@ class DeliveredProblem(WorkerPlugin):
         self.warned.close()
         self.watch.close(busy=leaving is not None)
         self.inbox.close()
-        children.unmark(self.run)
         if not self.local:  # of local workers the coordinator does it, once
-            children.end_marked(self.run)
+            children.end_marked(self.run, self.identity)
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
@@ -158,7 +157,8 @@ class DeliveredProblem(WorkerPlugin):
         watch = self.watch
         watch.begin_chunk(chunk.number)
         try:
-            with watch.prints.capture(), advance.told_to(watch.advance):
+            owning = contextlib.nullcontext() if self.local else watch.owning()
+            with owning, watch.prints.capture(), advance.told_to(watch.advance):
                 if chunk.alone:
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:

@@ -1,27 +1,48 @@
-"""Processes that a model starts: they end with their worker, at the latest with the run."""
+"""Processes that a model starts: they end with their worker, at the latest with the run.
+
+They are found in three ways. What a worker starts is in its group of processes, unless it leaves it. What executes
+another program has the name of the worker's notes in its environment, unless that is emptied. What is only forked has
+the environment that its ancestor began with, but shares the worker's note in memory. Orphans of local workers become
+children of the process that these are forked from.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: The beginning of a variable in the environment of what a worker starts; the run that it belongs to is the rest.
+#: The beginning of a variable in the environment of what a worker starts, and the run after it; its value is the name
+#: of the folder of the worker's notes.
 MARK = "DESIGNOPT_RUN_"
+#: Linux's number for the request that orphans among a process's descendants become its children.
+_SET_CHILD_SUBREAPER = 36
+#: So often what is left of a process is looked for: a killed process may just have started another one.
+_ROUNDS = 50
 
 #: Waits until the coordinator is gone, then ends what is left of its workers: groups of processes, those that have left
-#: their group (by the mark in their environment, where the system shows it), and the folders of notes.
+#: their group (by their environment and what they share in memory, where the system shows it), and folders of notes.
 _GUARD = """
 read -r nothing
-for pid in "$1"-*/pid; do [ -f "$pid" ] && kill -9 -- "-$(cat "$pid")"; done
-for place in $(grep -ls "$2" /proc/[0-9]*/environ); do place=${place#/proc/}; kill -9 "${place%/environ}"; done
-rm -rf "$1"-*
+for pid in "$1"*/pid; do [ -f "$pid" ] && kill -9 -- "-$(cat "$pid")"; done
+for place in $(grep -ls "$2" /proc/[0-9]*/environ /proc/[0-9]*/maps); do
+  place=${place#/proc/}; kill -9 "${place%/*}"
+done
+rm -rf "$1"*
 """
+
+
+def notes(run: str, worker: str = "") -> str:
+    """The name of the folder in which the worker with this name keeps its notes of `run`; the beginning of all such
+    names where no worker is given."""
+    return f"designopt-{run}-" + "".join(c if c.isalnum() else "_" for c in worker)
 
 
 def lead_group() -> None:
@@ -30,9 +51,15 @@ def lead_group() -> None:
         os.setpgid(0, 0)
 
 
-def mark(run: str) -> None:
-    """What this process starts from now on belongs to `run`."""
-    os.environ[MARK + run] = "1"
+def adopt_orphans() -> None:
+    """Orphans among the descendants of this process become its children (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def mark(run: str, worker: str) -> None:
+    """What this process starts from now on belongs to `worker` of `run`."""
+    os.environ[MARK + run] = notes(run, worker)
 
 
 def unmark(run: str) -> None:
@@ -47,22 +74,58 @@ def end_group(leader: int) -> None:
             os.killpg(leader, signal.SIGKILL)
 
 
-def end_marked(run: str) -> None:
-    """End the processes whose environment says that they belong to `run`, but for this one."""
-    for pid in _marked(run):
+def end_marked(run: str, worker: str = "") -> None:
+    """End the processes that belong to `worker` of `run`, or to any of its workers, but for this one."""
+    for pid in _marked(notes(run, worker), whole=bool(worker)):
         if pid != os.getpid():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _marked(run: str) -> Iterator[int]:
-    wanted = f"{MARK}{run}=1".encode()
+def _marked(name: str, *, whole: bool) -> Iterator[int]:
+    """Processes with the notes `name`, or with notes whose names begin so."""
+    text = name.encode()
+    ends = {"environ": b"\0" if whole else b"", "maps": b"/" if whole else b""}
+    for pid in _processes():
+        for file, end in ends.items():
+            with contextlib.suppress(OSError):
+                if text + end in Path(f"/proc/{pid}/{file}").read_bytes():
+                    yield pid
+                    break
+
+
+def end_descendants(ancestor: int) -> None:
+    """End what the process `ancestor` has started, and what has become its own as an orphan."""
+    for _ in range(_ROUNDS):
+        found = _descendants(ancestor)
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+        time.sleep(0.01)
+
+
+def _descendants(ancestor: int) -> set[int]:
+    """Those that are alive."""
+    of: dict[int, list[int]] = {}
+    for pid in _processes():
+        with contextlib.suppress(OSError, ValueError):
+            state, parent = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state not in "ZX":
+                of.setdefault(int(parent), []).append(pid)
+    found: set[int] = set()
+    waiting = [ancestor]
+    while waiting:
+        new = set(of.get(waiting.pop(), ())) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _processes() -> Iterator[int]:
     with contextlib.suppress(OSError):  # a system without /proc
-        for place in Path("/proc").iterdir():
-            if place.name.isdigit():
-                with contextlib.suppress(OSError):
-                    if wanted in (place / "environ").read_bytes().split(b"\0"):
-                        yield int(place.name)
+        yield from [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 class Guard:
@@ -73,10 +136,10 @@ class Guard:
 
     def __init__(self, run: str) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        notes = str(Path(tempfile.gettempdir()) / f"designopt-{run}")
+        name = notes(run)
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with contextlib.suppress(OSError):
-            command = ["/bin/sh", "-c", _GUARD, "designopt-guard", notes, f"{MARK}{run}=1"]
+            command = ["/bin/sh", "-c", _GUARD, "designopt-guard", str(Path(tempfile.gettempdir()) / name), name]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, cwd="/", start_new_session=True, close_fds=True, **quiet
             )

@@ -17,7 +17,7 @@ from typing import Any
 
 from distributed import NannyPlugin
 
-from designopt.workers.supervision.children import end_group
+from designopt.workers.supervision.children import end_group, end_marked
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
 from designopt.workers.supervision.prints import Prints
 from designopt.workers.supervision.watch import (
@@ -69,6 +69,7 @@ class Supervisor(NannyPlugin):
             write_exit_code(self.run, nanny.address, code)
             with contextlib.suppress(OSError, ValueError):
                 end_group(int((self._place / "pid").read_text()))
+            end_marked(self.run, nanny.address)
             self._report(nanny)
             return await handler(code)
 

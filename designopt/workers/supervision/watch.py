@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from designopt.workers.supervision.children import mark, notes, unmark
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
 from designopt.workers.supervision.prints import Prints
 
@@ -27,6 +28,9 @@ from designopt.workers.supervision.prints import Prints
 BROKEN = 70
 #: The signal at which a worker writes its stack traces.
 TRACE_SIGNAL = getattr(signal, "SIGUSR2", None)
+
+#: Whether the note is mapped in processes that are forked from this one, where the system lets choose.
+_FORKS, _NO_FORKS = getattr(mmap, "MADV_DOFORK", None), getattr(mmap, "MADV_DONTFORK", None)
 
 _NOTE = struct.Struct("<qqqqq")  # chunk, position, chunk before, beat, pulse
 _ADVANCE = struct.Struct("<qd")  # number, share
@@ -36,8 +40,7 @@ _SIZE = _NOTE.size + _ADVANCE.size + _WORDS
 
 def folder(run: str, worker: str) -> Path:
     """Where the worker with this name keeps its notes of this run."""
-    safe = "".join(c if c.isalnum() else "_" for c in worker)
-    return Path(tempfile.gettempdir()) / f"designopt-{run}-{safe}"
+    return Path(tempfile.gettempdir()) / notes(run, worker)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Watch:
     def __init__(self, run: str, worker: str, address: str) -> None:
         place = folder(run, worker)
         self._place = place
+        self._name = run, worker
         self._address = address
         self._beat = 0
         self._advances = 0
@@ -85,6 +89,7 @@ class Watch:
         with (place / "note").open("wb+") as stream:
             stream.truncate(_SIZE)
             self._note = mmap.mmap(stream.fileno(), _SIZE)
+        self._disown()
         self._write(IDLE, PREPARING)
         self.prints = Prints(place / "prints")
         (place / "trace").unlink(missing_ok=True)
@@ -93,6 +98,26 @@ class Watch:
         faulthandler.enable(self._trace)
         if TRACE_SIGNAL is not None:
             faulthandler.register(TRACE_SIGNAL, file=self._trace, all_threads=True)
+
+    def own(self) -> None:
+        """What this process starts from now on belongs to this run."""
+        mark(*self._name)
+        if _FORKS is not None:
+            self._note.madvise(_FORKS)
+
+    def _disown(self) -> None:
+        unmark(self._name[0])
+        if _NO_FORKS is not None and not self._note.closed:  # closed: the worker leaves in the middle of a chunk
+            self._note.madvise(_NO_FORKS)
+
+    @contextlib.contextmanager
+    def owning(self) -> Iterator[None]:
+        """What this process starts meanwhile belongs to this run; other runs may have work for it as well."""
+        self.own()
+        try:
+            yield
+        finally:
+            self._disown()
 
     @property
     def busy(self) -> bool:
@@ -171,6 +196,7 @@ class Watch:
         if TRACE_SIGNAL is not None:
             faulthandler.unregister(TRACE_SIGNAL)
         faulthandler.disable()
+        self._disown()
         self._trace.close()
         self._note.close()
         self.prints.close()
