@@ -1,6 +1,7 @@
 """Models that harm their process: the design is found and recorded, its neighbours are fine, the run goes on."""
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -173,18 +174,6 @@ def test_prints_of_a_design_that_ends_its_worker_are_kept_with_the_attempt(tmp_p
 # ----------------------------------------------------------------------------------------------------- children
 
 
-def _marked():
-    """Processes that belong to a run, by their command."""
-    found = []
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdigit() and b"DESIGNOPT_RUN_" in (place / "environ").read_bytes():
-                found.append(int(place.name))
-        except OSError:
-            continue
-    return found
-
-
 def _alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -232,6 +221,29 @@ def test_what_a_model_starts_ends_with_the_run(tmp_path):
         assert time.monotonic() < end, (started, _left_of(groups))
         time.sleep(0.05)
     assert len(groups) >= 2
+
+
+def test_what_a_model_starts_ends_when_the_run_is_killed(tmp_path):
+    log = tmp_path / "pids"
+    script = f"""if True:
+        import sys
+        sys.path.insert(0, {str(MODELS.parent)!r})
+        from test_unruly_models import unruly
+        from designopt.run.runner import run_study
+        run_study(unruly("forks", settings={{"log": {str(log)!r}, "at": 0.0, "pause": 0.2}}), {str(tmp_path / "s")!r})
+    """
+    running = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 300.0
+    while not log.exists() or len(log.read_text().split()) < 6:
+        assert running.poll() is None, running.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    running.kill()
+    running.communicate()
+    started = [int(line) for line in log.read_text().split()]
+    while left := [pid for pid in started if _alive(pid)]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
 
 
 def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(tmp_path, monkeypatch):

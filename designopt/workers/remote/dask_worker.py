@@ -72,6 +72,7 @@ class DeliveredProblem(WorkerPlugin):
             send_at_once(worker.batched_stream)
             ignore_interrupts()
             children.lead_group()
+            children.keep_files()
         death = read_death(self.run, identity)
         self.watch = Watch(self.run, identity, worker.address)
         place = folder(self.run, identity) / "inbox"
