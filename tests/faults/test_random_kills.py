@@ -103,7 +103,9 @@ def _torment(store, rng, hits):
             hits("coordinators killed")
             break
         at_its_end = recorded(store) == EVALUATIONS
-        if (there := workers(process.pid)) and kill(int(rng.choice(there))):
+        if rng.random() < 0.05 and any(kill(origin) for origin in children(process.pid, b"forkserver")):
+            hits("processes killed that workers come from")
+        elif (there := workers(process.pid)) and kill(int(rng.choice(there))):
             hits("workers killed at the end" if at_its_end else "workers killed")
     return ended(process, store)
 

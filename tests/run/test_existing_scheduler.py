@@ -1,6 +1,7 @@
 """Runs on a Dask scheduler that runs already."""
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -184,6 +185,7 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
             time.sleep(0.1)
 
     with Client(cluster.address, set_as_default=False) as client:
+        workers = client.run(os.getpid)
         in_order = run_study(study(), tmp_path / "s", scheduler=cluster.address)
         assert in_order.counts["evaluations"] == 100
         settled()
@@ -192,18 +194,21 @@ def test_a_scheduler_is_left_as_it_was_by_a_run_that_ends_and_by_one_that_is_kil
         command += ["--scheduler", cluster.address]
         with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
             deadline = time.monotonic() + 300
-            while client.run_on_scheduler(_traces)[0] != 0:
+            while client.run_on_scheduler(_traces)[0] != 0 or not all(client.processing().values()):
                 assert run.poll() is None, "the run ended by itself"
                 assert time.monotonic() < deadline, "the run did not begin"
                 time.sleep(0.1)
             run.kill()
         settled()
+        assert client.run(os.getpid) == workers  # also those that were at work for the killed run
 
 
 def test_what_a_killed_run_had_sent_and_arrives_after_its_end_is_taken_away_too(monkeypatch):
     present, rounds = set(), []
 
     async def unregister(comm, name):
+        if not rounds:
+            raise OSError("a worker died")
         if name not in present:
             raise ValueError
         present.remove(name)

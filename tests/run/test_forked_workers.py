@@ -72,10 +72,11 @@ class _Killing(Recorder):
 
 def test_a_run_whose_workers_lose_the_process_that_they_come_from_goes_on(tmp_path):
     killing = _Killing()
-    result = run_study(study(60, pause=0.02), tmp_path / "s", progress=killing)
+    result = run_study(study(150, pause=0.02), tmp_path / "s", progress=killing)
     assert killing.killed
+    assert not [text for kind, text in killing.events if "exit code" in text]  # as if somebody had killed the workers
     assert set(result.status[:, 0].tolist()) == {"ok"}
-    assert len(result.status) == 60
+    assert len(result.status) == 150
     assert forkserver._forkserver._forkserver_pid is None
 
 

@@ -34,6 +34,8 @@ PULSE = 1.0
 #: Seconds that a worker waits before and after the evaluation of a suspect: a process that dies a little after what was
 #: the cause dies within them.
 LINGER = 0.3
+#: Seconds between two looks whether a chunk of a run that has gone is there; states of tasks that need no resource.
+LOOK, DONE = 0.1, frozenset({"memory", "error", "released", "forgotten"})
 #: Seconds for which a scheduler is kept free of a run that has gone.
 LEAVING = 60
 
@@ -138,8 +140,7 @@ class DeliveredProblem(WorkerPlugin):
     def teardown(self, worker: Any) -> None:
         """The run has ended, or the worker is asked to end; a chunk that it is at is lost then."""
         _problems.pop(self.run, None)
-        worker.state.total_resources.pop(self.name, None)
-        worker.state.available_resources.pop(self.name, None)
+        self._forget(worker)
         leaving = self.watch.leaving() if worker.status == Status.closing else None
         if leaving is not None:
             worker.log_event(self.name, {"death": dataclasses.asdict(leaving)})
@@ -149,6 +150,15 @@ class DeliveredProblem(WorkerPlugin):
         self.inbox.close()
         if not self.local:  # of local workers the coordinator does it, once
             children.end_marked(self.run, self.identity)
+
+    def _forget(self, worker: Any) -> None:
+        """Offer no resource any more, once chunks that are still at work have given it back and the others are gone."""
+        ours = [task for task in worker.state.tasks.values() if self.name in (task.resource_restrictions or ())]
+        if any(task.state not in DONE for task in ours):
+            asyncio.get_running_loop().call_later(LOOK, self._forget, worker)
+            return
+        worker.state.total_resources.pop(self.name, None)
+        worker.state.available_resources.pop(self.name, None)
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
@@ -176,7 +186,7 @@ class DeliveredProblem(WorkerPlugin):
             watch.end()
             raise
         except BaseException as error:
-            if self.supervised:
+            if self.supervised and not watch.closed:  # closed: the run has gone, others may have work for this process
                 watch.give_up(f"was ended because it could not go on: {name_of(error)}: {text_of(error)}")
             raise
         return result
@@ -234,12 +244,13 @@ class RunGuard(SchedulerPlugin):
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 
     async def _leave(self, scheduler: Any) -> None:
-        """Take everything of the run away; again for a while, a killed run may have sent more."""
+        """Take everything of the run away; again for a while, a killed run may have sent more, and a worker that dies
+        meanwhile breaks the way to all of them in Dask."""
         resource = f"designopt-{self.run}"
         for _ in range(LEAVING):
-            with contextlib.suppress(ValueError):  # gone already when the run has ended in order
+            with contextlib.suppress(Exception):  # gone already when the run has ended in order
                 await scheduler.unregister_worker_plugin(None, resource)
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(Exception):
                 await scheduler.unregister_nanny_plugin(None, f"designopt-supervisor-{self.run}")
             scheduler.resources.pop(resource, None)
             for worker in scheduler.workers.values():

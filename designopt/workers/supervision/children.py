@@ -94,13 +94,21 @@ def end_marked(run: str, worker: str = "") -> None:
 def _marked(name: str, *, whole: bool) -> Iterator[int]:
     """Processes with the notes `name`, or with notes whose names begin so."""
     text = name.encode()
-    ends = {"environ": b"\0" if whole else b"", "maps": b"/" if whole else b""}
+    in_environment, in_memory = text + b"\0" * whole, text + b"/" * whole
+    python = _program("self")
     for pid in _processes():
-        for file, end in ends.items():
-            with contextlib.suppress(OSError):
-                if text + end in Path(f"/proc/{pid}/{file}").read_bytes():
-                    yield pid
-                    break
+        with contextlib.suppress(OSError):
+            place = Path(f"/proc/{pid}")
+            found = in_environment in (place / "environ").read_bytes()
+            if found or (_program(pid) == python and in_memory in (place / "maps").read_bytes()):
+                yield pid
+
+
+def _program(pid: int | str) -> str:
+    """What a process executes, "" where the system does not tell; a fork executes what its parent does."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/exe")
+    return ""
 
 
 def end_descendants(ancestor: int) -> None:

@@ -65,8 +65,9 @@ class Prints:
 
     def close(self) -> None:
         """No more of it."""
+        descriptor, self._descriptor = self._descriptor, -1  # a chunk may still be at work
         with contextlib.suppress(OSError):
-            os.close(self._descriptor)
+            os.close(descriptor)
 
     @staticmethod
     def left(file: Path) -> str:

@@ -66,9 +66,13 @@ class Supervisor(NannyPlugin):
             return
 
         async def note_and_go_on(code: int) -> Any:
+            pid = _pid(self._place)
+            if pid is not None:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, 0)  # it lives: the process has died that it was forked from, and it is ended for that
+                    code = -getattr(signal, "SIGKILL", signal.SIGTERM)
+                end_group(pid)
             write_exit_code(self.run, nanny.address, code)
-            with contextlib.suppress(OSError, ValueError):
-                end_group(int((self._place / "pid").read_text()))
             end_marked(self.run, nanny.address)
             self._report(nanny)
             return await handler(code)

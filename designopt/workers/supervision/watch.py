@@ -107,7 +107,7 @@ class Watch:
 
     def _disown(self) -> None:
         unmark(self._name[0])
-        if _NO_FORKS is not None and not self._note.closed:  # closed: the worker leaves in the middle of a chunk
+        if _NO_FORKS is not None and not self.closed:  # closed: in the middle of a chunk
             self._note.madvise(_NO_FORKS)
 
     @contextlib.contextmanager
@@ -118,6 +118,11 @@ class Watch:
             yield
         finally:
             self._disown()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the worker has left the run."""
+        return self._note.closed
 
     @property
     def busy(self) -> bool:
