@@ -32,7 +32,7 @@ from designopt.report.parts.designs import (
     scenarios,
     surrogate,
 )
-from designopt.report.parts.motion import programs, trajectories
+from designopt.report.parts.motion import estimation, programs, trajectories
 from designopt.report.section import Section
 from designopt.report.tables import unfinished
 from designopt.store.own import replacing
@@ -51,6 +51,7 @@ FIRST: Mapping[str, Part] = {
 }
 LAST: Mapping[str, Part] = {
     "problem": problem.problem,
+    "estimation": estimation.estimation,
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,
     "influence": influence.influence,
@@ -65,6 +66,7 @@ LAST: Mapping[str, Part] = {
 GENERIC: Mapping[str, Part] = {
     "front": front.front,
     "decision": decision.decision,
+    "estimation": estimation.estimation,
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,
     "influence": influence.influence,

@@ -55,7 +55,7 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held", "deviations")
+    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held", "deviations", "confidence")
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -114,6 +114,9 @@ class Collocation:
             ge=0,
         ),
     ] = field(default_factory=dict)
+    confidence: Annotated[
+        float, Quantity("", "level of the intervals of what is fitted to measurements", gt=0, lt=1)
+    ] = 0.95
     margin: Annotated[
         float,
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
@@ -185,7 +188,7 @@ class Collocation:
         """What solves programs on a worker."""
         study, points = self._points(problem)
         count = len(points) * self.starts + min(self.verify, len(points))
-        return StudyPrograms(study, self.options(), count, self.deviations)
+        return StudyPrograms(study, self.options(), count, self.deviations, self.confidence)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""

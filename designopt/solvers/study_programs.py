@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.collocation import (
     Guess,
@@ -17,9 +18,12 @@ from designopt.collocation import (
     Program,
     Solution,
     TrajectoryProblem,
+    inference,
     sensitivities,
     spread,
 )
+from designopt.collocation.estimation.fitting import is_measured, measured_guess
+from designopt.collocation.estimation.saving import estimate_arrays
 from designopt.collocation.solution.saving import to_arrays
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import perturbed
@@ -44,7 +48,8 @@ class State:
 class StudyPrograms:
     """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all.
 
-    `deviations` are those of numbers by name, whose influence on each optimum is looked at.
+    `deviations` are those of numbers by name, whose influence on each optimum is looked at; `confidence` is the level
+    of the intervals of what is fitted to measurements.
     """
 
     def __init__(
@@ -53,8 +58,10 @@ class StudyPrograms:
         options: Options,
         expected: int,
         deviations: Mapping[str, float] = MappingProxyType({}),
+        confidence: float = 0.95,
     ) -> None:
-        self._study, self._options, self._expected, self._deviations = study, options, expected, deviations
+        self._study, self._options, self._expected = study, options, expected
+        self._deviations, self._confidence = deviations, confidence
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
@@ -86,10 +93,11 @@ class StudyPrograms:
         return self._told(x, found, State(found, cold))
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
-        """Where to begin: trajectories perturbed with random numbers of `seed`, parameters where the design is."""
-        guess = None
+        """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters
+        where the design is."""
+        guess = measured_guess(problem) if is_measured(problem) else None
         if seed:
-            drawn = perturbed(problem, None, np.random.default_rng(seed))
+            drawn = perturbed(problem, guess, np.random.default_rng(seed))
             guess = Guess(drawn.phases, {**drawn.parameters, **problem.guess})
         return rollout(problem, guess) if self._options.rollout else guess
 
@@ -135,6 +143,30 @@ class StudyPrograms:
                 figures[f"d(optimum({result}))/d({name})"] = slope / factors[result]
         return figures, s.doubts
 
+    def _fitted(self, x: Matrix, found: Solution) -> tuple[dict[str, float], dict[str, NDArray[Any]], tuple[str, ...]]:
+        """What measurements say of the released parameters, in the study's units: figures, arrays, and doubts."""
+        study = self._study
+        try:
+            said = inference(study.at(x), found, level=self._confidence, options=self._options)
+        except ProblemError as error:
+            return {}, {}, (str(error),)
+        figures = {
+            "fit(chi_squared)": said.chi_squared,
+            "fit(degrees_of_freedom)": float(said.degrees_of_freedom),
+            "fit(p_value)": said.p_value,
+            "fit(rank)": float(said.rank),
+            "fit(dimension)": float(said.dimension),
+        }
+        parameters = {p.name: p for p in study.problem.space.parameters}
+        for name in study.released:
+            interval, p = said.unknowns.get(name), parameters[name]
+            if interval is not None:
+                ends = sorted((end - p.offset) / p.factor for end in (interval.low, interval.high))
+                figures[f"low(optimum({name}))"], figures[f"high(optimum({name}))"] = ends
+                figures[f"standard_error(optimum({name}))"] = interval.deviation / abs(p.factor)
+        doubts = tuple(f"the measurements do not determine {text}" for text in said.undetermined)
+        return figures, estimate_arrays(said), (*said.doubts, *doubts)
+
     def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
@@ -149,10 +181,14 @@ class StudyPrograms:
         }
         if any(rate.penalty > 0.0 for rate in self._study.controls.rates.values()):
             figures["program(rate_penalty)"] = penalty
-        doubts: tuple[str, ...] = ()
+        told, arrays = [found.message, *found.warnings], to_arrays(found)
         if found.success and self._deviations:
             of_numbers, doubts = self._inherited(x, found)
             figures |= of_numbers
-        message = " ".join((found.message, *found.warnings, *(f"Sensitivities: {text}." for text in doubts)))
+            told += [f"Sensitivities: {text}." for text in doubts]
+        if found.success and is_measured(self._study.base):
+            of_fit, of_arrays, doubts = self._fitted(x, found)
+            figures, arrays = figures | of_fit, arrays | of_arrays
+            told += [f"Intervals: {text}." for text in doubts]
         status = found.status.name.lower()
-        return Solved(found.success, figures, to_arrays(found), status, message, state)
+        return Solved(found.success, figures, arrays, status, " ".join(told), state)

@@ -139,6 +139,11 @@ def measured_phases(problem: TrajectoryProblem) -> Iterator[tuple[int, Phase, Re
             yield i, phase, integral.value.residuals, integral.at
 
 
+def is_measured(problem: TrajectoryProblem) -> bool:
+    """Whether `problem` has measurements."""
+    return next(measured_phases(problem), None) is not None
+
+
 def measured_guess(problem: TrajectoryProblem) -> Guess:
     """A guess in which what was measured is as it was measured, linear between the times."""
     phases = {}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.estimation.fitting import (
     MISFIT,
     Residuals,
+    is_measured,
     measured_guess,
     measured_phases,
     with_measurements,
@@ -76,7 +77,7 @@ def inference(
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}, not between 0 and 1")
-    if not any(True for _ in measured_phases(problem)):
+    if not is_measured(problem):
         raise ProblemError("bad_statement", "problem", "has no measurements: state it by `with_measurements`")
     made, given, again, doubts = at_optimum(problem, found, options)
     rows = np.asarray(made.constraints(again.iterate.x, given.parameters), float).ravel()
@@ -213,6 +214,7 @@ def _told(
         if name in lost:
             covariance[j], covariance[:, j] = np.nan, np.nan
             covariance[j, j] = np.inf
+    weakest, condition = _weakest(made, x, free, covariance)
     null = said.null.T if said else np.empty((0, len(x)))
     return Estimate(
         solution=found,
@@ -226,9 +228,9 @@ def _told(
         p_value=float(scipy.stats.chi2.sf(chi_squared, count - rank)) if count > rank else math.nan,
         dimension=dimension,
         rank=rank,
-        condition=said.condition if said else math.nan,
+        condition=condition,
         undetermined=tuple(dict.fromkeys(_words(made, x, free, direction) for direction in null)),
-        weakest=_words(made, x, free, said.weakest) if said and said.rank else "",
+        weakest=weakest,
         fits=dict(_fits(problem, made, residuals, deviations)),
         doubts=tuple(doubts),
     )
@@ -243,11 +245,35 @@ def _units(problem: TrajectoryProblem) -> dict[str, str]:
     return found
 
 
+def _sizes(made: Transcription, x: Vector, free: Mapping[str, int]) -> Vector:
+    """What changes of the unknowns (k,) are relative to: their values, or their scales where these are next to zero."""
+    places = list(free.values())
+    scale = made.scale[places]
+    return np.where(np.abs(x[places]) > 1e-3 * scale, np.abs(x[places]), scale)
+
+
 def _relative(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
     """How the unknowns (k,) change along a direction of the scaled variables, relative to their own size."""
     places = list(free.values())
-    size = np.where(np.abs(x[places]) > 1e-3 * made.scale[places], np.abs(x[places]), made.scale[places])
-    return np.asarray(made.scale[places] * direction[places] / size)
+    return np.asarray(made.scale[places] * direction[places] / _sizes(made, x, free))
+
+
+def _weakest(made: Transcription, x: Vector, free: Mapping[str, int], covariance: Matrix) -> tuple[str, float]:
+    """One standard deviation along the combination of unknowns that is determined least, in words, and the ratio of
+    that to the one that is determined best, all relative to the values."""
+    size = _sizes(made, x, free)
+    known = np.flatnonzero(np.isfinite(covariance.diagonal()))
+    if not len(known):
+        return "", math.nan
+    values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)] / np.outer(size[known], size[known]))
+    deviation = 100.0 * math.sqrt(max(values[-1], 0.0)) * vectors[:, -1]
+    deviation = deviation * np.sign(deviation[np.abs(deviation).argmax()])
+    names, largest = list(free), float(np.abs(deviation).max())
+    parts = [
+        f"{names[k]} {d:+.2g} %" for k, d in zip(known, deviation.tolist(), strict=True) if abs(d) > SMALL * largest
+    ]
+    ratio = math.sqrt(values[-1] / values[0]) if values[0] > 0.0 else math.inf
+    return ", ".join(parts), ratio if len(known) == len(free) else math.inf
 
 
 def _undetermined(made: Transcription, said: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:

@@ -34,16 +34,13 @@ class Information:
     """Of `dimension` independent unknowns the residuals determine `rank`.
 
     `root` (n, rank) times its transpose is the covariance of all scaled variables, of what is determined; `null`
-    (n, dimension - rank) are directions, scaled, along which the residuals do not change; `weakest` (n,) is the one
-    that is determined least. `condition` is the ratio of the largest and the smallest singular value.
+    (n, dimension - rank) are directions, scaled, along which the residuals do not change.
     """
 
     dimension: int
     rank: int
     root: Matrix
     null: Matrix
-    weakest: Vector
-    condition: float
 
 
 def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
@@ -56,15 +53,13 @@ def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
         return None
     size = kkt.active.free.shape[0]
     if not basis.shape[1]:
-        return Information(0, 0, np.zeros((size, 0)), np.zeros((size, 0)), np.zeros(size), 1.0)
+        return Information(0, 0, np.zeros((size, 0)), np.zeros((size, 0)))
     _, values, vectors = np.linalg.svd(residuals[:, kkt.free] @ basis, full_matrices=True)
     values = np.concatenate([values, np.zeros(max(0, basis.shape[1] - len(values)))])
     rank = int((values > UNDETERMINED * max(values[0], 1e-300)).sum())
     moved = np.zeros((size, basis.shape[1]))
     moved[kkt.free] = basis @ vectors.T
-    condition = float(values[0] / values[-1]) if rank == len(values) else float("inf")
-    weakest = moved[:, rank - 1] if rank else np.zeros(size)
-    return Information(len(values), rank, moved[:, :rank] / values[:rank], moved[:, rank:], weakest, condition)
+    return Information(len(values), rank, moved[:, :rank] / values[:rank], moved[:, rank:])
 
 
 def free_directions(kkt: Kkt, first: Indices) -> Matrix | None:

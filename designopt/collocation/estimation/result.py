@@ -53,8 +53,9 @@ class Estimate:
     Unknowns are free parameters by name, and "phase.initial.x", "phase.t0", "phase.tf" where these are free;
     `covariance` (k, k) is theirs, in this order, without those at a bound (`names`). `chi_squared` of `count` values
     with `degrees_of_freedom`; `p_value` is the chance of a larger one if the deviations are right. Of `dimension`
-    independent unknowns, inputs among them, the measurements determine `rank`, with the `condition` of the scaled
-    residuals; `undetermined` says which combinations they do not, `weakest` which they determine least. `fits` are by
+    independent unknowns, inputs among them, the measurements determine `rank`; `undetermined` says which
+    combinations they do not. `weakest` is one standard deviation along the combination that they determine least,
+    `condition` its ratio to that of the best determined one, all relative to the values. `fits` are by
     phase, `doubts` say why there are no intervals.
     """
 

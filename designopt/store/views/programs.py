@@ -18,7 +18,7 @@ from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Study
 
 if TYPE_CHECKING:
-    from designopt.collocation import Solution
+    from designopt.collocation import Estimate, Solution
 
 #: The name under which the value of a released parameter at the optimum is recorded, in the study's unit.
 OPTIMUM = "optimum({})"
@@ -64,6 +64,18 @@ class ProgramRecord:
         from designopt.collocation.solution.saving import from_arrays
 
         return from_arrays(arrays)
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """What measurements say of the solution, where it was fitted to some: intervals, residuals, what is not
+        determined."""
+        return _estimate(self)
+
+
+def _estimate(record: ProgramRecord) -> Estimate | None:
+    from designopt.collocation.estimation.saving import estimate_from
+
+    return estimate_from(record.arrays, record.solution) if record.solution is not None else None
 
 
 def read_programs(journal: JournalReader, problem: Problem, study: Study, path: Path) -> tuple[ProgramRecord, ...]:

@@ -1,0 +1,69 @@
+"""An estimate beside its solution, as plain arrays: nothing that runs code when it is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.estimation.result import ConfidenceInterval, Estimate, Fit
+from designopt.collocation.solution.solution import Solution
+
+Arrays = dict[str, NDArray[Any]]
+
+#: What the names of all its arrays begin with.
+PREFIX = "estimate/"
+#: Tables of a fit by name of a variable.
+TABLES = ("measured", "fitted", "sigma", "residuals", "bands")
+#: What is kept as it is.
+PLAIN = (
+    "level", "names", "chi_squared", "count", "degrees_of_freedom", "p_value", "dimension", "rank", "condition",
+    "undetermined", "weakest", "doubts",
+)  # fmt: skip
+
+
+def estimate_arrays(found: Estimate) -> Arrays:
+    """All of `found` but its solution, as arrays by name."""
+    header = {name: getattr(found, name) for name in PLAIN}
+    header["unknowns"] = {name: vars(interval) for name, interval in found.unknowns.items()}
+    header["phases"] = {name: {t: list(getattr(fit, t)) for t in TABLES} for name, fit in found.fits.items()}
+    text = json.dumps(_coded(header), allow_nan=False)
+    arrays: Arrays = {"header": np.frombuffer(text.encode(), np.uint8), "covariance": found.covariance}
+    for phase, fit in found.fits.items():
+        arrays[f"{phase}/times"] = fit.times
+        arrays.update({f"{phase}/{t}/{n}": values for t in TABLES for n, values in getattr(fit, t).items()})
+    return {f"{PREFIX}{name}": np.asarray(array) for name, array in arrays.items()}
+
+
+def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Estimate | None:
+    """What `estimate_arrays` gave, of a `solution`; None where there is none."""
+    if f"{PREFIX}header" not in arrays:
+        return None
+    header = _decoded(json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode()))
+    fits = {}
+    for phase, tables in header["phases"].items():
+        of = {t: {n: np.asarray(arrays[f"{PREFIX}{phase}/{t}/{n}"], float) for n in tables[t]} for t in TABLES}
+        fits[phase] = Fit(np.asarray(arrays[f"{PREFIX}{phase}/times"], float), **of)
+    plain: dict[str, Any] = {name: tuple(v) if isinstance(v := header[name], list) else v for name in PLAIN}
+    unknowns = {name: ConfidenceInterval(**interval) for name, interval in header["unknowns"].items()}
+    covariance = np.asarray(arrays[f"{PREFIX}covariance"], float)
+    return Estimate(solution=solution, unknowns=unknowns, covariance=covariance, fits=fits, **plain)
+
+
+def _coded(value: Any) -> Any:
+    """`value` with numbers that JSON does not have as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, Mapping):
+        return {name: _coded(v) for name, v in value.items()}
+    return [_coded(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return float(value["float"]) if list(value) == ["float"] else {name: _decoded(v) for name, v in value.items()}
+    return [_decoded(v) for v in value] if isinstance(value, list) else value

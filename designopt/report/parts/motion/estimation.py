@@ -1,0 +1,175 @@
+"""Report part `estimation`: what measurements say of the parameters that programs fitted to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.plugin import report
+from designopt.report.colours import category
+from designopt.report.labels import number
+from designopt.report.parts.motion.trajectories import (
+    SAMPLES,
+    Drawn,
+    choosable,
+    drawn,
+    line,
+    program_choice,
+    stacked,
+)
+from designopt.report.section import Section, Table
+from designopt.store.result import Result
+
+if TYPE_CHECKING:
+    from designopt.collocation import Estimate, Fit, PhaseSolution
+
+Vector = NDArray[np.float64]
+
+#: A chance of chi squared below this, or above one minus this, is told.
+RARE = 0.01
+#: Standard deviations between the limits of a band or an error bar and its middle.
+BAND = 2.0
+#: Correlations of this size are told.
+CORRELATED = 0.95
+
+
+class _Fitted(NamedTuple):
+    program: Drawn
+    estimate: Estimate
+
+
+@report("estimation", version=1)
+def estimation(result: Result) -> Section | None:
+    """Intervals of the unknowns, the fit over the measurements with its band, residuals, and what is not determined."""
+    some = [_Fitted(p, e) for p in drawn(result) if p.record.ok and (e := p.record.estimate) is not None]
+    if not some:
+        return None
+    choices = program_choice([fitted.program for fitted in some])
+    best = some[0].estimate
+    figures = []
+    for name in best.fits:
+        title = "" if len(best.fits) == 1 else f" of {name}"
+        parts = [(f.program.solution.phases[name], f.estimate.fits[name]) for f in some]
+        rows = len(best.fits[name].measured)
+        fits, residuals = [_fit(*part) for part in parts], [_residuals(*part) for part in parts]
+        figures.append(choosable(f"Fit{title}", fits, choices, 240 * rows + 60, _FIT))
+        figures.append(choosable(f"Residuals{title}", residuals, choices, 150 * rows + 60, _RESIDUALS))
+    return Section(
+        "Estimation",
+        introduction="What was fitted to measurements, by weighted least squares at their times, and how well they "
+        "determine it: to first order, with errors that are independent and have the deviations given.",
+        facts=_facts(best),
+        findings=tuple(_findings(best)),
+        figures=tuple(figures),
+        tables=(_unknowns(some), *_correlations(some[0])),
+        notes=tuple(best.doubts),
+    )
+
+
+_FIT = (
+    "Points are measurements with bars of two standard deviations; the band is two standard deviations of the fitted"
+    " trajectory, which the errors of the measurements leave."
+)
+_RESIDUALS = "Fitted less measured, in standard deviations: 95 % lie between the dashed lines if these are right."
+
+
+def _facts(found: Estimate) -> tuple[tuple[str, str], ...]:
+    return (
+        ("values", str(found.count)),
+        ("unknowns determined", f"{found.rank} of {found.dimension}"),
+        ("chi squared / degrees of freedom", f"{number(found.chi_squared)} / {found.degrees_of_freedom}"),
+        ("chance of a larger one", "–" if math.isnan(found.p_value) else number(found.p_value)),
+    )
+
+
+def _findings(found: Estimate) -> Iterator[str]:
+    for text in found.undetermined:
+        yield f"Not determined by the measurements: {text}. Changed together so, the unknowns leave all residuals."
+    if found.identifiable and found.weakest:
+        ratio = number(found.condition)
+        yield f"Determined least: {found.weakest} together, one standard deviation ({ratio} times that of the best)."
+    if found.p_value < RARE:
+        yield "The residuals are larger than the deviations say: the model misses something, or the errors are larger."
+    elif found.p_value > 1.0 - RARE:
+        yield "The residuals are smaller than the deviations say: the errors are smaller, or they are not independent."
+    bound = [name for name, interval in found.unknowns.items() if interval.at_bound]
+    if bound:
+        yield f"At a bound, without an interval: {', '.join(bound)}."
+    near = [
+        f"{a} and {b} ({found.correlation[i, j]:+.3f})"
+        for i, a in enumerate(found.names)
+        for j, b in enumerate(found.names[:i])
+        if abs(found.correlation[i, j]) > CORRELATED
+    ]
+    if near:
+        yield f"Strongly correlated: {', '.join(near)}."
+
+
+def _unknowns(some: Sequence[_Fitted]) -> Table:
+    rows = [
+        (
+            fitted.program.number,
+            name,
+            interval.value,
+            "not determined" if math.isinf(interval.deviation) else interval.deviation,
+            "–" if math.isinf(interval.deviation) else interval.low,
+            "–" if math.isinf(interval.deviation) else interval.high,
+            interval.unit or "1",
+        )
+        for fitted in some
+        for name, interval in fitted.estimate.unknowns.items()
+    ]
+    level = some[0].estimate.level
+    columns = ("program", "unknown", "value", "standard deviation", f"{level:.0%} from", "to", "unit")
+    return Table("Unknowns", columns, tuple(rows), note="In the model's units.")
+
+
+def _correlations(fitted: _Fitted) -> tuple[Table, ...]:
+    names, correlation = fitted.estimate.names, fitted.estimate.correlation
+    if len(names) < 2:
+        return ()
+    rows = tuple((name, *(number(v) for v in row)) for name, row in zip(names, correlation.tolist(), strict=True))
+    return (Table("Correlations", ("", *names), rows, note=f"Of program {fitted.program.number}."),)
+
+
+def _fit(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
+    rows = []
+    times = np.linspace(phase.t0, phase.tf, SAMPLES)
+    fine = phase.interpolate(times)
+    for j, name in enumerate(fit.measured):
+        traces: list[dict[str, Any]] = []
+        if name in fine:
+            wide = BAND * np.interp(times, phase.times, fit.bands[name])
+            for sign, fill in ((1.0, None), (-1.0, "tonexty")):
+                edge = line(times, fine[name] + sign * wide, category(j), hoverinfo="skip")
+                traces.append({**edge, "line": {"width": 0}, **({"fill": fill, "fillcolor": "@band"} if fill else {})})
+            traces.append(line(times, fine[name], category(j)))
+        else:
+            order = np.argsort(fit.times, kind="stable")
+            traces.append(line(fit.times[order], fit.fitted[name][order], category(j)))
+        traces.append({
+            "type": "scatter", "mode": "markers", "x": fit.times, "y": fit.measured[name],
+            "error_y": {"array": BAND * fit.sigma[name], "color": "@dim", "thickness": 1, "width": 0},
+            "marker": {"size": 4, "color": "@ink"}, "hovertemplate": "%{x:.4~g} s: <b>%{y:.5~g}</b><extra></extra>",
+        })  # fmt: skip
+        rows.append((name, phase.units.get(name, ""), traces))
+    return stacked(rows, "time [s]")
+
+
+def _residuals(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
+    rows = []
+    ends = np.array([phase.t0, phase.tf])
+    for j, (name, values) in enumerate(fit.residuals.items()):
+        dashed = {"color": "@mark", "width": 1, "dash": "dash"}
+        traces = [line(ends, np.full(2, y), "@mark", line=dashed, hoverinfo="skip") for y in (-1.96, 1.96)]
+        traces.append({
+            "type": "scatter", "mode": "markers", "x": fit.times, "y": values,
+            "marker": {"size": 4, "color": category(j)},
+            "hovertemplate": "%{x:.4~g} s: <b>%{y:.3~g}</b><extra></extra>",
+        })  # fmt: skip
+        rows.append((f"residual of {name}", "", traces))
+    return stacked(rows, "time [s]")

@@ -1,0 +1,142 @@
+"""The model ``pendulum_record``: what the record of a swing says of a pendulum's length and of what slows it down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from functools import cached_property
+from typing import Annotated, Any, TypedDict, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation import (
+    Measurements,
+    Options,
+    Phase,
+    ProblemError,
+    Solution,
+    TrajectoryProblem,
+    read_measurements,
+    solve_design,
+    with_measurements,
+)
+from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
+from designopt.plugin import Array, InputFile, InvalidSetting, model
+from designopt.plugin import Quantity as Q
+
+Vector = NDArray[np.float64]
+
+GRAVITY = 9.81
+_SAMPLES = 401
+
+
+class Pendulum(TypedDict):
+    """What is looked for."""
+
+    length: Annotated[float, Q("m", "of the pendulum that would swing as fast", gt=0)]
+    friction: Annotated[float, Q("1/s", "rate of the viscous friction", ge=0)]
+    drag: Annotated[float, Q("1/rad", "of the air: retardation over the squared angular speed", ge=0)]
+
+
+class Swing(TypedDict, total=False):
+    """Conditions: none."""
+
+
+class RecordOutputs(TypedDict):
+    """Of the best swing of one pendulum."""
+
+    chi_squared: Annotated[float, Q("", "sum of the squared residuals over their standard deviations")]
+    worst_residual: Annotated[float, Q("", "largest residual over its standard deviation")]
+    error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s", "of the motion"),
+    "angle": Array(("time",), "rad", "of the fitted swing"),
+    "sample": Array(("sample",), "s", "times of the record"),
+    "measured": Array(("sample",), "rad", "angle of the record, not a number where it has a gap"),
+}
+
+
+@model("pendulum_record", version=1, arrays=ARRAYS)
+class PendulumRecord:
+    """The swing of a pendulum that fits a record of its angle best: weighted least squares over where it begins.
+
+    phi'' = -(g / length) sin phi - friction phi' - drag |phi'| phi', with |w| as sqrt(w^2 + 1e-6 /s^2). The record is a
+    CSV table with columns ``time [ms]`` and `column`, whose unit stands in brackets; a column ``sigma NAME`` has the
+    standard deviations unless `sigma` does. With the solver ``collocation`` the three parameters are fitted in one
+    program, and the report has their confidence intervals. One evaluation fits the beginning alone.
+    """
+
+    file: InputFile
+    column: Annotated[str, Q("", "name of the column of angles")] = "angle"
+    sigma: Annotated[float, Q("rad", "standard deviation of the angles; not given: of the table", gt=0)] | None = None
+    intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 80
+
+    def check(self) -> None:
+        """Read the record. Raises `InvalidSetting` for one that cannot be read."""
+        _ = self._measured
+
+    @cached_property
+    def _measured(self) -> Measurements:
+        try:
+            own = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
+            found = read_measurements(self.file.text(), own, columns={"angle": self.column})
+            values, sigma = found.converted("angle", "rad")
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InvalidSetting("file", f"{self.file.name}: {error}") from error
+        if found.times.min() < 0.0 or np.ptp(found.times) == 0.0:
+            raise InvalidSetting("file", f"{self.file.name}: times begin at 0 or later, and are not all the same")
+        return Measurements(found.times, {"angle": values}, {"angle": sigma if self.sigma is None else self.sigma})
+
+    def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
+        """The fit as a program."""
+        swing = Phase(_system(), tf=float(self._measured.times.max()), name="swing")
+        plain = TrajectoryProblem([swing], cost=lambda e: 0.0, guess={"length": 1.0, "friction": 0.1, "drag": 0.01})
+        try:
+            return with_measurements(plain, self._measured)
+        except ProblemError as error:
+            raise InvalidSetting("file", f"{self.file.name}: {error}") from error
+
+    def evaluate(
+        self, design: Pendulum, scenario: Swing, arrays: Set[str] = frozenset()
+    ) -> tuple[RecordOutputs, dict[str, Vector]]:
+        """Fit the beginning of the swing of this pendulum."""
+        options = Options(intervals=self.intervals)
+        found = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
+        measured = self._measured
+        residuals = (found.interpolate(measured.times)["angle"] - measured.values["angle"]) / measured.sigma["angle"]
+        outputs = RecordOutputs(
+            chi_squared=found.figures["chi_squared"],
+            worst_residual=float(np.nanmax(np.abs(residuals))),
+            error_estimate=found.error_estimate,
+        )
+        return outputs, {name: values for name, values in self._arrays(found).items() if name in arrays}
+
+    def _arrays(self, found: Solution) -> dict[str, Vector]:
+        time = np.linspace(found.phase.t0, found.phase.tf, _SAMPLES)
+        angle = found.interpolate(time)["angle"]
+        return {
+            "time": time,
+            "angle": angle,
+            "sample": np.asarray(self._measured.times),
+            "measured": np.asarray(self._measured.values["angle"]),
+        }
+
+
+def _system() -> System:
+    angle, speed, length, friction, drag = (ca.SX.sym(n) for n in ("angle", "speed", "length", "friction", "drag"))
+    retardation = friction * speed + drag * ca.sqrt(speed**2 + 1e-6) * speed
+    return System.from_expressions(
+        "pendulum",
+        states=[
+            (Variable("angle", "rad"), angle, speed),
+            (Variable("speed", "rad/s"), speed, -GRAVITY / length * ca.sin(angle) - retardation),
+        ],
+        parameters=[
+            (Variable("length", "m", 0.01, 100.0), length),
+            (Variable("friction", "1/s", 0.0, 10.0), friction),
+            (Variable("drag", "1/rad", 0.0, 10.0), drag),
+        ],
+    )
