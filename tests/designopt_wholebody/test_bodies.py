@@ -6,8 +6,12 @@ from designopt_wholebody.body.body import Body
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties
 from designopt_wholebody.body.subject import SubjectError, make_subject
-from designopt_wholebody.model.library import bundled, load_model
+from designopt_wholebody.dynamics.rotation import angular_matrix, angular_velocity
+from designopt_wholebody.kinematics.posture import posture
+from designopt_wholebody.model.library import bundled, content_of, load_model
+from designopt_wholebody.model.reading import read_model
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
@@ -66,6 +70,28 @@ def test_points_and_directions_are_sums_of_coordinates_with_constant_coefficient
     assert np.allclose(body.axes(q), rotation, atol=1e-13)
 
 
+@pytest.mark.parametrize(("layout", "vectors"), LAYOUTS)
+def test_a_pure_torque_has_its_power_in_every_layout_also_about_the_vertical(layout: str, vectors: str) -> None:
+    """The force couple of Nunes 2017 (5.13) divides by the torque's component along X, which plates do not have."""
+    rng = np.random.default_rng(5)
+    body = body_of(layout, vectors, cloud(rng)[2], rng)
+    rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    rotation *= np.sign(np.linalg.det(rotation))
+    omega, velocity = rng.normal(size=(2, 3))
+    arms = [np.zeros(3), *([rotation @ body.base[:, 0]] if layout == "2p2v" else [])]
+    axes = [rotation[:, "uvw".index(v)] for v in vectors]
+    q = np.concatenate([*arms, *axes])[None]
+    qdot = np.concatenate([*(velocity + np.cross(omega, r) for r in arms), *(np.cross(omega, a) for a in axes)])
+    assert np.allclose(angular_velocity(body, q, qdot[None]), omega, atol=1e-13)
+    for torque in ([0.0, 30.0, 0.0], rng.normal(size=3)):
+        force = np.array(torque) @ angular_matrix(body, q)[0]
+        assert force @ qdot == pytest.approx(float(np.dot(torque, omega)), abs=1e-12)
+        triples = force.reshape(-1, 3)
+        resultant = np.cross(np.array(axes), triples[len(arms) :]).sum(axis=0)
+        assert np.allclose(resultant, torque, atol=1e-12)
+        assert np.abs(triples[: len(arms)]).max() == 0.0
+
+
 def test_masses_of_the_full_model_are_the_corrected_ones() -> None:
     # thorax 33.3 % less 3.2 kg: 23.97 kg, all 81.76 kg for 81.6 kg (Nunes 2017, table 5.1, corrected)
     bodies = make_subject(load_model("wholebody21"), mass=81.6).bodies
@@ -82,6 +108,48 @@ def test_inertia_follows_the_lengths_of_the_segments() -> None:
     assert np.allclose(np.diag(thigh.inertia.tensor), m * (length * np.array([0.29, 0.15, 0.30])) ** 2)
     assert thigh.inertia.tensor[0, 1] == pytest.approx(m * (0.07 * length) ** 2)
     assert thigh.inertia.tensor[0, 2] == pytest.approx(-m * (0.02 * length) ** 2)
+
+
+def test_the_length_of_the_pelvis_is_data() -> None:
+    """The published factors belong to the distance from the lumbar centre to the middle of the hip centres."""
+    text = b"""
+model: other_pelvis
+based_on: wholebody21
+derived: {middle: [CAQ_R, CAQ_L]}
+segments: {pelvis: {inertia: {length: [CAL, middle], length_factor: 1.0}}}
+"""
+    usual, other = make_subject(load_model("wholebody21")), make_subject(read_model(text, "other.yaml", content_of))
+    half = 0.5 * np.linalg.norm(usual.landmarks["CIAS_R"] - usual.landmarks["CIAS_L"])
+    published = np.linalg.norm(other.landmarks["CAL"] - other.landmarks["middle"])
+    found, before = other.bodies["pelvis"].inertia, usual.bodies["pelvis"].inertia
+    assert found.mass == before.mass
+    assert np.allclose(found.tensor, before.tensor * (published / half) ** 2)
+    assert np.allclose(found.centre, before.centre * published / half)
+
+
+def test_ankles_lie_between_the_malleoli_and_the_axis_of_pronation_is_the_line_of_epicondyle_and_styloid() -> None:
+    """Defaults for what the thesis does not give: no offset of the ankle, the line from EL to EU."""
+    subject = make_subject(load_model("wholebody21"))
+    marks = subject.landmarks
+    assert np.allclose(marks["CAT_R"], 0.5 * (marks["MM_R"] + marks["ML_R"]))
+    line = marks["EL_R"] - marks["EU_R"]
+    line /= np.linalg.norm(line)
+    turn = Rotation.from_rotvec(0.7 * line).as_matrix()
+    pronated = posture(subject, {"radioulnar_R": turn[None]})
+    names = np.array([name.owner for name in subject.constraints.names])
+    phi = np.abs(subject.constraints.values(pronated)[0])
+    assert phi[names == "radioulnar_R"].max() < 1e-12
+    tilted = posture(subject, {"radioulnar_R": Rotation.from_rotvec([0.0, 0.7, 0.0]).as_matrix()[None]})
+    assert np.abs(subject.constraints.values(tilted)[0])[names == "radioulnar_R"].max() > 1e-2
+    assert np.abs(subject.bodies["ulna_R"].axes(subject.q0).T @ line).max() < 0.9999  # parallel to no local axis
+
+
+def test_points_of_the_scapula_are_put_on_their_surface() -> None:
+    model = load_model("wholebody21")
+    moved = {**model.landmarks, "PES_R": np.add(model.landmarks["PES_R"], [0.01, 0.005, -0.008])}
+    subject = make_subject(model, moved)
+    assert not np.allclose(subject.landmarks["PES_R"], moved["PES_R"], atol=1e-3)
+    assert np.abs(subject.constraints.values(subject.q0[None])).max() < 1e-14
 
 
 @pytest.mark.parametrize("name", [name for name in bundled() if name not in ("two_rods", "four_bar")])
@@ -145,6 +213,10 @@ def test_what_no_subject_can_have_is_refused_in_a_sentence() -> None:
         make_subject(model, mass=-70.0)
     with pytest.raises(SubjectError, match="segment 'thorax' of a body of 9 kg has no mass"):
         make_subject(model, mass=9.0)
+    with pytest.raises(SubjectError, match="points and vectors of segment 'thigh_R' are almost dependent"):
+        make_subject(
+            model, {**landmarks, "CAQ_R": np.array(landmarks["CL_R"]) * 0.5 + 0.5 * np.array(landmarks["CM_R"]) + 1e-5}
+        )
     same = {**landmarks, "VC": landmarks["CAC"]}
     with pytest.raises(SubjectError, match="frame of 'head'"):
         make_subject(model, same)

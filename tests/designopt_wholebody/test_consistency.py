@@ -214,8 +214,20 @@ def test_wrong_arguments_are_refused(full: Subject) -> None:
         consistent_positions(full, full.q0[None], weights=np.zeros(full.n))
     with pytest.raises(ValueError, match="tolerance is 0"):
         consistent_positions(full, full.q0[None], tolerance=0.0)
+    with pytest.raises(ValueError, match="penalty is -1"):
+        consistent_positions(full, full.q0[None], penalty=-1.0)
+    nowhere = Contacts(("paw",), np.zeros((1, 1, 3)), np.zeros((1, 1, 3)), np.ones((1, 1), dtype=bool))
+    with pytest.raises(ValueError, match="there is no segment 'paw'; there are head"):
+        consistent_positions(full, full.q0[None], contacts=nowhere)
     with pytest.raises(ValueError, match="there is no method 'newton'"):
         consistent_positions(full, full.q0[None], method="newton")  # type: ignore[arg-type]
+
+
+def test_a_penalty_that_is_too_small_ends_in_a_status_and_not_in_wrong_coordinates(full: Subject, raw: Array) -> None:
+    result = consistent_positions(full, raw[:5], method="augmented_lagrangian", penalty=1.0)
+    assert (result.status == ConsistencyStatus.NOT_CONVERGED).any()
+    assert np.isnan(result.q[~result.usable]).all()
+    assert (result.violation[result.usable] < 1e-10).all()
 
 
 def test_no_frames_have_no_result(full: Subject) -> None:

@@ -43,6 +43,25 @@ def test_rows_of_the_full_model_by_kind(full: Subject) -> None:
     assert len(kinds) - 126 == 88
 
 
+def test_four_contacts_leave_32_degrees_of_freedom_and_torques_are_sought_for_66(full: Subject) -> None:
+    """Section 3.3: 226 rows of rank 220 with contacts; 186 rows of rank 186 of rigidity and joint centres alone."""
+    J = full.constraints.dense(full.constraints.entries(full.q0[None]))[0]
+    held = []
+    for name in ("hand_R", "hand_L", "foot_R", "foot_L"):
+        body = full.bodies[name]
+        rows = np.zeros((3, full.n))
+        rows[:, body.columns] = np.kron(body.point(np.array([0.02, -0.03, 0.01])), np.eye(3))
+        held.append(rows)
+    contacts = np.concatenate([J, *held])
+    assert (len(contacts), np.linalg.matrix_rank(contacts)) == (226, 220)
+    names = full.constraints.names
+    joints = {name: joint for name, joint in full.model.joints.items() if joint.at is not None}
+    rows_of = {name: [i for i, row in enumerate(names) if row.owner == name] for name in joints}
+    rigid = [i for i, name in enumerate(names) if name.kind == "rigid"]
+    centres = J[rigid + [i for rows in rows_of.values() for i in rows[:3]]]  # rows of axes follow those of centres
+    assert (len(centres), np.linalg.matrix_rank(centres)) == (186, 186)
+
+
 @pytest.mark.parametrize("name", bundled())
 def test_every_constraint_holds_in_the_static_posture(name: str) -> None:
     subject = make_subject(load_model(name))

@@ -85,8 +85,8 @@ def consistent_positions(
     coordinates move by more than `most_moved` (norm) has a result and the status FAR.
 
     Frames do not depend on one another: one without a result is NaN and has a status that says why.
-    Raises `ValueError` for shapes that do not fit, weights and tolerances that are not positive, and `NoTree`, which is
-    one, for a model that recursion does not take.
+    Raises `ValueError` for shapes that do not fit, weights, tolerances and penalties that are not positive, contacts of
+    unknown segments, and `NoTree`, which is one, for a model that recursion does not take.
     """
     raw = np.asarray(raw, dtype=float)
     if raw.ndim != 2 or raw.shape[1] != subject.n:
@@ -94,11 +94,14 @@ def consistent_positions(
     W = np.ones(subject.n) if weights is None else np.asarray(weights, dtype=float)
     if W.shape != (subject.n,) or not (np.isfinite(W).all() and (W > 0.0).all()):
         raise ValueError(f"weights are {subject.n} positive numbers, one for each coordinate")
-    if not tolerance > 0.0:
-        raise ValueError(f"the tolerance is {tolerance:g}; it must be positive")
+    for what, value in (("tolerance", tolerance), ("penalty", penalty)):
+        if not value > 0.0:
+            raise ValueError(f"the {what} is {value:g}; it must be positive")
     if method is not None and method not in _CHUNK:
         raise ValueError(f"there is no method '{method}'; there are {', '.join(_CHUNK)}")
     names = () if contacts is None else contacts.bodies
+    if unknown := [name for name in names if name not in subject.bodies]:
+        raise ValueError(f"contacts: there is no segment '{unknown[0]}'; there are {', '.join(subject.bodies)}")
     recursion = _recursion(subject, names, method)
     used: Method = method or ("schur" if recursion is None else "recursion")
     frames = len(raw)
