@@ -41,8 +41,10 @@ def test_springs_and_gravity_take_part() -> None:
     spring = PointSpring(("ground", "pivot"), ("lower", "tip"), stiffness=200.0, rest=1.5)
     plain, sprung = ConstrainedMotion(duration=0.3), ConstrainedMotion(duration=0.3, springs=(spring,))
     sprung.check()
-    courses = [m.evaluate(LAP, s, frozenset({"coordinates"}))[1]["coordinates"] for m, s in ((plain, {}), (sprung, {}))]  # type: ignore[arg-type]
-    assert np.abs(courses[0] - courses[1]).max() > 0.01
+    trajectories = [
+        m.evaluate(LAP, s, frozenset({"coordinates"}))[1]["coordinates"] for m, s in ((plain, {}), (sprung, {}))
+    ]  # type: ignore[arg-type]
+    assert np.abs(trajectories[0] - trajectories[1]).max() > 0.01
     floating = plain.evaluate(LAP, {"gravity": 0.0}, frozenset({"coordinates"}))[1]["coordinates"]  # type: ignore[arg-type]
     assert np.ptp(floating, axis=0).max() < 1e-12
 

@@ -64,10 +64,10 @@ def test_the_double_pendulum_has_the_published_errors(
 ) -> None:
     forces = Forces(rods)
     rest = np.zeros(rods.n)
-    course = simulate(forces, rods.q0, rest, 1.5, 0.002, formulation=formulation, integrator=integrator)
-    found = measures(forces, course)
+    trajectory = simulate(forces, rods.q0, rest, 1.5, 0.002, formulation=formulation, integrator=integrator)
+    found = measures(forces, trajectory)
     change = np.abs(found.energy - found.energy[0]).max()
-    away = np.abs(course.q - pendulum(course.time)).max()
+    away = np.abs(trajectory.q - pendulum(trajectory.time)).max()
     for value, printed in zip(
         (found.position.max(), found.velocity.max(), change, away), (phi, rate, drift, error), strict=True
     ):
@@ -75,8 +75,8 @@ def test_the_double_pendulum_has_the_published_errors(
 
 
 def test_bdf_follows_the_pendulum(rods: Subject) -> None:
-    course = simulate(Forces(rods), rods.q0, np.zeros(rods.n), 1.5, 0.01, formulation="LE", integrator="bdf")
-    assert np.abs(course.q - pendulum(course.time)).max() < 1e-5
+    trajectory = simulate(Forces(rods), rods.q0, np.zeros(rods.n), 1.5, 0.01, formulation="LE", integrator="bdf")
+    assert np.abs(trajectory.q - pendulum(trajectory.time)).max() < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_errors_fall_with_the_order_of_the_integrator(
 ) -> None:
     errors = []
     for step in (0.004, 0.002):
-        course = simulate(
+        trajectory = simulate(
             Forces(rods), rods.q0, np.zeros(rods.n), 1.0, step, formulation=formulation, integrator=integrator
         )
-        errors.append(np.abs(course.q - pendulum(course.time)).max())
+        errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
     assert low < np.log2(errors[0] / errors[1]) < high
 
 
@@ -99,7 +99,7 @@ def test_a_small_penalty_errs_more(rods: Subject) -> None:
     # spec: LP with alpha = 1e4 errs 4 times more than with 1e7
     errors = []
     for penalty in (1e7, 1e4):
-        course = simulate(
+        trajectory = simulate(
             Forces(rods),
             rods.q0,
             np.zeros(rods.n),
@@ -109,7 +109,7 @@ def test_a_small_penalty_errs_more(rods: Subject) -> None:
             penalty=penalty,
             integrator="trapezoidal",
         )
-        errors.append(np.abs(course.q - pendulum(course.time)).max())
+        errors.append(np.abs(trajectory.q - pendulum(trajectory.time)).max())
     assert 2.0 < errors[1] / errors[0] < 8.0
 
 
@@ -144,13 +144,13 @@ def test_all_formulations_give_the_full_body_the_same_accelerations(full: Subjec
 def test_a_closed_four_bar_turns_and_keeps_its_energy() -> None:
     subject = make_subject(load_model("four_bar"))
     forces = Forces(subject)
-    course = simulate(forces, subject.q0, np.zeros(subject.n), 1.0, 0.002)
-    found = measures(forces, course)
+    trajectory = simulate(forces, subject.q0, np.zeros(subject.n), 1.0, 0.002)
+    found = measures(forces, trajectory)
     assert found.position.max() < 1e-9
-    assert np.abs(course.q - course.q[0]).max() > 0.1
+    assert np.abs(trajectory.q - trajectory.q[0]).max() > 0.1
     assert np.abs(found.energy - found.energy[0]).max() < 1e-2
     other = simulate(forces, subject.q0, np.zeros(subject.n), 1.0, 0.002, formulation="LE", integrator="adams")
-    assert np.abs(course.q - other.q).max() < 1e-3
+    assert np.abs(trajectory.q - other.q).max() < 1e-3
 
 
 SPRINGS = (
@@ -176,10 +176,10 @@ def test_stiffness_and_damping_of_springs_are_derivatives_of_their_force(rods: S
 
 def test_springs_without_dampers_keep_the_energy(rods: Subject) -> None:
     forces = Forces(rods, (Spring(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
-    course = simulate(forces, rods.q0, np.zeros(12), 1.0, 0.001, formulation="LE", integrator="adams")
-    energy = measures(forces, course).energy
+    trajectory = simulate(forces, rods.q0, np.zeros(12), 1.0, 0.001, formulation="LE", integrator="adams")
+    energy = measures(forces, trajectory).energy
     assert np.abs(energy - energy[0]).max() < 1e-6
-    assert np.abs(np.diff(course.q[:, -2])).max() > 1e-4
+    assert np.abs(np.diff(trajectory.q[:, -2])).max() > 1e-4
 
 
 def test_dampers_take_energy(rods: Subject) -> None:
@@ -188,11 +188,11 @@ def test_dampers_take_energy(rods: Subject) -> None:
     assert energy[-1] < energy[0] - 0.1
 
 
-def test_a_course_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
+def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
     forces = Forces(rods, (Spring(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
-    course = simulate(forces, rods.q0, np.zeros(12), 5.0, 0.05, formulation="LC", integrator="adams")
-    assert "shorter step" in course.message
-    assert len(course.time) == len(course.q) < 101
+    trajectory = simulate(forces, rods.q0, np.zeros(12), 5.0, 0.05, formulation="LC", integrator="adams")
+    assert "shorter step" in trajectory.message
+    assert len(trajectory.time) == len(trajectory.q) < 101
 
 
 def test_what_does_not_go_together_is_refused(rods: Subject) -> None:

@@ -40,9 +40,11 @@ def door(spring: str) -> Subject:
 
 def swung(subject: Subject, duration: float) -> tuple[Forces, np.ndarray, float]:
     forces = Forces(subject, turning=turning_springs(subject))
-    course = simulate(forces, subject.q0, np.zeros(subject.n), duration, 0.001, formulation="LE", integrator="adams")
-    energy = measures(forces, course).energy
-    return forces, np.array([forces.turning[0].angle(q) for q in course.q]), float(np.ptp(energy))
+    trajectory = simulate(
+        forces, subject.q0, np.zeros(subject.n), duration, 0.001, formulation="LE", integrator="adams"
+    )
+    energy = measures(forces, trajectory).energy
+    return forces, np.array([forces.turning[0].angle(q) for q in trajectory.q]), float(np.ptp(energy))
 
 
 def test_a_spring_on_a_joint_swings_with_its_frequency() -> None:

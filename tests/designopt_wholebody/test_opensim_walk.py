@@ -2,7 +2,7 @@
 
 The trial of Rajagopal et al. 2016 has skin markers only: no static posture, no medial markers. Joint centres stand
 beside the lateral ones, those of the hips by regression on the pelvis; OpenSim's are those of its scaled model. So the
-moments agree in course and size, not to digits.
+moments agree in shape and size, not to digits.
 """
 
 import os

@@ -48,7 +48,7 @@ class MultiplierSearch:
         self.inverse_metric = blocks.inverse_metric([np.diag(part) for part in parts])
         self.q = raw.copy()
         self.multipliers = np.zeros((len(raw), blocks.m))
-        self.price = np.ones(len(raw))
+        self.nu = np.ones(len(raw))
         self.steps = np.full(len(raw), np.inf)
         self.lengths = np.ones(len(raw))
         self.last = np.zeros_like(raw)
@@ -131,11 +131,11 @@ class MultiplierSearch:
         """Halve steps that are not `near` the end until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds all multipliers."""
         self.last[active], self.lengths[active] = step, length
         self.steps[active] = np.linalg.norm(step, axis=1)
-        self.price[active] = np.maximum(self.price[active], 1.2 * np.abs(self.multipliers[active]).max(axis=1))
-        price, q = self.price[active], self.q[active]
+        self.nu[active] = np.maximum(self.nu[active], 1.2 * np.abs(self.multipliers[active]).max(axis=1))
+        nu, q = self.nu[active], self.q[active]
         start = self._merit(q, self.phi[active], active)
         slope = np.einsum("fn,n,fn->f", q - self.raw[active], self.weights, step)
-        slope -= price * np.abs(self.phi[active]).sum(axis=1)
+        slope -= nu * np.abs(self.phi[active]).sum(axis=1)
         left, length = np.arange(len(active)), length.copy()
         for _ in range(_HALVINGS):
             frames = active[left]
@@ -150,4 +150,4 @@ class MultiplierSearch:
 
     def _merit(self, q: Array, phi: Array, frames: Integers) -> Array:
         away = q - self.raw[frames]
-        return np.asarray(0.5 * (self.weights * away**2).sum(axis=1) + self.price[frames] * np.abs(phi).sum(axis=1))
+        return np.asarray(0.5 * (self.weights * away**2).sum(axis=1) + self.nu[frames] * np.abs(phi).sum(axis=1))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations
-from designopt_wholebody.forward.integrators import Course, Recorder
+from designopt_wholebody.forward.integrators import Recorder, Trajectory
 
 Array = NDArray[np.float64]
 
@@ -27,8 +27,8 @@ def index_three(
     penalty: float = 1e7,
     tolerance: float = 1e-10,
     most: int = 20,
-) -> Course:
-    """A course from q, q̇ (n,), which fulfil the constraints; a step ends when ‖Δq‖ < `tolerance` m."""
+) -> Trajectory:
+    """A trajectory from q, q̇ (n,), which fulfil the constraints; a step ends when ‖Δq‖ < `tolerance` m."""
     subject, h, alpha = forces.subject, step, penalty
     constraints, M = subject.constraints, subject.mass_matrix()
     start = Accelerations(forces, "LA", penalty)
@@ -61,4 +61,4 @@ def index_three(
         qddot = np.linalg.solve(T, M @ qddot - alpha * J.T @ bias)
         if not made.add(q, qdot, qddot, count, size):
             break
-    return replace(made.course(), systems=start.systems + int(made.iterations.sum()) + 2 * made.at)
+    return replace(made.trajectory(), systems=start.systems + int(made.iterations.sum()) + 2 * made.at)

@@ -23,10 +23,10 @@ MOULTON = {1: (1.0,), 2: (1 / 2, 1 / 2), 3: (5 / 12, 8 / 12, -1 / 12), 4: (9 / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class Trajectory:
     """q, q̇, q̈ (k, n) at `time` (k,); `iterations` (k,) and `increment` (k,) m of the step that led there.
 
-    `systems` counts the linear systems solved. `message` is empty, or says why the course ends early.
+    `systems` counts the linear systems solved. `message` is empty, or says why the trajectory ends early.
     """
 
     time: Array
@@ -40,7 +40,7 @@ class Course:
 
 
 class Recorder:
-    """A course in the making."""
+    """A trajectory in the making."""
 
     def __init__(self, steps: int, q: Array, qdot: Array, qddot: Array, step: float) -> None:
         self.h, self.at = step, 0
@@ -58,11 +58,11 @@ class Recorder:
         self.iterations[self.at], self.increment[self.at] = iterations, increment
         return True
 
-    def course(self) -> Course:
+    def trajectory(self) -> Trajectory:
         k = self.at + 1
         early = k < len(self.q)
         message = f"the simulation diverged after {self.at * self.h:g} s: take a shorter step" if early else ""
-        return Course(
+        return Trajectory(
             np.asarray(np.arange(k) * self.h, dtype=np.float64),
             self.q[:k],
             self.qdot[:k],
@@ -75,7 +75,7 @@ class Recorder:
 
 def trapezoidal(
     f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, tolerance: float = 1e-10, most: int = 20
-) -> Course:
+) -> Trajectory:
     """Trapezoidal rule with fixed-point iteration, from q + h q̇ + ½ h² q̈ (the full step; the thesis prints h/2)."""
     h = step
     made = Recorder(steps, q, qdot, f(0.0, q, qdot), h)
@@ -92,7 +92,7 @@ def trapezoidal(
             q1, v1, count = q2, v2, count + 1
         if not made.add(q1, v1, f(t, q1, v1), count, change):
             break
-    return made.course()
+    return made.trajectory()
 
 
 def adams(
@@ -105,7 +105,7 @@ def adams(
     order: int = 4,
     tolerance: float = 1e-10,
     most: int = 20,
-) -> Course:
+) -> Trajectory:
     """Adams-Bashforth of order k - 1 predicts, Adams-Moulton of order k corrects until the positions change no more.
 
     Runge-Kutta of order 4 makes the first steps.
@@ -137,7 +137,7 @@ def adams(
         rates = [rate(t, y), *rates][: order - 1]
         if not made.add(y[:n], y[n:], rates[0][n:], count, change):
             break
-    return made.course()
+    return made.trajectory()
 
 
 def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, first: Array, h: float) -> Array:
@@ -148,7 +148,7 @@ def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, firs
     return np.asarray(y + h / 6 * (first + 2 * second + 2 * third + fourth))
 
 
-def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol: float = 1e-8) -> Course:
+def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol: float = 1e-8) -> Trajectory:
     """SciPy's BDF with steps and order of its own, read at equal steps; the iterations are not known (0)."""
     from scipy.integrate import solve_ivp
 
@@ -167,4 +167,4 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol
     for t, y in zip(done.t[1:], done.y.T[1:], strict=True):
         if not made.add(y[:n], y[n:], f(float(t), y[:n], y[n:]), 0, 0.0):
             break
-    return made.course()
+    return made.trajectory()

@@ -37,7 +37,7 @@ def replay(subject: Subject, motion: Motion) -> Array:
     weight = generalised(subject, motion.q[run[:1]], Loads.none(1), GRAVITY)[0]
     needed = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
     each = max(1, int(np.ceil(time[1] / _STEP - 1e-9)))
-    course = simulate(
+    trajectory = simulate(
         Forces(subject, given=lambda t: np.asarray(needed(t))),
         motion.q[run[0]],
         motion.qdot[run[0]],
@@ -46,6 +46,6 @@ def replay(subject: Subject, motion: Motion) -> Array:
         formulation="LP",
         integrator="adams",
     )
-    reached = course.q[::each]
+    reached = trajectory.q[::each]
     made[run[: len(reached)]] = reached
     return made

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.index_three import index_three
-from designopt_wholebody.forward.integrators import Course, Integrator, adams, bdf, trapezoidal
+from designopt_wholebody.forward.integrators import Integrator, Trajectory, adams, bdf, trapezoidal
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Measures:
-    """Of a course with k instants: norms of φ, φ̇ and φ̈ (k,), and the total energy (k,) J."""
+    """Of a trajectory with k instants: norms of φ, φ̇ and φ̈ (k,), and the total energy (k,) J."""
 
     position: Array
     velocity: Array
@@ -37,8 +37,8 @@ def simulate(
     penalty: float = 1e7,
     tolerance: float = 1e-10,
     order: int = 4,
-) -> Course:
-    """A course of `duration` s from q, q̇ (n,) in steps of `step` s.
+) -> Trajectory:
+    """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s.
 
     `penalty` is α of LP, LA and LAP; `tolerance` m ends the iterations of a trapezoidal step; `order` is that of the
     Adams corrector. LAP has the trapezoidal rule built in. Raises `ValueError` for what does not go together.
@@ -52,30 +52,30 @@ def simulate(
         raise ValueError(
             f"bdf goes with LC and LE: round-off times the penalty of {formulation} stops its step control"
         )
-    with np.errstate(over="ignore", invalid="ignore"):  # a course that diverges says so
+    with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that diverges says so
         if formulation == "LAP":
             return index_three(forces, q, qdot, step, steps, penalty=penalty, tolerance=tolerance)
         f = Accelerations(forces, formulation, penalty)
         if integrator == "trapezoidal":
-            course = trapezoidal(f, q, qdot, step, steps, tolerance=tolerance)
+            trajectory = trapezoidal(f, q, qdot, step, steps, tolerance=tolerance)
         elif integrator == "adams":
-            course = adams(f, q, qdot, step, steps, order=order, tolerance=tolerance)
+            trajectory = adams(f, q, qdot, step, steps, order=order, tolerance=tolerance)
         elif integrator == "bdf":
-            course = bdf(f, q, qdot, step, steps)
+            trajectory = bdf(f, q, qdot, step, steps)
         else:
             raise ValueError(f"there is no integrator '{integrator}'; there are trapezoidal, adams and bdf")
-    return replace(course, systems=f.systems)
+    return replace(trajectory, systems=f.systems)
 
 
-def measures(forces: Forces, course: Course) -> Measures:
-    """Violations and energy of a course."""
+def measures(forces: Forces, trajectory: Trajectory) -> Measures:
+    """Violations and energy of a trajectory."""
     constraints, M = forces.subject.constraints, forces.subject.mass_matrix()
-    entries = constraints.entries(course.q)
-    kinetic = 0.5 * np.einsum("kn,nm,km->k", course.qdot, M, course.qdot)
-    acceleration = constraints.product(entries, course.qddot) + constraints.bias(course.q, course.qdot)
+    entries = constraints.entries(trajectory.q)
+    kinetic = 0.5 * np.einsum("kn,nm,km->k", trajectory.qdot, M, trajectory.qdot)
+    acceleration = constraints.product(entries, trajectory.qddot) + constraints.bias(trajectory.q, trajectory.qdot)
     return Measures(
-        position=np.linalg.norm(constraints.values(course.q), axis=1),
-        velocity=np.linalg.norm(constraints.product(entries, course.qdot), axis=1),
+        position=np.linalg.norm(constraints.values(trajectory.q), axis=1),
+        velocity=np.linalg.norm(constraints.product(entries, trajectory.qdot), axis=1),
         acceleration=np.linalg.norm(acceleration, axis=1),
-        energy=kinetic + forces.potential_energy(course.q),
+        energy=kinetic + forces.potential_energy(trajectory.q),
     )

@@ -130,7 +130,7 @@ class ConstrainedMotion:
         if integrator == "bdf" and design["formulation"] in ("LP", "LA"):
             raise InvalidDesign("bdf goes with LC and LE: round-off times the penalty stops its step control")
         forces, q0 = self._forces(scenario), self._subject.q0
-        course = simulate(
+        trajectory = simulate(
             forces,
             q0,
             np.zeros_like(q0),
@@ -141,10 +141,10 @@ class ConstrainedMotion:
             penalty=self.penalty,
             tolerance=self.tolerance,
         )
-        if course.message:
-            raise Diverged(course.message, reason="diverged")
-        measured = measures(forces, course)
-        error = np.abs(course.q - self._reference(forces, course.time)).max(axis=1)
+        if trajectory.message:
+            raise Diverged(trajectory.message, reason="diverged")
+        measured = measures(forces, trajectory)
+        error = np.abs(trajectory.q - self._reference(forces, trajectory.time)).max(axis=1)
         change = measured.energy - measured.energy[0]
         outputs = MotionOutputs(
             position_error=float(error.max()),
@@ -152,15 +152,15 @@ class ConstrainedMotion:
             velocity_violation=float(measured.velocity.max()),
             acceleration_violation=float(measured.acceleration.max()),
             energy_drift=float(np.abs(change).max()),
-            iterations=float(course.iterations[1:].mean()),
-            systems=float(course.systems),
+            iterations=float(trajectory.iterations[1:].mean()),
+            systems=float(trajectory.systems),
         )
         made = {
-            "time": course.time,
+            "time": trajectory.time,
             "violation": measured.position,
             "energy_change": change,
             "error": error,
-            "coordinates": course.q,
+            "coordinates": trajectory.q,
         }
         return outputs, {name: made[name] for name in arrays}
 

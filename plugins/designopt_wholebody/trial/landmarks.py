@@ -33,17 +33,12 @@ class Landmarks:
     measured: tuple[str, ...]
 
 
-def wanted_landmarks(model: Model) -> tuple[str, ...]:
-    """Landmarks that a model measures (not those derived from others)."""
-    return tuple(model.landmarks)
-
-
 def static_subject(model: Model, static: Recording, markers: MarkerSet, mass: float) -> Subject:
     """The subject of a static recording, by the means of its landmarks over the stillest fifth of a second.
 
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
-    found = markers.placed(static, wanted_landmarks(model))
+    found = markers.placed(static, tuple(model.landmarks))
     seen = {name: p for name, p in found.items() if np.isfinite(p).all(axis=1).any()}
     if missing := [name for name in found if name not in seen]:
         raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
@@ -81,7 +76,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -
     rebuilt is REBUILT. Measured landmarks do not change.
     """
     model = subject.model
-    found = markers.placed(recording, wanted_landmarks(model))
+    found = markers.placed(recording, tuple(model.landmarks))
     measured = tuple(name for name, p in found.items() if np.isfinite(p).all(axis=1).any())
     frames = len(recording.time)
     status = np.zeros(frames, dtype=np.int64)

@@ -7,6 +7,7 @@ frames are of the processor, which other processes disturb less than the clock.
 
 import itertools
 import json
+import math
 import os
 import sqlite3
 import statistics
@@ -209,15 +210,15 @@ def test_two_workers_analyse_eight_trials_almost_twice_as_fast(
         "scenarios": as_files(tmp_path),
         "solver": {"use": "evaluate", "designs": [{"name": "usual", "cutoff": 4.0}]},
     }
-    taken, kept = {}, {}
-    for workers in (1, 2):
-        file = tmp_path / f"{workers}.yaml"
+    taken, kept = {1: math.inf, 2: math.inf}, {}
+    for again, workers in itertools.product(range(2), (1, 2)):  # the shorter of two runs each: other processes disturb
+        file, store = tmp_path / f"{workers}.yaml", tmp_path / f"{workers}-{again}.study"
         file.write_text(json.dumps({**study, "execution": {"executor": "dask", "workers": workers}}))
         made = load(file)
         began = time.perf_counter()
-        made.run(tmp_path / f"{workers}.study")
-        taken[workers] = time.perf_counter() - began
-        with sqlite3.connect(tmp_path / f"{workers}.study" / "journal.db") as journal:
+        made.run(store)
+        taken[workers] = min(taken[workers], time.perf_counter() - began)
+        with sqlite3.connect(store / "journal.db") as journal:
             kept[workers] = journal.execute("select key, status, outputs from evaluation order by key").fetchall()
     assert [status for _, status, _ in kept[1]] == ["ok"] * 8
     assert kept[1] == kept[2]
