@@ -157,6 +157,27 @@ def test_frames_within_reach_of_the_filter_are_beside_a_gap(rate: float, cutoff:
     assert status[50] == FrameStatus.OK
 
 
+def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(noisy: Trial) -> None:
+    """Just enough markers are interpolated for the rigid fit: three of the head, and those of a hand."""
+    names = noisy.recording.marker_names
+    head = [names.index(name) for name in names if name in noisy.subject.bodies["head"].local]
+    markers = noisy.recording.markers.copy()
+    markers[20:23, head] = np.nan
+    markers[30:42, head] = np.nan
+    recording = replace(noisy.recording, markers=markers)
+    settings = Settings(preparation="consistent", longest_gap=0.2)
+    found = analyse(noisy.subject, recording, settings)
+    assert (found.status[20:23] == FrameStatus.INTERPOLATED).all()
+    assert (found.status[30:42] == FrameStatus.MISSING_MARKER).all()  # 0.48 s
+    assert found.known[20:23].all()
+    whole = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
+    assert np.abs(found.motion.q - whole.motion.q)[20:23].max() < 0.05
+    others = np.setdiff1d(np.arange(len(markers)), [*range(20, 23), *range(30, 42)])
+    assert np.abs(found.motion.q - whole.motion.q)[others].max() < 1e-12
+    without = analyse(noisy.subject, recording, replace(settings, longest_gap=0.0))
+    assert (without.status[20:23] == FrameStatus.MISSING_MARKER).all()
+
+
 def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: Trial) -> None:
     found = []
     for unit in ("m", "mm"):

@@ -19,6 +19,9 @@ class Preparing(TypedDict, total=False):
 
     preparation: Annotated[Preparation, Q("", "of coordinates, step by step")]
     cutoff: Annotated[float, Q("Hz", "of the filters", gt=0)]
+    longest_gap: Annotated[
+        float, Q("s", "gaps up to which markers are interpolated where their segment has fewer than three", ge=0)
+    ]
     weighting: Annotated[Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike")]
     contact_weight: Annotated[float, Q("", "of segments that may touch plates in the search for consistency", gt=0)]
     hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places")]

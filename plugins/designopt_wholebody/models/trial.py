@@ -96,6 +96,7 @@ class WholebodyTrial:
                 contact_weight=float(design.get("contact_weight", 1.0)),
                 hold_contacts=design.get("hold_contacts", "no") == "yes",
                 tolerance=self.tolerance,
+                longest_gap=float(design.get("longest_gap", 0.0)),
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES

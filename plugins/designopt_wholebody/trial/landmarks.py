@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit
+from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
@@ -67,13 +68,15 @@ def stillest(positions: Array, width: int) -> slice | None:
     return best
 
 
-def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -> Landmarks:
+def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, longest_gap: float = 0.0) -> Landmarks:
     """Landmarks of all segments in every frame.
 
     Where a segment has three landmarks or more, what is missing of it is placed by the rigid fit of those to the
-    static shape (Söderkvist & Wedin 1993): landmarks inside the body, which no marker gives, and gaps. A frame in which
-    a landmark is neither measured nor rebuilt is MISSING_MARKER; one in which a marker that others frames have was
-    rebuilt is REBUILT. Measured landmarks do not change.
+    static shape (Söderkvist & Wedin 1993): landmarks inside the body, which no marker gives, and gaps. Elsewhere just
+    as many markers as are needed are interpolated by a cubic spline in time, those with the fewest missing frames
+    first, over gaps of at most `longest_gap` s, and the others rebuilt (Nunes 2017, section 3.2.3). A frame in which a
+    landmark has no place is MISSING_MARKER; one in which a marker that other frames have was rebuilt is REBUILT, or
+    INTERPOLATED. Measured landmarks do not change.
     """
     model = subject.model
     found = markers.placed(recording, tuple(model.landmarks))
@@ -85,12 +88,13 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -
         for name in body.local:
             if name in model.landmarks:
                 positions.setdefault(name, np.full((frames, 3), np.nan))
-    for _ in range(_PASSES):
-        before = _missing(positions)
-        for body in subject.bodies.values():
-            _complete(body, model, positions, status, measured)
-        if _missing(positions) == before:
-            break
+    _complete_all(subject, positions, status, measured)
+    gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in measured if longest_gap > 0.0}
+    for name in sorted(gaps, key=gaps.__getitem__):
+        if np.isnan(positions[name]).any():
+            positions[name], filled = interpolated(recording.time, positions[name], longest_gap)
+            status[filled] = FrameStatus.INTERPOLATED
+            _complete_all(subject, positions, status, measured)
     positions = with_derived(model, positions)
     needed = [name for body in subject.bodies.values() for name in body.local]
     for name in dict.fromkeys(needed):
@@ -101,6 +105,16 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet) -
             )
         status[missing] = FrameStatus.MISSING_MARKER
     return Landmarks(positions, status, measured)
+
+
+def _complete_all(subject: Subject, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]) -> None:
+    """Place what is missing of all segments, until nothing more can be placed."""
+    for _ in range(_PASSES):
+        before = _missing(positions)
+        for body in subject.bodies.values():
+            _complete(body, subject.model, positions, status, measured)
+        if _missing(positions) == before:
+            break
 
 
 def _missing(positions: Mapping[str, Array]) -> int:
