@@ -67,7 +67,16 @@ def layer(module: str) -> int | None:
 #: Wings inside a package, lower ones first; modules beside them stand above.
 WINGS = {
     "designopt.study": ("language", "study", "sections"),
-    "designopt.collocation": ("linear", "statement", "transcription", "solution", "solve", "postoptimal", "estimation"),
+    "designopt.collocation": (
+        "linear",
+        "statement",
+        "transcription",
+        "solution",
+        "solve",
+        "postoptimal",
+        "estimation",
+        "switching",
+    ),
     "designopt.store": ("own", "errors", "disk", "journal", "views"),
     "designopt.workers": ("executor", "evaluation", "supervision", "remote", "pools"),
 }

@@ -34,6 +34,8 @@ from designopt.collocation.statement.problem import (
 )
 from designopt.collocation.statement.rates import Rate, with_rates
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched
+from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
@@ -70,6 +72,8 @@ __all__ = [
     "Spread",
     "StartRecord",
     "Status",
+    "Switch",
+    "Switched",
     "Symbols",
     "TrajectoryProblem",
     "Violation",
@@ -93,7 +97,10 @@ __all__ = [
     "solve_chain",
     "solve_design",
     "solve_near",
+    "solve_switched",
     "spread",
+    "sum_up",
+    "sum_up_one_of",
     "trapezoidal",
     "verify",
     "with_measurements",

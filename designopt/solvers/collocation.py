@@ -17,7 +17,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers import sweep
-from designopt.solvers.study_controls import AS_STATED, Controls, RateLimits
+from designopt.solvers.study_controls import AS_STATED, Controls, RateLimits, SwitchSetting
 from designopt.solvers.study_programs import StudyPrograms
 from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
@@ -55,7 +55,15 @@ class Collocation:
 
     uses_start: ClassVar[bool] = True
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
-    later_settings: ClassVar[tuple[str, ...]] = ("ipopt", "persistent", "rates", "held", "deviations", "confidence")
+    later_settings: ClassVar[tuple[str, ...]] = (
+        "ipopt",
+        "persistent",
+        "rates",
+        "held",
+        "deviations",
+        "confidence",
+        "switches",
+    )
 
     scheme: Annotated[
         Literal["auto", SchemeName],
@@ -105,6 +113,9 @@ class Collocation:
     held: Annotated[
         Mapping[str, int], Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1)
     ] = field(default_factory=dict)
+    switches: Annotated[
+        Mapping[str, SwitchSetting], Quantity("", "controls by name that are on or off, or have levels")
+    ] = field(default_factory=dict)
     deviations: Annotated[
         Mapping[str, float],
         Quantity(
@@ -150,8 +161,10 @@ class Collocation:
         except ProblemError as error:
             if error.where.split(".")[0] in SETTINGS:
                 raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
-            if (setting := error.where.split(": ")[-1]).removeprefix("held.") in self.held:
-                raise InvalidSetting(setting, str(error)) from error
+            name = error.where.split(": ")[-1].removeprefix("held.")
+            for setting, given in (("held", self.held), ("switches", self.switches)):
+                if name in given:
+                    raise InvalidSetting(f"{setting}.{name}", str(error)) from error
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
@@ -193,7 +206,7 @@ class Collocation:
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
-            controls = Controls.of(self.rates, self.held)
+            controls = Controls.of(self.rates, self.held, self.switches)
             study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls)
             fixed = sweep.levels(problem, self.sweep)
             self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)
@@ -332,7 +345,7 @@ def _compared(
             " two ended in another local optimum, or the model's motions minimise something else than the study"
         )
         if controls:
-            text += "; the solver's 'rates' and 'held' controls are not those of the model's own motions"
+            text += "; the solver's 'rates', 'held' and 'switches' are not those of the model's own motions"
         found.append(("objective_differs", text))
     if (broken := known & (outcomes.violation > 0.0)).any():
         text = (

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
-from designopt.collocation import ProblemError, Rate, Solution, TrajectoryProblem, with_rates
+from designopt.collocation import ProblemError, Rate, Solution, Switch, TrajectoryProblem, with_rates
+from designopt.collocation.switching.solve_switched import relaxed_problem
 from designopt.plugin import InvalidSetting, Quantity, closest
 
 
@@ -23,8 +24,20 @@ class RateLimits:
 
 
 @dataclass(frozen=True)
+class SwitchSetting:
+    """A control that is on or off, or has levels."""
+
+    pieces: Annotated[int, Quantity("", "equal ones of a phase, on each of which it is constant", ge=1)]
+    step: Annotated[float, Quantity("", "between its levels; not given: off or on", gt=0)] | None = None
+    others: Annotated[list[str], Quantity("", "of which exactly one, or this control, is on")] = field(
+        default_factory=list
+    )
+
+
+@dataclass(frozen=True)
 class Controls:
-    """`rates` by the name of a control; `held` the number of equal pieces on each of which a control is constant.
+    """`rates` by the name of a control; `held` the number of equal pieces on each of which a control is constant;
+    `switches` are on or off, or have levels.
 
     A rate makes its control a state; the control is called ``<name>_rate`` then and may be held itself, which makes
     the first one linear on every piece.
@@ -32,9 +45,10 @@ class Controls:
 
     rates: Mapping[str, Rate] = field(default_factory=dict)
     held: Mapping[str, int] = field(default_factory=dict)
+    switches: Mapping[str, Switch] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rates: Mapping[str, Any], held: Mapping[str, int]) -> Controls:
+    def of(cls, rates: Mapping[str, Any], held: Mapping[str, int], switches: Mapping[str, Any]) -> Controls:
         """As settings give them. Raises `InvalidSetting` for limits without room."""
         made = {}
         for name, given in rates.items():
@@ -42,13 +56,22 @@ class Controls:
                 made[name] = Rate(**(given if isinstance(given, Mapping) else vars(given)))
             except ValueError as error:
                 raise InvalidSetting(f"rates.{name}", str(error)) from error
-        return cls(made, dict(held))
+        rounded = {}
+        for name, given in switches.items():
+            own = given if isinstance(given, Mapping) else vars(given)
+            try:
+                rounded[name] = Switch(own["pieces"], own.get("step"), tuple(own.get("others", ())))
+            except ValueError as error:
+                raise InvalidSetting(f"switches.{name}", str(error)) from error
+        return cls(made, dict(held), rounded)
 
     def __bool__(self) -> bool:
-        return bool(self.rates or self.held)
+        return bool(self.rates or self.held or self.switches)
 
     def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
         """`problem`, whose phases are those of so many scenarios, with these controls in all phases that have them.
+
+        Switches may be anything between their levels there.
 
         The cost grows by the mean over the scenarios of what rates cost. Raises `InvalidSetting` for names that are no
         controls.
@@ -60,6 +83,11 @@ class Controls:
                 problem = with_rates(problem, shared)
             except ProblemError as error:
                 raise InvalidSetting("rates", str(error)) from error
+        if self.switches:
+            try:
+                problem = relaxed_problem(problem, self.switches)
+            except ProblemError as error:
+                raise InvalidSetting(f"switches.{error.where.split('switches.')[-1]}", str(error)) from error
         if not self.held:
             return problem
         _check("held", self.held, problem)

@@ -30,7 +30,8 @@ from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
-from designopt.collocation.solve.solve import checked
+from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.switching.solve_switched import gap_of, rounded_problem
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import state
 from designopt.problem import Solved
@@ -87,10 +88,11 @@ class StudyPrograms:
             problem = self._built[0].at(x)
             found = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
             found = self._finished(problem, found)
+            problem, rounded, figures = self._rounded(problem, found)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
         cold = max(found.iterations, before.cold) if before is not None else found.iterations
-        return self._told(x, found, State(found, cold))
+        return self._told(problem, x, rounded, State(found, cold), figures)
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters
@@ -124,11 +126,24 @@ class StudyPrograms:
             found = refine(own, found, self._options.refine, self._guess(problem, found.seed))
         return checked(problem, self._program.statement, found) if found.success else found
 
-    def _inherited(self, x: Matrix, found: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
+    def _rounded(
+        self, problem: TrajectoryProblem, found: Solution
+    ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
+        """What a solution is rounded to where there are switches, its problem, and what rounding costs."""
+        switches = self._study.controls.switches
+        if not switches or not found.success:
+            return problem, found, {}
+        stated, _, apart, bound = rounded_problem(problem, switches, found)
+        rounded = solve(stated, replace(self._options, starts=1, rollout=False), Guess.of(found))
+        figures = {"switches(gap)": gap_of(rounded, found)} if rounded.success else {}
+        figures |= {"switches(integral_deviation)": apart, "switches(bound)": bound}
+        return stated, replace(rounded, seed=found.seed), figures
+
+    def _inherited(self, problem: TrajectoryProblem, found: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
         """How the optimum changes with the numbers that have a deviation, in the study's units, and doubts."""
         study, deviations = self._study, dict(self._deviations)
         try:
-            s = sensitivities(study.at(x), found, list(deviations), self._options)
+            s = sensitivities(problem, found, list(deviations), self._options)
         except ProblemError as error:
             return {}, (str(error),)
         sign, inherited = study.problem.objectives[0].sign, spread(s, deviations)
@@ -143,11 +158,13 @@ class StudyPrograms:
                 figures[f"d(optimum({result}))/d({name})"] = slope / factors[result]
         return figures, s.doubts
 
-    def _fitted(self, x: Matrix, found: Solution) -> tuple[dict[str, float], dict[str, NDArray[Any]], tuple[str, ...]]:
+    def _fitted(
+        self, problem: TrajectoryProblem, found: Solution
+    ) -> tuple[dict[str, float], dict[str, NDArray[Any]], tuple[str, ...]]:
         """What measurements say of the released parameters, in the study's units: figures, arrays, and doubts."""
         study = self._study
         try:
-            said = inference(study.at(x), found, level=self._confidence, options=self._options)
+            said = inference(problem, found, level=self._confidence, options=self._options)
         except ProblemError as error:
             return {}, {}, (str(error),)
         figures = {
@@ -167,12 +184,15 @@ class StudyPrograms:
         doubts = tuple(f"the measurements do not determine {text}" for text in said.undetermined)
         return figures, estimate_arrays(said), (*said.doubts, *doubts)
 
-    def _told(self, x: Matrix, found: Solution, state: State) -> Solved:
+    def _told(
+        self, stated: TrajectoryProblem, x: Matrix, found: Solution, state: State, more: Mapping[str, float]
+    ) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
         penalty = self._study.penalty(found)
         figures = {
             **found.figures,
+            **more,
             **{f"optimum({name})": design[name] for name in self._study.released},
             "program(objective)": problem.objectives[0].sign * (found.objective - penalty),
             "program(iterations)": float(found.iterations),
@@ -183,11 +203,11 @@ class StudyPrograms:
             figures["program(rate_penalty)"] = penalty
         told, arrays = [found.message, *found.warnings], to_arrays(found)
         if found.success and self._deviations:
-            of_numbers, doubts = self._inherited(x, found)
+            of_numbers, doubts = self._inherited(stated, found)
             figures |= of_numbers
             told += [f"Sensitivities: {text}." for text in doubts]
         if found.success and is_measured(self._study.base):
-            of_fit, of_arrays, doubts = self._fitted(x, found)
+            of_fit, of_arrays, doubts = self._fitted(stated, found)
             figures, arrays = figures | of_fit, arrays | of_arrays
             told += [f"Intervals: {text}." for text in doubts]
         status = found.status.name.lower()

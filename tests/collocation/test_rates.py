@@ -39,7 +39,7 @@ def test_a_block_whose_force_changes_slowly_takes_the_time_of_a_bounded_jerk() -
     assert found.objective == pytest.approx(2.0, rel=1e-6)
     assert np.abs(found.phase.values["u_rate"]).max() <= 4.0 + 1e-7
     assert found.phase.kinds["u"] == "state"
-    assert found.phase.units["u_rate"] == "/s"
+    assert found.phase.units["u_rate"] == "1/s"
 
 
 def test_limits_on_both_sides_may_differ() -> None:

@@ -56,7 +56,7 @@ def test_a_held_force_costs_what_a_sampled_controller_spends(tmp_path: Path) -> 
     assert np.ptp(force, axis=1).max() < 1e-9
     # the model's own motion has a free force, and the run says why the two differ
     (event,) = [e["text"] for e in result.events if e["kind"] == "objective_differs"]
-    assert "'held' controls are not those of the model's own motions" in event
+    assert "'rates', 'held' and 'switches' are not those of the model's own motions" in event
     assert result.outcomes.objectives[0, 0] == pytest.approx(12.0, rel=1e-6)  # 12 m^2 d^2 / T^3
 
 
@@ -129,4 +129,50 @@ def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, 
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert issue.column > 28
+    assert message in issue.message
+
+
+# -------------------------------------------------------------------------------------------------- switches
+
+
+def test_a_switch_is_rounded_and_what_that_costs_is_a_figure(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        {"switches": {"heater": {"pieces": 40}}, "intervals": 40},
+        model={"use": "thermostat"},
+        space={"power": {"low": 1.0, "high": 2.5, "unit": "1/s"}},
+        objectives=[{"name": "off", "minimize": "off"}],
+    )
+    (record,) = result.programs()
+    assert record.status == "solved"
+    levels = record.solution.phase.at((np.arange(40) + 0.5) / 40)["heater"]
+    assert np.minimum(np.abs(levels), np.abs(levels - 1.0)).max() < 1e-12
+    figures = record.figures
+    assert 0.0 < figures["switches(integral_deviation)"] <= figures["switches(bound)"] == pytest.approx(0.05)
+    assert figures["switches(gap)"] > 0.0
+    # the exact answer to these switches: exponentials, piece after piece
+    power, x, off = figures["optimum(power)"], 0.0, 0.0
+    for level in np.rint(levels):
+        end = power * level
+        a, b = end - 1.0, x - end  # x - 1 = a + b exp(-t)
+        off += a**2 * 0.1 + 2.0 * a * b * (1.0 - np.exp(-0.1)) + 0.5 * b**2 * (1.0 - np.exp(-0.2))
+        x = end + b * np.exp(-0.1)
+    assert figures["program(objective)"] == pytest.approx(off, rel=1e-7)
+    assert any(e["kind"] == "objective_differs" for e in result.events)  # the model's own heater is anything between
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("switches: {forse: {pieces: 4}}", "there is no such control; there are force"),
+        ("switches: {force: {pieces: 4, step: 3}}", "no whole steps of 3"),
+        ("switches: {force: {step: 3}}", "pieces"),
+        ("switches: {force: {pieces: 4}}, scheme: trapezoidal", "use radau"),
+    ],
+)
+def test_switches_that_cannot_be_are_refused_at_their_place(setting: str, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.of)
+    (issue,) = caught.value.issues
+    assert (issue.line, issue.column > 28) == (5, True)
     assert message in issue.message

@@ -154,6 +154,9 @@ def _phase(
             a, b = ((float(given.low[k]), float(given.high[k])) for k in (states[0], states[-1]))
             ends[name] = (a, b)
         bounds[name] = (float(given.low[inner]), float(given.high[inner]))
+        if not isinstance(phase.held.get(name, 0), int):  # the boxes of its points are its values
+            own = next(v for v in system.controls if v.name == name)
+            bounds[name] = phase.bounds.get(name, (own.low, own.high))
     names = [name for block in path_blocks(made, i) for name in block.names]
     return PhaseSolution(
         name=phase.name,

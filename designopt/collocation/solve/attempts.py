@@ -96,7 +96,7 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
-        pieces = math.lcm(*phase.held.values())
+        pieces = math.lcm(*phase.pieces.values())
         fewer = max(len(mesh) // COARSER, FEWEST)
         meshes.append(Mesh.uniform(mesh.schemes[0], pieces * math.ceil(fewer / pieces)))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)

@@ -247,5 +247,5 @@ class Program:
 
 def _intervals(phase: Phase, options: Options) -> int:
     """How many intervals a phase has: those of the options, or the next number that its pieces divide."""
-    pieces = math.lcm(*phase.held.values())
+    pieces = math.lcm(*phase.pieces.values())
     return pieces * math.ceil(options.intervals / pieces)

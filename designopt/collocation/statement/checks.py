@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from numbers import Integral as Whole
 from numbers import Real
 from typing import Any
 
@@ -84,9 +84,12 @@ def _check_data(phase: Phase) -> None:
 def _check_held(phase: Phase) -> None:
     known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
     for name, pieces in phase.held.items():
-        if not isinstance(pieces, Whole) or isinstance(pieces, bool) or pieces < 1:
-            text = f"is {pieces!r}: give the number of equal pieces of the phase, a whole number from 1 on"
-            raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
+        if isinstance(pieces, int) and not isinstance(pieces, bool) and pieces >= 1:
+            continue
+        if isinstance(pieces, tuple) and pieces and all(isinstance(v, Real) and math.isfinite(v) for v in pieces):
+            continue
+        text = f"is {pieces!r}: give the number of equal pieces of the phase, from 1 on, or the value on each of them"
+        raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
 
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:

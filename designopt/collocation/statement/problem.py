@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral as Whole
 from numbers import Real
 from typing import Any
 
@@ -197,7 +198,8 @@ class Phase:
     constraints hold at every collocation point, those of `samples` at their own times. `data` gives every data entry of
     the system a number or a `Signal`. `guess` has first and last values of variables: the search begins on straight
     lines between them. `held` controls are constant over so many equal pieces of the phase, as those of a digital
-    controller. A vector of the system may stand for its components everywhere, and a `SignalTable` for its columns.
+    controller; a row of values is given them on its pieces. A vector of the system may stand for its components
+    everywhere, and a `SignalTable` for its columns.
     """
 
     system: System
@@ -211,8 +213,13 @@ class Phase:
     integrals: Mapping[str, Integral] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    held: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
+
+    @property
+    def pieces(self) -> dict[str, int]:
+        """How many pieces each held control has."""
+        return {n: held if isinstance(held, int) else len(held) for n, held in self.held.items()}
 
     @property
     def is_sampled(self) -> bool:
@@ -228,6 +235,7 @@ class Phase:
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
+        object.__setattr__(self, "held", {name: _stated_held(given) for name, given in self.held.items()})
         for name in ("t0", "tf"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _stated_box(f"{self.name}: {name}", getattr(self, name)))
@@ -353,6 +361,14 @@ def ends(box: Box) -> tuple[float, float]:
     """Lower and upper end of a box."""
     low, high = box if isinstance(box, tuple) else (box, box)
     return float(low), float(high)
+
+
+def _stated_held(given: Any) -> Any:
+    """A number of pieces, or the values on them as a tuple; what is neither is left to the check of the statement."""
+    if isinstance(given, Whole) and not isinstance(given, bool):
+        return int(given)
+    is_row = isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1
+    return tuple(float(v) if isinstance(v, Real) else v for v in given) if is_row else given
 
 
 def _stated_box(where: str, given: Any) -> Box:

@@ -98,7 +98,7 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     system, form = phase.system, phase.system.residual_form
     moved = [v for v in system.controls if v.name in rates]
     kept = [v for v in system.controls if v.name not in rates]
-    new = [Variable(f"{v.name}_rate", f"{v.unit}/s", rates[v.name].low, rates[v.name].high) for v in moved]
+    new = [Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in moved]
     if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
         text = f"'{min(unnamed)}' is the name that the rate of a control gets: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)

@@ -22,11 +22,15 @@ from designopt.collocation.statement.problem import (
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.points import Point
-from designopt.collocation.transcription.rows import Block
+from designopt.collocation.transcription.rows import Block, pieces_of
 from designopt.collocation.transcription.samples import sample_numbers
 from designopt.dynamics.signals import Signal
 
 Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+#: Given values may pass the bounds of their control by this.
+INSIDE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,35 @@ def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
                 if j < point.nx:  # others are held by rows that the problem adds
                     low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+        if _given(phase, v.name):
+            _hold(phase, v.name, box, place, place.point[:, j], low, high)
+
+
+def _pieces(phase: Phase) -> list[str]:
+    """Held controls in words."""
+    return [f"{name}: {count}{_given(phase, name)}" for name, count in phase.pieces.items()]
+
+
+def _given(phase: Phase, name: str) -> str:
+    """A word for a control that is held at given values."""
+    return "" if isinstance(phase.held.get(name, 0), int) else " given values"
+
+
+def _hold(
+    phase: Phase, name: str, box: tuple[float, float], place: PhaseLayout, where: Indices, low: Vector, high: Vector
+) -> None:
+    """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
+    label = f"{phase.name}: held.{name}"
+    values = np.asarray(phase.held[name], float)
+    if values.min() < box[0] - INSIDE or values.max() > box[1] + INSIDE:
+        text = f"{values.min():g} to {values.max():g} is outside the bounds {box[0]:g} to {box[1]:g} of the control"
+        raise ProblemError("bad_bounds", label, text)
+    mesh = place.mesh
+    of_intervals = pieces_of(mesh, len(values), label)
+    # the last slot of each interval and those within it are its own
+    of_slots = np.repeat(of_intervals, [scheme.steps for scheme in mesh.schemes])
+    of_points = values[np.concatenate([of_intervals[:1], of_slots])[mesh.first :]]
+    low[where] = high[where] = np.clip(of_points, *box)
 
 
 def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
@@ -172,9 +205,7 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
-        pairs.append(
-            (f"{b.name}: held", [f"{n}: {k}" for n, k in a.held.items()], [f"{n}: {k}" for n, k in b.held.items()])
-        )
+        pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
     for where, before, now in pairs:
         if before != now:

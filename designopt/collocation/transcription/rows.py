@@ -150,7 +150,10 @@ class Rows:
         """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
         mesh, point, phase = place.mesh, self.statement.points[i], self.statement.problem.phases[i]
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
-        for name, pieces in phase.held.items():
+        for name, pieces in phase.pieces.items():
+            if not isinstance(phase.held[name], int):
+                pieces_of(mesh, pieces, f"{phase.name}: held.{name}")  # boxes hold it at its values
+                continue
             of_slots = pieces_of(mesh, pieces, f"{phase.name}: held.{name}")[intervals]
             slots = 2 + np.flatnonzero(of_slots[1:] == of_slots[:-1])
             column = point.names.index(name)

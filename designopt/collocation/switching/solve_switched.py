@@ -1,0 +1,216 @@
+"""Controls that are on or off, or have whole levels: relaxed, rounded by their sums, and solved again for the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.solution.solution import PhaseSolution, Solution
+from designopt.collocation.solve.solve import solve
+from designopt.collocation.statement.guess import Guess
+from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.problem import (
+    Constraint,
+    Phase,
+    ProblemError,
+    Samples,
+    Symbols,
+    TrajectoryProblem,
+)
+from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
+
+Vector = NDArray[np.float64]
+
+#: The name of the constraint that makes one of several switches be on.
+ONE_OF = "one of {}"
+#: A range of a control is whole steps to this share of one.
+WHOLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A control that is constant on each of so many equal `pieces` of a phase and has levels a `step` apart between its
+    bounds; without a step it is at one of the two, off or on. With the `others` named, controls from 0 to 1 like
+    itself, exactly one of all is on. Raises `ValueError` for numbers that make no sense.
+    """
+
+    pieces: int
+    step: float | None = None
+    others: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.pieces, int) or isinstance(self.pieces, bool) or self.pieces < 1:
+            raise ValueError(f"pieces is {self.pieces!r}: give a whole number from 1 on")
+        if self.step is not None and not 0.0 < self.step < math.inf:
+            raise ValueError(f"step is {self.step!r}: give a positive number")
+        if self.step is not None and self.others:
+            raise ValueError("one of several switches is on or off: leave out its step")
+
+
+@dataclass(frozen=True, eq=False)
+class Switched:
+    """The solution of a problem with switches, `rounded`, and of that with anything between their levels, `relaxed`.
+
+    `levels` (pieces,) by phase and name. `gap` is what rounding costs, relative to the relaxed objective: that is a
+    lower bound where the problem is convex in the relaxed controls, and the gap goes to zero with the length of the
+    pieces where the switches enter rates linearly. `integral_deviation` is the largest difference of the integrals of a
+    relaxed and a rounded control, in its unit times s, at most `bound`.
+    """
+
+    rounded: Solution
+    relaxed: Solution
+    levels: Mapping[str, Mapping[str, Vector]]
+    gap: float
+    integral_deviation: float
+    bound: float
+
+    @property
+    def success(self) -> bool:
+        """Whether the rounded solution may be used."""
+        return self.rounded.success
+
+
+def solve_switched(
+    problem: TrajectoryProblem,
+    switches: Mapping[str, Switch | int],
+    options: Options | None = None,
+    guess: Guess | None = None,
+    *,
+    gap: float | None = None,
+    rounds: int = 4,
+) -> Switched:
+    """The solution of `problem` with `switches` by the names of controls; a number is that of pieces of one on or off.
+
+    The relaxed problem is solved, the controls are rounded by their sums (Sager, Bock, Diehl 2012), and the rest is
+    solved again with them, from the relaxed solution. With a `gap` the pieces are doubled until rounding costs less
+    than that, `rounds` times at most. A failed solve is a solution with its status: where the relaxed one fails the
+    rounded one is the same. Raises `ProblemError` for names that are no controls, and for bounds that are not whole
+    steps apart.
+    """
+    own = {name: Switch(s) if isinstance(s, int) else s for name, s in switches.items()}
+    found = _solved(problem, own, options, guess)
+    for _ in range(rounds):
+        if gap is None or not found.relaxed.success or (found.success and found.gap <= gap):
+            break
+        own = {name: replace(s, pieces=2 * s.pieces) for name, s in own.items()}
+        found = _solved(problem, own, options, Guess.of(found.relaxed))
+    return found
+
+
+def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> TrajectoryProblem:
+    """`problem` with switches that may be anything between their levels, constant on their pieces."""
+    _check(problem, switches)
+    phases = []
+    for phase in problem.phases:
+        own = _of_phase(phase, switches)
+        pieces = {name: switch.pieces for name, switch in own.items()}
+        samples = dict(phase.samples)
+        for name, switch in own.items():
+            pieces |= dict.fromkeys(switch.others, switch.pieces)
+            if switch.others:  # once on each piece: everywhere it would be said several times
+                middles = Samples((np.arange(switch.pieces) + 0.5) / switch.pieces, of_duration=True)
+                samples[ONE_OF.format(name)] = Constraint(_Sum((name, *switch.others)), 1.0, 1.0, at=middles)
+        phases.append(replace(phase, held={**phase.held, **pieces}, samples=samples))
+    return replace(problem, phases=phases)
+
+
+def rounded_problem(
+    problem: TrajectoryProblem, switches: Mapping[str, Switch], relaxed: Solution
+) -> tuple[TrajectoryProblem, dict[str, dict[str, Vector]], float, float]:
+    """`problem` with the switches held at what the `relaxed` solution is rounded to; the levels, the largest deviation
+    of an integral, and its bound."""
+    phases, levels, worst, bound = [], {}, 0.0, 0.0
+    for phase in problem.phases:
+        found = relaxed.phases[phase.name]
+        of_phase: dict[str, Vector] = {}
+        for name, switch in _of_phase(phase, switches).items():
+            names = (name, *switch.others)
+            means = np.stack([_means(found, n, switch.pieces) for n in names], axis=1)
+            widths = np.full(switch.pieces, (found.tf - found.t0) / switch.pieces)
+            if switch.others:
+                rounded, most = sum_up_one_of(means, widths), float(len(names) - 1)
+            else:
+                low, high, step = _range(phase, name, switch)
+                rounded, most = sum_up(means[:, 0], widths, low, high, step)[:, None], 0.5 * step
+            of_phase |= dict(zip(names, rounded.T, strict=True))
+            worst = max(worst, deviation(means, rounded, widths))
+            bound = max(bound, most * float(widths[0]))
+        levels[phase.name] = of_phase
+        held = {**phase.held, **{n: tuple(values.tolist()) for n, values in of_phase.items()}}
+        phases.append(replace(phase, held=held))
+    return replace(problem, phases=phases), levels, worst, bound
+
+
+def gap_of(rounded: Solution, relaxed: Solution) -> float:
+    """What rounding costs, relative to the size of the relaxed objective."""
+    return (rounded.objective - relaxed.objective) / max(abs(relaxed.objective), 1e-12)
+
+
+def _solved(
+    problem: TrajectoryProblem, switches: Mapping[str, Switch], options: Options | None, guess: Guess | None
+) -> Switched:
+    relaxed = solve(relaxed_problem(problem, switches), options, guess)
+    if not relaxed.success:
+        return Switched(relaxed, relaxed, {}, math.nan, math.nan, math.nan)
+    stated, levels, worst, bound = rounded_problem(problem, switches, relaxed)
+    rounded = solve(stated, options, Guess.of(relaxed))
+    return Switched(rounded, relaxed, levels, gap_of(rounded, relaxed), worst, bound)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    names: tuple[str, ...]
+
+    def __call__(self, v: Symbols) -> Any:
+        return sum(v[name] for name in self.names)
+
+
+def _of_phase(phase: Phase, switches: Mapping[str, Switch]) -> dict[str, Switch]:
+    own = {v.name for v in phase.system.controls}
+    return {name: switch for name, switch in switches.items() if name in own}
+
+
+def _range(phase: Phase, name: str, switch: Switch) -> tuple[float, float, float]:
+    """The lowest and the highest level of a switch, and their distance."""
+    variable = next(v for v in phase.system.controls if v.name == name)
+    low, high = phase.bounds.get(name, (variable.low, variable.high))
+    return low, high, high - low if switch.step is None else switch.step
+
+
+def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
+    there = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
+    _check_names("switches", [n for name, s in switches.items() for n in (name, *s.others)], there)
+    for phase in problem.phases:
+        for name, switch in _of_phase(phase, switches).items():
+            where = f"{phase.name}: switches.{name}"
+            for other in (name, *switch.others):
+                low, high, step = _range(phase, other, switch)
+                if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                    text = f"'{other}' lies between {low:g} and {high:g}: a switch has two finite levels"
+                    raise ProblemError("bad_bounds", where, text)
+                if switch.others and (low, high) != (0.0, 1.0):
+                    text = f"'{other}' lies between {low:g} and {high:g}: one of several switches is 0 or 1"
+                    raise ProblemError("bad_bounds", where, text)
+                if abs((high - low) / step - round((high - low) / step)) > WHOLE:
+                    text = f"from {low:g} to {high:g} there are no whole steps of {step:g}"
+                    raise ProblemError("bad_bounds", where, text)
+
+
+def _check_names(where: str, given: Sequence[str], there: Sequence[str]) -> None:
+    for i, name in enumerate(given):
+        if name not in there:
+            text = f"there is no such control; there are {', '.join(there) or 'none'}"
+            raise ProblemError("bad_statement", f"{where}.{name}", text)
+        if name in given[:i]:
+            raise ProblemError("bad_statement", f"{where}.{name}", "stands in two switches: leave out one of them")
+
+
+def _means(found: PhaseSolution, name: str, pieces: int) -> Vector:
+    """The values (pieces,) of a control that is constant on each."""
+    middles = (np.arange(pieces) + 0.5) / pieces
+    return np.asarray(found.at(middles)[name])
