@@ -21,10 +21,12 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
+from designopt.collocation.statement.peaks import peak_values, with_peaks
 from designopt.collocation.statement.problem import (
     Constraint,
     Ends,
     Integral,
+    Peak,
     Phase,
     ProblemError,
     Samples,
@@ -52,6 +54,7 @@ __all__ = [
     "Measurements",
     "Mesh",
     "Options",
+    "Peak",
     "Phase",
     "PhaseGuess",
     "PhaseSensitivities",
@@ -83,6 +86,7 @@ __all__ = [
     "hermite_simpson",
     "inference",
     "load_solution",
+    "peak_values",
     "periodic",
     "radau",
     "read_measurements",
@@ -104,6 +108,7 @@ __all__ = [
     "trapezoidal",
     "verify",
     "with_measurements",
+    "with_peaks",
     "with_rates",
 ]
 

@@ -161,7 +161,7 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
         known = numbers(self, scenario, {})
         if wrong := refused(self, known):
             raise ProblemError("bad_bounds", *wrong)
-        return trajectory_problem(self.simulation.equations, known, cost)
+        return trajectory_problem(self.simulation.equations, known, cost, samples)
 
     inputs, conditions, outputs = _types(declared)
     answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
+import numpy as np
+
+from designopt.collocation import Constraint, Integral, Peak, Phase, Samples, TrajectoryProblem
 from designopt.lazy import casadi as ca
 from designopt.models import quantities
 from designopt.models.equations import Equations
 from designopt.models.quantities import Final, Parameter, State
 
 
-def trajectory_problem(equations: Equations, numbers: Mapping[str, float], cost: str) -> TrajectoryProblem:
+def trajectory_problem(
+    equations: Equations, numbers: Mapping[str, float], cost: str, samples: int
+) -> TrajectoryProblem:
     """Minimise the figure `cost` over the parameters, for the conditions and settings `numbers`.
 
-    Figures of the problem are the integrals and final values; a peak or an event has no place in it.
+    Figures of the problem are the integrals and final values, and where a study asks for them its peaks, at as many
+    `samples` as a simulation has; an event has no place in it.
     """
     system, states = equations.system(), equations.names(State)
     constants = [numbers[n] for n in equations.constants()]
@@ -64,7 +69,13 @@ def trajectory_problem(equations: Equations, numbers: Mapping[str, float], cost:
         },
         data={n: numbers[n] for n in equations.used()},
     )
-    return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures)
+    at = Samples(np.linspace(0.0, 1.0, samples), of_duration=True)
+    peaks = {n: _peak(equations.declared[n], integrand(n), at) for n in equations.names(quantities.Peak)}
+    return TrajectoryProblem([phase], cost=figures[cost], constraints=follows, figures=figures, peaks=peaks)
+
+
+def _peak(declared: Any, value: Callable[[Any], Any], at: Samples) -> Peak:
+    return Peak(value, declared.of, declared.unit, at=at)
 
 
 def _follows(state: str, parameter: str) -> Callable[[Any], Any]:

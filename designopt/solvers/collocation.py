@@ -78,6 +78,9 @@ class Collocation:
         Literal["auto", "explicit", "residual"], Quantity("", "of the equations; auto: residual where there is one")
     ] = "auto"
     refine: Annotated[Refine | None, Quantity("", "refinement of the mesh; not given: none")] = None
+    mesh_check: Annotated[
+        float, Quantity("", "relative error above which a mesh is refined all the same; 0: never", ge=0)
+    ] = 1e-4
     tolerance: Annotated[float, Quantity("", "of the solver, relative to the ranges of variables", gt=0, lt=1)] = 1e-8
     max_iterations: Annotated[int, Quantity("", "of the solver, for one solve", ge=1)] = 1000
     time_limit: Annotated[float, Quantity("s", "of the solver, for one solve; not given: none", gt=0)] | None = None
@@ -201,7 +204,7 @@ class Collocation:
         """What solves programs on a worker."""
         study, points = self._points(problem)
         count = len(points) * self.starts + min(self.verify, len(points))
-        return StudyPrograms(study, self.options(), count, self.deviations, self.confidence)
+        return StudyPrograms(study, self.options(), count, self.deviations, self.confidence, self.mesh_check)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""

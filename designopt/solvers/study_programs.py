@@ -16,9 +16,11 @@ from designopt.collocation import (
     Options,
     ProblemError,
     Program,
+    Refinement,
     Solution,
     TrajectoryProblem,
     inference,
+    peak_values,
     sensitivities,
     spread,
 )
@@ -38,6 +40,9 @@ from designopt.problem import Solved
 from designopt.solvers.trajectories import StudyTrajectory
 from designopt.space import Matrix
 
+#: Refinements at most of a mesh that is too coarse for the check of it.
+CHECK_ROUNDS = 5
+
 
 class State:
     """What the next program of a chain begins with: a solution and the iterations that a cold solve took."""
@@ -50,7 +55,8 @@ class StudyPrograms:
     """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all.
 
     `deviations` are those of numbers by name, whose influence on each optimum is looked at; `confidence` is the level
-    of the intervals of what is fitted to measurements.
+    of the intervals of what is fitted to measurements. Without a refinement among the options, a mesh on which an error
+    is above `mesh_check` is refined until it is not (0: never).
     """
 
     def __init__(
@@ -60,9 +66,12 @@ class StudyPrograms:
         expected: int,
         deviations: Mapping[str, float] = MappingProxyType({}),
         confidence: float = 0.95,
+        mesh_check: float = 0.0,
     ) -> None:
         self._study, self._options, self._expected = study, options, expected
         self._deviations, self._confidence = deviations, confidence
+        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 else None
+        self._refinement = checked if options.refine is None else options.refine
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
@@ -86,13 +95,14 @@ class StudyPrograms:
         """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
         try:
             problem = self._built[0].at(x)
-            found = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
-            found = self._finished(problem, found)
+            first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
+            found = self._finished(problem, first)
             problem, rounded, figures = self._rounded(problem, found)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
-        cold = max(found.iterations, before.cold) if before is not None else found.iterations
-        return self._told(problem, x, rounded, State(found, cold), figures)
+        last = found if self._options.refine is not None else first  # a chain goes on with one mesh
+        cold = max(last.iterations, before.cold) if before is not None else last.iterations
+        return self._told(problem, x, rounded, State(last, cold), figures)
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters
@@ -121,9 +131,9 @@ class StudyPrograms:
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
         """Refined, and with all that shows how far it can be trusted."""
-        if found.success and self._options.refine is not None:
+        if found.success and self._refinement is not None:
             own = Program(problem, self._options, statement=self._program.statement)
-            found = refine(own, found, self._options.refine, self._guess(problem, found.seed))
+            found = refine(own, found, self._refinement, self._guess(problem, found.seed))
         return checked(problem, self._program.statement, found) if found.success else found
 
     def _rounded(
@@ -192,6 +202,7 @@ class StudyPrograms:
         penalty = self._study.penalty(found)
         figures = {
             **found.figures,
+            **peak_values(self._study.base, found),
             **more,
             **{f"optimum({name})": design[name] for name in self._study.released},
             "program(objective)": problem.objectives[0].sign * (found.objective - penalty),

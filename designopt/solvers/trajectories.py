@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from designopt.collocation.solution.solution import Solution
+from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import Constraint as Rows
 from designopt.collocation.statement.problem import Ends, ProblemError, TrajectoryProblem, ends
 from designopt.dynamics.system import Variable
@@ -22,7 +23,13 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.study_controls import AS_STATED, Controls
-from designopt.solvers.trajectory_checks import check_expression, check_parameters, check_single, check_symbolic
+from designopt.solvers.trajectory_checks import (
+    check_expression,
+    check_parameters,
+    check_peak,
+    check_single,
+    check_symbolic,
+)
 from designopt.space import Matrix, in_model_unit, shown_value
 from designopt.study.language.expression import Expression
 from designopt.study.language.grammar import Term
@@ -152,6 +159,7 @@ def study_trajectory(
     parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
     check_parameters(problem, parts[0])
     items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
+    parts = _with_used_peaks(items, parts)
     for item in items:
         check_expression(problem, item, parts)
     reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in fixed]
@@ -164,6 +172,22 @@ def study_trajectory(
     base = controls.applied(_Merged(problem, parts, size).trajectory(objective, relations, margin), len(parts))
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
     return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
+
+
+def _with_used_peaks(
+    items: Sequence[Objective | Constraint], parts: Sequence[TrajectoryProblem]
+) -> list[TrajectoryProblem]:
+    """The trajectory problems with the peaks that `items` name; raises `InvalidSetting` for what they cannot ask."""
+    sizes: dict[str, float] = {}
+    for item in items:
+        symbols = {name: ca.SX.sym(name) for name in item.expression.names}
+        for name in sorted(symbols.keys() & parts[0].peaks.keys()):
+            slope = ca.jacobian(symbolic(item.expression.root, symbols), symbols[name])
+            steady = float(slope) if slope.is_constant() else math.nan
+            check_peak(item, name, parts[0].peaks[name], steady)
+            size = _size(item) / abs(steady) if isinstance(item, Constraint) else 1.0
+            sizes[name] = min(size, sizes.get(name, math.inf))
+    return [with_peaks(part, sizes, sizes) if sizes else replace(part, peaks={}) for part in parts]
 
 
 class _Merged:
@@ -217,12 +241,14 @@ class _Merged:
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
-        phases, constraints, figures = [], {}, {}
+        phases, constraints, figures, peaks = [], {}, {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
             for name, rows in part.constraints.items():
                 constraints[self._named(scenario, name)] = replace(rows, value=self._in(s, rows.value))
             figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
+            for n, peak in part.peaks.items():
+                peaks[self._named(scenario, n)] = replace(peak, phase=self._named(scenario, peak.phase))
         cost, extra, below = self._goal(objective)
         terms = {
             _other(f"{objective.name}{where}", "objective", figures): value for where, value in self._values(objective)
@@ -247,6 +273,7 @@ class _Merged:
             terms=terms,
             figures=figures,
             extra=(*extra, *{v.name: v for part in self.parts for v in part.extra}.values()),
+            peaks=peaks,
         )
 
     def _boxes(self) -> dict[str, Any]:
@@ -299,7 +326,7 @@ def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
 
 def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
     """A limit as a constraint, relative to its size."""
-    size = max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
+    size = _size(c)
     low = -math.inf if c.minimum is None else c.minimum / size + margin
     high = math.inf if c.maximum is None else c.maximum / size - margin
     if low > high:
@@ -307,6 +334,11 @@ def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
     if c.equals is not None:
         low = high = c.equals / size
     return Rows(lambda e: value(e) / size, low, high)
+
+
+def _size(c: Constraint) -> float:
+    """That of the numbers of a limit."""
+    return max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
 
 
 def _related(problem: Problem, relation: Expression) -> Any:

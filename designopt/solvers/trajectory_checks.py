@@ -11,7 +11,7 @@ from designopt.study.language import units
 from designopt.study.study import Constraint, Objective
 
 if TYPE_CHECKING:
-    from designopt.collocation.statement.problem import TrajectoryProblem
+    from designopt.collocation.statement.problem import Peak, TrajectoryProblem
 
 #: Ways of putting scenarios together that have a smooth program.
 OVER = ("nominal", "mean", "worst")
@@ -101,3 +101,23 @@ def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequ
                 f" {', '.join(known) or 'none'})"
             )
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
+
+
+def check_peak(item: Objective | Constraint, name: str, peak: Peak, slope: float) -> None:
+    """Raises `InvalidSetting` where `item`, which grows by `slope` with the peak `name`, does not press on it.
+
+    In a program a largest value is an unknown above all values: only what makes it small makes it the largest value.
+    """
+    if isinstance(item, Objective):
+        what, presses = "objective", item.sign * slope
+    else:
+        both = item.equals is not None or (item.minimum is not None and item.maximum is not None)
+        what, presses = "constraint", 0.0 if both else slope if item.maximum is not None else -slope
+    if not (presses < 0.0 if peak.of == "smallest" else presses > 0.0):
+        wanted = "raised, or kept above a limit," if peak.of == "smallest" else "lowered, or kept below a limit,"
+        raise InvalidSetting(
+            "use",
+            f"{what} '{item.name}' asks of the {'smallest' if peak.of == 'smallest' else 'largest'} value '{name}' what"
+            f" a program cannot: it can only be {wanted} by itself or times and plus numbers and other figures; use a"
+            " solver that evaluates designs",
+        )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral as Whole
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -189,6 +189,22 @@ class Integral:
 
 
 @dataclass(frozen=True)
+class Peak:
+    """The largest value of `value(symbols)` on the way of a `phase`, the smallest, or the largest `size`, by `of`.
+
+    It is looked for `at` samples, at all collocation points without any. A figure that a problem may take in
+    (`with_peaks`, which names its `state`). `unit` is that of the value.
+    """
+
+    value: Callable[[Symbols], Any]
+    of: Literal["largest", "smallest", "size"] = "largest"
+    unit: str = ""
+    phase: str = "motion"
+    at: Samples | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True)
 class Phase:
     """One stretch of time with one system.
 
@@ -288,7 +304,8 @@ class TrajectoryProblem:
     `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost that are to be shown, `figures`
     whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
     that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
-    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone. Phases
+    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone. `peaks` are
+    figures that studies and `with_peaks` take in where they are asked for. Phases
     whose ranges of times overlap get a constraint "duration of <name>", which keeps them from running backwards.
     """
 
@@ -300,6 +317,7 @@ class TrajectoryProblem:
     terms: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     extra: tuple[Variable, ...] = ()
+    peaks: Mapping[str, Peak] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         vectors = {v.name: v for phase in self.phases for v in phase.system.vectors}

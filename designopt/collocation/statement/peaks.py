@@ -1,0 +1,147 @@
+"""Largest values on the way as figures: an unknown that path constraints keep beyond every value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from designopt.collocation.statement.problem import Constraint, Ends, Peak, Phase, ProblemError, TrajectoryProblem
+from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm
+from designopt.dynamics.system import ARGUMENTS, System, Variable
+from designopt.lazy import casadi as ca
+
+if TYPE_CHECKING:
+    from designopt.collocation.solution.solution import Solution
+
+
+def with_peaks(
+    problem: TrajectoryProblem, names: Iterable[str], sizes: Mapping[str, float] | None = None
+) -> TrajectoryProblem:
+    """`problem` with some of its `peaks` among its figures, so that costs and constraints may name them.
+
+    A peak is a constant state ``largest_<name>`` (``smallest_<name>``) that path constraints keep beyond the value at
+    all its points. It is the peak itself where a cost or a limit presses on it, and lies beyond it elsewhere:
+    `peak_values` reads the peaks of a solution. `sizes` says about how large they are, for scales; 1 by default.
+    Raises `ProblemError` (bad_statement) for names that are no peaks, or taken.
+    """
+    sizes = sizes or {}
+    taken = {}
+    phases = {phase.name: phase for phase in problem.phases}
+    for name in names:
+        peak = problem.peaks.get(name)
+        if peak is None or peak.phase not in phases:
+            there = ", ".join(problem.peaks) or "none"
+            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; there are {there}")
+        state = f"{'smallest' if peak.of == 'smallest' else 'largest'}_{name}"
+        taken[name] = replace(peak, state=state)
+        phases[peak.phase] = _phase(phases[peak.phase], name, taken[name], sizes.get(name, 1.0))
+    if named := [name for name in taken if name in problem.figures]:
+        raise ProblemError("bad_statement", f"peaks.{named[0]}", "is the name of a figure too: rename it")
+    figures = {name: _Level(peak.phase, peak.state) for name, peak in taken.items()}
+    return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=taken)
+
+
+def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, float]:
+    """The peaks that `problem` takes in, of its `solution`."""
+    found, phases, rows = {}, [phase.name for phase in problem.phases], solution.constraints
+    for name, peak in problem.peaks.items():
+        room = math.inf
+        for block in rows.blocks if peak.state else ():
+            if block.kind in ("path", "sample") and phases[block.phase] == peak.phase:
+                own = [j for j, label in enumerate(block.names) if label in _rows(peak)]
+                room = min(room, float(rows.values[block.rows[:, own]].min(initial=math.inf)))
+        if room < math.inf:
+            level = float(solution.phases[peak.phase].values[peak.state][0])
+            found[name] = level + room if peak.of == "smallest" else level - room
+    return found
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A peak as a function of the ends."""
+
+    phase: str
+    state: str
+
+    def __call__(self, e: Ends) -> Any:
+        return e.phase[self.phase].initial[self.state]
+
+
+@dataclass(frozen=True)
+class _Room:
+    """How far a value is from its peak."""
+
+    value: Callable[[Any], Any]
+    state: str
+    sign: float
+
+    def __call__(self, v: Any) -> Any:
+        room = v[self.state] - self.sign * self.value(v)
+        return -room if self.state.startswith("smallest") else room
+
+
+def _rows(peak: Peak) -> dict[str, float]:
+    """The path constraints of a peak, with the sign of the value in them."""
+    return {peak.state: 1.0, f"{peak.state} of the other sign": -1.0} if peak.of == "size" else {peak.state: 1.0}
+
+
+def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
+    """`phase` with a constant state beyond the values of `peak`."""
+    system = phase.system
+    tables = (system.states, system.controls, system.algebraic, system.parameters, system.data, system.outputs)
+    rows = _rows(peak)
+    if peak.state in {v.name for table in tables for v in table} or set(rows) & {*phase.path, *phase.samples}:
+        text = f"'{peak.state}' is the name that this peak gets: rename the variable or the path constraint"
+        raise ProblemError("bad_statement", f"peaks.{name}", text)
+    low = 0.0 if peak.of == "size" else -math.inf
+    stated = {
+        label: Constraint(_Room(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
+        for label, sign in rows.items()
+    }
+    first = -size if peak.of == "smallest" else size
+    return replace(
+        phase,
+        system=_with_constant(system, Variable(peak.state, peak.unit, low, description=f"the peak {name}")),
+        path={**phase.path, **({} if peak.at else stated)},
+        samples={**phase.samples, **(stated if peak.at else {})},
+        guess={**phase.guess, peak.state: (first, first)},
+    )
+
+
+def _with_constant(system: System, constant: Variable) -> System:
+    """`system` with one more state, the last one, whose rate is zero."""
+    form, nx = system.residual_form, len(system.states)
+
+    def of(function: Any, names: Sequence[str], *, rate: bool = False) -> Any:
+        if function is None:
+            return None
+        symbols = [ca.SX.sym(name, function.numel_in(i)) for i, name in enumerate(names)]
+        symbols[0] = ca.SX.sym("x", nx + 1)
+        made = function(symbols[0][:nx], *symbols[1:])
+        if rate:
+            made = ca.vertcat(made, 0.0)
+        return ca.Function(function.name(), symbols, [made], list(names), function.name_out())
+
+    if form is None:
+        stated: dict[str, Any] = {"rhs": of(system.rhs, ARGUMENTS, rate=True), "output": of(system.output, ARGUMENTS)}
+    else:
+        residual, output = of(form.residual, RESIDUAL_ARGUMENTS), of(form.output, RESIDUAL_ARGUMENTS)
+        stated = {
+            "residual_form": ResidualForm(
+                form.unknowns, residual, of(form.rates, RESIDUAL_ARGUMENTS, rate=True), output
+            )
+        }
+    return System(
+        name=system.name,
+        states=(*system.states, constant),
+        controls=system.controls,
+        parameters=system.parameters,
+        algebraic=system.algebraic,
+        data=system.data,
+        outputs=system.outputs,
+        algebraic_residual=of(system.algebraic_residual, ARGUMENTS),
+        vectors=system.vectors,
+        **stated,
+    )
