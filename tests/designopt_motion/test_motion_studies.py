@@ -81,7 +81,7 @@ def test_the_price_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Pat
     assert (np.diff(duration) > 0.05).all()
     assert (np.diff(price) > 5.0).all()
     solved = [program.solution.objective for program in result.programs()]
-    np.testing.assert_allclose(sorted(solved), price, rtol=1e-6)
+    np.testing.assert_allclose(sorted(solved), price, rtol=1e-4)  # the model solves on its own mesh, which is coarser
 
 
 @pytest.mark.parametrize(("name", "declared"), [("reach_arm", arm.ARRAYS), ("biped_step", biped.ARRAYS)])
