@@ -9,6 +9,7 @@ from designopt.collocation.estimation.result import ConfidenceInterval, Estimate
 from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
 from designopt.collocation.postoptimal.spread import Spread, spread
 from designopt.collocation.solution.explain import Explanation, Violation, explain
+from designopt.collocation.solution.peaks import peak_values
 from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
@@ -21,7 +22,7 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
-from designopt.collocation.statement.peaks import peak_values, with_peaks
+from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import (
     Constraint,
     Ends,

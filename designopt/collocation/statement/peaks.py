@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from designopt.collocation.statement.problem import Constraint, Ends, Peak, Phase, ProblemError, TrajectoryProblem
 from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm
 from designopt.dynamics.system import ARGUMENTS, System, Variable
 from designopt.lazy import casadi as ca
-
-if TYPE_CHECKING:
-    from designopt.collocation.solution.solution import Solution
 
 
 def with_peaks(
@@ -43,21 +40,6 @@ def with_peaks(
     return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=taken)
 
 
-def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, float]:
-    """The peaks that `problem` takes in, of its `solution`."""
-    found, phases, rows = {}, [phase.name for phase in problem.phases], solution.constraints
-    for name, peak in problem.peaks.items():
-        room = math.inf
-        for block in rows.blocks if peak.state else ():
-            if block.kind in ("path", "sample") and phases[block.phase] == peak.phase:
-                own = [j for j, label in enumerate(block.names) if label in _rows(peak)]
-                room = min(room, float(rows.values[block.rows[:, own]].min(initial=math.inf)))
-        if room < math.inf:
-            level = float(solution.phases[peak.phase].values[peak.state][0])
-            found[name] = level + room if peak.of == "smallest" else level - room
-    return found
-
-
 @dataclass(frozen=True)
 class _Level:
     """A peak as a function of the ends."""
@@ -82,7 +64,7 @@ class _Room:
         return -room if self.state.startswith("smallest") else room
 
 
-def _rows(peak: Peak) -> dict[str, float]:
+def rows_of(peak: Peak) -> dict[str, float]:
     """The path constraints of a peak, with the sign of the value in them."""
     return {peak.state: 1.0, f"{peak.state} of the other sign": -1.0} if peak.of == "size" else {peak.state: 1.0}
 
@@ -91,7 +73,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     """`phase` with a constant state beyond the values of `peak`."""
     system = phase.system
     tables = (system.states, system.controls, system.algebraic, system.parameters, system.data, system.outputs)
-    rows = _rows(peak)
+    rows = rows_of(peak)
     if peak.state in {v.name for table in tables for v in table} or set(rows) & {*phase.path, *phase.samples}:
         text = f"'{peak.state}' is the name that this peak gets: rename the variable or the path constraint"
         raise ProblemError("bad_statement", f"peaks.{name}", text)

@@ -1,0 +1,24 @@
+"""The peaks of a solved motion."""
+
+from __future__ import annotations
+
+import math
+
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.statement.peaks import rows_of
+from designopt.collocation.statement.problem import TrajectoryProblem
+
+
+def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, float]:
+    """The peaks that `problem` takes in, of its `solution`."""
+    found, phases, rows = {}, [phase.name for phase in problem.phases], solution.constraints
+    for name, peak in problem.peaks.items():
+        room, own_rows = math.inf, rows_of(peak)
+        for block in rows.blocks if peak.state else ():
+            if block.kind in ("path", "sample") and phases[block.phase] == peak.phase:
+                own = [j for j, label in enumerate(block.names) if label in own_rows]
+                room = min(room, float(rows.values[block.rows[:, own]].min(initial=math.inf)))
+        if room < math.inf:
+            level = float(solution.phases[peak.phase].values[peak.state][0])
+            found[name] = level + room if peak.of == "smallest" else level - room
+    return found
