@@ -87,11 +87,13 @@ def read_solution(
     status: Status,
     stats: Mapping[str, Any],
     timing: Mapping[str, float],
+    values: Sequence[PhaseValues] | None = None,
 ) -> Solution:
-    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,)."""
+    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,), and the phases
+    have these `values` if they have been read."""
     statement = reader.statement
     x = made.shift + made.scale * iterate.x
-    values = [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
+    values = values or [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
     multipliers = NamedMultipliers(problem, made, given, x, iterate, values)
     phases = {
         phase.name: _phase(i, problem, made, given, x, of_phase, multipliers)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.optimality.multipliers import lagrangian_gradient
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search
@@ -45,12 +44,11 @@ def optimisation_error(search: Search, given: Boxes, end: End, *, flat: bool) ->
     Where the problem is `flat` (a singular arc), bounds that are not active move the cost too.
     """
     iterate = end.iterate
-    size = _size(search, given, end)
+    size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
     columns = _gaps(iterate.x, iterate.bound_multipliers, *search.box(given), bend)
     rows = _gaps(end.rows, iterate.constraint_multipliers, *search.row_box(given), bend)
-    gradient = lagrangian_gradient(search.made, given, iterate.x, iterate.constraint_multipliers)
-    left = np.abs(gradient + iterate.bound_multipliers)[given.low < given.high].sum()
+    left = np.abs(search.gradient(given, iterate) + iterate.bound_multipliers)[given.low < given.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")
     return float((columns + rows + left * step) / size)
 
@@ -75,9 +73,9 @@ def _last(history: Mapping[str, Any], name: str) -> float:
     return float(values[-1]) if len(values) else 0.0
 
 
-def _size(search: Search, given: Boxes, end: End) -> float:
+def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is next to zero beside those on the way."""
-    found = abs(float(search.made.objective(end.iterate.x, given.parameters)))
+    found = abs(end.cost)
     usual = np.abs(np.asarray(end.stats.get("iterations", {}).get("obj", []), float))
     return max(found, ZERO * float(np.median(usual)) if len(usual) else 0.0, 1e-300)
 
@@ -97,7 +95,7 @@ def finished(search: Search, given: Boxes, end: End, *, flat: bool) -> End:
         out_of_time = limit is not None and best.seconds > SHARE_TO_FINISH * limit
         if not error > options.tolerance or end.status is not Status.SOLVED or barrier <= 0.0 or out_of_time:
             break
-        more = 10.0 ** round(-math.log10(_size(search, given, best) * factor))
+        more = 10.0 ** round(-math.log10(_size(best) * factor))
         more = float(np.clip(more, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
         tolerance = max(_ten(tolerance * more * AIM * options.tolerance / error), TIGHTEST)
         factor *= more
@@ -110,7 +108,15 @@ def finished(search: Search, given: Boxes, end: End, *, flat: bool) -> End:
         if not again.status.success or not error < HELPFUL * error_before:
             return replace(best, seconds=seconds)
         barrier = _last(again.stats["iterations"], "mu") / factor
-        best = End(again.iterate, again.rows, Status.SOLVED, _joined(best.stats, again.stats, factor), seconds, error)
+        best = End(
+            again.iterate,
+            again.rows,
+            Status.SOLVED,
+            _joined(best.stats, again.stats, factor),
+            seconds,
+            error,
+            again.cost,
+        )
     return best
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
+from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader, read_solution
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
@@ -102,6 +103,10 @@ class Program:
         """What is doubtful about the problem's expressions."""
         return nonsmooth_warnings(self.statement)
 
+    @cached_property
+    def _linear_solver(self) -> str:
+        return linear_solver(self.options)
+
     def solve(
         self,
         problem: TrajectoryProblem | None = None,
@@ -174,6 +179,7 @@ class Program:
             x = np.clip(x, *self._search.box(given))
             asked = without_idle_rows(made, given, x, self._search.rows(x, given))
         arcs: tuple[Arc, ...] = ()
+        values: Sequence[PhaseValues] | None = None
         more = over_constrained(problem, asked)
         if more:
             rows = self._search.rows(x, given)
@@ -185,12 +191,12 @@ class Program:
                 beside = self._solved_from_beside(asked, end)
                 if beside is not end:
                     end, more = beside, "The guess is a stationary point that is no minimum: restarted beside it."
-            end, arcs = self._finished(asked, end)
+            end, arcs, values = self._finished(asked, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
             found = read_solution(
-                self._reader, problem, made, given, end.iterate, end.rows, end.status, end.stats, timing
+                self._reader, problem, made, given, end.iterate, end.rows, end.status, end.stats, timing, values
             )
         if end.status is Status.INVALID_NUMBER:
             more = invalid_number(self._reader, made.shift + made.scale * end.iterate.x, given.parameters) or (
@@ -204,42 +210,39 @@ class Program:
             singular_arcs=arcs,
             warnings=(*self.warnings, *self._conditioning.warnings),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
-            solver=f"ipopt, {self.options.hessian} hessian, {linear_solver(self.options)}",
+            solver=f"ipopt, {self.options.hessian} hessian, {self._linear_solver}",
             versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
         return told(found, self.options, more)
 
-    def _finished(self, given: Boxes, end: End) -> tuple[End, tuple[Arc, ...]]:
-        """`end` with its optimisation error, continued where that is too large, and its singular arcs."""
+    def _finished(self, given: Boxes, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
+        """`end` with its optimisation error, continued where that is too large, its singular arcs, and what was read
+        of it, if it was."""
         if not end.status.success:
-            return end, ()
-        arcs = self._arcs(given, end)
-        return finished(self._search, given, end, flat=bool(arcs)), arcs
-
-    def _arcs(self, given: Boxes, end: End) -> tuple[Arc, ...]:
-        made, parameters = self.transcription, given.parameters
+            return end, (), None
+        made = self.transcription
         x = made.shift + made.scale * end.iterate.x
-        values = [self._reader.phase(i, x, parameters) for i in range(len(self.problem.phases))]
+        values = [self._reader.phase(i, x, given.parameters) for i in range(len(self.problem.phases))]
         rows = end.iterate.constraint_multipliers / made.row_scale / made.cost_scale
         found = Multipliers(rows, np.empty(0))  # those of bounds have no part in it
-        return tuple(singular_arcs(made, given, x, found, values, self._reader.figures(values, x)[0]))
+        arcs = tuple(singular_arcs(made, given, x, found, values, end.cost / made.cost_scale))
+        last = finished(self._search, given, end, flat=bool(arcs))
+        return last, arcs, values if last.iterate is end.iterate else None
 
     def _solved_from_beside(self, given: Boxes, found: End) -> End:
         """What is found from beside a guess that the solver did not move from, if that is better; else the same.
 
         The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.
         """
-        made = self.transcription
         low, high = self._search.box(given)
         if free_variables(given) <= equations(given):
             return found
         x = found.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
         again = self._search.run(given, x)
-        costs = [float(made.objective(end.iterate.x, given.parameters)) for end in (found, again)]
-        better = again.status is Status.SOLVED and costs[1] < costs[0] - LOWER * max(1.0, abs(costs[0]))
+        better = again.status is Status.SOLVED and again.cost < found.cost - LOWER * max(1.0, abs(found.cost))
         if better or again.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(again, seconds=found.seconds + again.seconds)
         return found

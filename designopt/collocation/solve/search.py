@@ -30,7 +30,7 @@ ROUNDED = 1e-10
 class End:
     """What a run left: its numbers, scaled, the scaled rows of the constraints, what the solver says of itself.
 
-    `error` is that of the optimisation, relative to the cost, not a number where it is not known.
+    `error` is that of the optimisation, relative to the cost, not a number where it is not known; `cost` is scaled.
     """
 
     iterate: Iterate
@@ -39,6 +39,7 @@ class End:
     stats: Mapping[str, Any]
     seconds: float
     error: float = float("nan")
+    cost: float = float("nan")
 
 
 class Search:
@@ -76,6 +77,18 @@ class Search:
         """The scaled constraints (m,) at scaled variables."""
         return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
 
+    def gradient(self, given: Boxes, iterate: Iterate) -> Vector:
+        """The gradient (n,) of cost and constraints, scaled; the boxes have no part in it."""
+        found = self._lagrangian(iterate.x, given.parameters, iterate.constraint_multipliers)
+        return np.asarray(found, float).ravel()
+
+    @cached_property
+    def _lagrangian(self) -> Any:
+        nlp, made = self._nlp, self.made
+        x, p, multipliers = nlp["x"], nlp["p"], ca.MX.sym("lam_g", len(made.row_scale))
+        gradient = made.gradient(x, p)[1] + made.jacobian(x, p)[1].T @ multipliers
+        return ca.Function("lagrangian", [x, p, multipliers], [gradient])
+
     def run(self, given: Boxes, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
         solver, watch = self._solver(start, watched=Stopping.possible())
@@ -103,7 +116,9 @@ class Search:
             rows = self.rows(x, given)
         if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
             status = Status.STALLED
-        return End(Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds)
+        return End(
+            Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds, cost=float(result["f"])
+        )
 
     def _feasible(self, rows: Vector, given: Boxes) -> bool:
         low, high = self.row_box(given)

@@ -25,6 +25,8 @@ Cube = NDArray[np.float64]
 
 #: The Hamiltonian is flat where it bends, over the scale of a control, by less than this share of the cost.
 FLAT = 1e-6
+#: So many times the curvature keeps directions closed.
+LARGE = 1e6
 #: A variable is on its bound, a path constraint at its limit, when it is so near, in its scale.
 NEAR = 1e-3
 #: An arc is longer than so many intervals (a switch is within one) and takes this share of the phase.
@@ -51,6 +53,8 @@ def singular_arcs(
         counted = weights > 0.0
         curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
         held = _held(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
+        if _bends_everywhere(curvature[counted], held[counted]):
+            continue
         open_to = np.eye(held.shape[2]) - np.linalg.pinv(held, rcond=1e-9) @ held
         bent = open_to @ curvature @ open_to + (np.eye(held.shape[2]) - open_to)
         if not np.isfinite(bent).all():
@@ -67,6 +71,24 @@ def singular_arcs(
             own = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
             arcs.append(Arc(made.statement.problem.phases[i].name, own, float(times[a]), float(times[b - 1])))
     return arcs
+
+
+def _bends_everywhere(curvature: Cube, held: Cube) -> bool:
+    """Whether no direction that the rows of `held` leave open is flat, by a factorization that is quick.
+
+    A matrix is positive definite on the null space of another if a large multiple of that one's square makes it so
+    (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
+    """
+    if not (np.isfinite(curvature).all() and np.isfinite(held).all()):
+        return False
+    sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
+    held = held / np.maximum(np.linalg.norm(held, axis=2, keepdims=True), 1e-300)
+    shifted = curvature - FLAT * np.eye(curvature.shape[1])
+    try:
+        np.linalg.cholesky(shifted + (LARGE * sizes[:, None, None]) * (held.transpose(0, 2, 1) @ held))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, known: PhaseValues) -> tuple[Cube, Cube]:
