@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from designopt.space import Matrix, Space, in_model_unit, shown_value
 from designopt.study.language.derivative import derivatives
 from designopt.study.language.expression import Expression
 from designopt.study.language.grammar import Term
-from designopt.study.study import Constraint, Objective, Scenario, Study
+from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
@@ -298,13 +299,18 @@ class Problem:
             keys.append(row)
         return keys
 
+    @cached_property
+    def _named(self) -> list[tuple[bytes, Parameter, int | None]]:
+        """Parameters in the order in which keys have them, with what a key calls them and their columns."""
+        column = {p.name: j for j, p in enumerate(self.space.free)}
+        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self.space.parameters]
+        return sorted(named, key=itemgetter(0))
+
     def _key_columns(self, X: Matrix) -> list[list[bytes]]:
         """What each parameter gives to the keys of designs `X`, in the order of their names."""
-        column = {p.name: j for j, p in enumerate(self.space.free)}
         activity = self.space.activity(X)
         columns = [[b""] * len(X)]
-        for p in sorted(self.space.parameters, key=lambda p: p.name.encode() + b"\0"):
-            name, j = p.name.encode() + b"\0", column.get(p.name)
+        for name, p, j in self._named:
             if j is None:
                 entries = [name + tagged(in_model_unit(p, p.values[0]))] * len(X)
             elif p.kind == "real":

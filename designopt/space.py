@@ -91,6 +91,8 @@ class Space:
 
     def activity(self, X: Matrix) -> dict[str, Mask]:
         """Where each conditional parameter is active (n,)."""
+        if not self.conditional:
+            return {}
         column = {p.name: j for j, p in enumerate(self.free)}
         of = {p.name: p for p in self.parameters}
         known: dict[str, Mask] = {}

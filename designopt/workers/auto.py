@@ -103,6 +103,7 @@ class Auto:
         """Take a chunk; workers are started for the first one after `PATIENCE` that is worth it."""
         worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done
         if isinstance(self._now, Serial) and self._spent > PATIENCE and worthwhile:
+            self._now.close()
             self._now = self._workers()
         self._now.submit(chunk)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -48,6 +49,7 @@ class Journal(JournalReader):
 
     def __init__(self, path: Path, problem: Problem, connection: sqlite3.Connection) -> None:
         super().__init__(path, problem, connection)
+        self._file = str(path / "journal.db")
         self.session = 0
         self._rows: dict[str, list[Sequence[Any]]] = {}
         self._design = _insert("design", width=3 + len(self._free))
@@ -204,7 +206,7 @@ class Journal(JournalReader):
         if not self._rows:
             return
         rows, self._rows = self._rows, {}
-        if not (self.path / "journal.db").exists():  # SQLite would go on writing to a file without a name
+        if not os.path.exists(self._file):  # SQLite would go on writing to a file without a name
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING

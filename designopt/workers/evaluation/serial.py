@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from designopt import advance
 from designopt.workers.evaluation.evaluate import Evaluator
-from designopt.workers.evaluation.threads import one_thread
+from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
 from designopt.workers.executor import Advance, Chunk, Completion
 
 #: Seconds between two moments at which what an evaluation tells of itself is shown.
@@ -25,8 +26,11 @@ class Serial:
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
         self._show: Callable[[], None] = lambda: None
-        with one_thread():
-            self._evaluator = build()
+        with contextlib.ExitStack() as exits:
+            exits.enter_context(one_thread_when_loaded())
+            with one_thread():
+                self._evaluator = build()
+            self._exits = exits.pop_all()
         self._waiting: deque[Chunk] = deque()
         self._advance: Advance | None = None
         self._shown = 0.0
@@ -77,3 +81,4 @@ class Serial:
 
     def close(self) -> None:
         """Nothing was started."""
+        self._exits.close()

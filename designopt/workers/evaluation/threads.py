@@ -1,10 +1,16 @@
-"""Threads of linear algebra in this process while it evaluates."""
+"""Threads of linear algebra in this process while it evaluates: one, as workers have it.
+
+The last digits of a product depend on the number of threads.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from designopt.lazy import threadpoolctl
 
@@ -14,18 +20,33 @@ _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread, as workers have it: the last digits of a product depend on the number of threads.
+    """For the libraries that are loaded."""
+    several = [(library, before) for library in _loaded(len(sys.modules)) if (before := library.num_threads) != 1]
+    for library, _ in several:
+        library.set_num_threads(1)
+    try:
+        yield
+    finally:
+        for library, number in several:
+            library.set_num_threads(number)
 
-    Holds for the libraries that are loaded, and by the environment for those that an evaluation loads.
-    """
+
+@contextmanager
+def one_thread_when_loaded() -> Iterator[None]:
+    """For the libraries that are loaded meanwhile, by the environment."""
     before = {name: os.environ.get(name) for name in _VARIABLES}
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     try:
-        with threadpoolctl.threadpool_limits(limits=1):
-            yield
+        yield
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(modules: int) -> list[Any]:
+    """The libraries that are loaded. To look for them takes a millisecond: it is done when modules have been added."""
+    return list(threadpoolctl.ThreadpoolController().lib_controllers)
