@@ -18,10 +18,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from designopt.plugin import as_model, refuse_while_loading
+from designopt.plugin import PluginError, as_model, refuse_while_loading
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
+from designopt.store.errors import RunError
 from designopt.study import study as definitions
+from designopt.study.language.errors import StudyError
 from designopt.study.load import load_study, study_from_data
 
 if TYPE_CHECKING:
@@ -194,12 +196,31 @@ def minimize(
     evaluations where `solver` gives its population, which otherwise fits the evaluations. `options` as for `Study.run`.
     Raises `StudyError` and what `Study.run` raises.
     """
+    given = {"scenarios": scenarios, "report": report, "execution": execution}
+    try:
+        study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
+        return study.run(place, resume=(place / "journal.db").exists(), **options)
+    except (StudyError, RunError, PluginError, ValueError) as error:
+        raise error.with_traceback(None) from None  # the lines of the suite say nothing to who called it
+
+
+def _minimizing(
+    function: Callable[..., Any],
+    space: Mapping[str, Any],
+    objectives: str | Sequence[str | Mapping[str, Any]] | None,
+    constraints: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
+    given: Mapping[str, Any],
+    evaluations: int,
+    solver: str | Mapping[str, Any] | None,
+    seed: int,
+    store: str | Path | None,
+) -> tuple[Study, Path]:
+    """The study of `minimize`, and where its results go."""
     from designopt.workers.evaluation.evaluate import middle
 
     plugin = as_model(function)
     refuse_while_loading()
     sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space), "seed": seed}
-    given = {"scenarios": scenarios, "report": report, "execution": execution}
     sections |= {key: value for key, value in given.items() if value is not None}
     if objectives is None and not plugin.outputs:
         objectives = middle(define(**sections, **_ONE).definition)
@@ -217,7 +238,7 @@ def minimize(
     sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
     study = define(**sections, budget={"evaluations": evaluations})
     place = Path(store) if store else Path("results") / f"{plugin.name}-{_digest(study.definition)}.study"
-    return study.run(place, resume=(place / "journal.db").exists(), **options)
+    return study, place
 
 
 #: What a study is checked with before its objectives and its solver are known.

@@ -242,7 +242,10 @@ def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_pat
     done = designopt("report", STORE, "--set", "objectives.tone.over=mean", "--export", "csv")
     assert done.exit_code == 0, done.output
     names = ("report-set.html", "report-set.designs.csv", "report-set.designs.csv-metadata.json")
-    assert done.output.split() == [f"{STORE}/{name}" for name in names]
+    *written, head, first = done.output.splitlines()[:5]
+    assert written == [f"{STORE}/{name}" for name in names]
+    assert head.split()[0] == "design"
+    assert first.startswith("best")
     page = Path(f"{STORE}/report-set.html").read_text()
     assert "Re-scored, not as it was run: objectives.tone.over=mean." in page
     assert "Re-scored" not in Path(f"{STORE}/report.html").read_text()
@@ -265,6 +268,12 @@ def test_a_change_that_cannot_be_judged_anew_is_told(change: str, code: int, tex
     assert done.exit_code == code
     assert text in done.output
     assert not isinstance(done.exception, Exception)
+
+
+def test_limits_that_no_stored_design_keeps_are_said_and_end_with_1() -> None:
+    done = designopt("report", STORE, "--set", "constraints=[{of: pitch, max: 1e-9}]")
+    assert done.exit_code == 1, done.output
+    assert f"{STORE}: no design keeps the limits as they are now" in done.output
 
 
 def test_a_folder_with_the_name_of_a_plugin_hides_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import traceback
 
 import pytest
 
 import designopt
 from designopt.plugin import Declared, ModelPlugin, PluginError, as_model
+from designopt.store.errors import FailurePolicyStop
 from designopt.study.language.errors import StudyError
 
 
@@ -110,3 +112,46 @@ print(count, len(second.outcomes), second.counts["ok"])
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["8", "8", "8"]
+
+
+def width_of(design):
+    return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
+
+
+@pytest.mark.parametrize(
+    "asked", [{"objectives": ["mas", "sag"]}, {"objectives": ["sag"], "constraints": {"mas": {"max": 1.0}}}]
+)
+def test_a_misspelt_name_of_an_objective_or_a_limit_stops_the_run_with_the_name_that_was_meant(asked, tmp_path):
+    with pytest.raises(
+        FailurePolicyStop, match="returned no 'mas', which the study asks for; did you mean 'mass'"
+    ) as stop:
+        designopt.minimize(
+            width_of, {"width": [0.01, 0.1]}, **asked, evaluations=20, executor="serial", store=tmp_path / "s"
+        )
+    frames = traceback.extract_tb(stop.tb)
+    assert len(frames) == 2  # this file and `minimize`: no line of the suite that says nothing
+
+
+def test_a_result_prints_its_designs_and_the_command_for_the_page(tmp_path):
+    result = designopt.minimize(
+        width_of, {"width": [0.01, 0.1]}, evaluations=20, executor="serial", store=tmp_path / "s"
+    )
+    first, head, *rows, last = str(result).splitlines()
+    assert first == f"width_of: 20 designs, 20 feasible, {len(result.front())} on the front"
+    assert head.split() == ["design", "width", "mass", "sag"]
+    row = result.chosen()["compromise"]
+    (line,) = [line.split() for line in rows if line.startswith("compromise")]
+    assert float(line[1]) == pytest.approx(result.outcomes.X[row, 0], rel=1e-5)
+    assert last == f"all of it on a page: designopt report {tmp_path / 's'}"
+
+
+def fails(design):
+    return {"mass": {}["none"]}
+
+
+def test_a_function_that_fails_is_shown_with_its_own_lines_only(tmp_path):
+    with pytest.raises(ValueError, match="gives no figure in the middle of the space") as error:
+        designopt.minimize(fails, {"width": [0.01, 0.1]}, evaluations=20, executor="serial", store=tmp_path / "s")
+    lines = str(error.value).splitlines()[1:]
+    assert [line.split()[1] for line in lines[:-1]] == ['"test_minimize.py",']
+    assert lines[-1] == "KeyError: 'none'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import webbrowser
 from pathlib import Path
@@ -58,4 +59,6 @@ def desk(
     try:
         asyncio.run(until_stopped())
     except OSError as error:
-        fail(f"error: port {port}: {error.strerror or error}; give another one, or none", STORE)
+        if error.errno in (errno.EADDRINUSE, errno.EACCES) and port:
+            fail(f"error: port {port}: {error.strerror}; give another one, or none", STORE)
+        fail(f"error: the desk cannot be served: {error.strerror or error}", STORE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
-from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.ending import NOTHING_FEASIBLE, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, plugin_option
 from designopt.plugin import ExportPlugin, Use
 
@@ -60,6 +61,8 @@ def report(
     With --set results are re-scored from stored outputs and go to report-set.html: the store and its own report stay as
     they are.
     """
+    from designopt.report import summary_table
+
     if compare and len(stores) < 2:
         raise click.UsageError("--compare takes two stores or more")
     if output and len(stores) > 1 and not compare:
@@ -70,6 +73,7 @@ def report(
     if compare:
         click.echo(_write_comparison(results, Path(output or "comparison.html")))
         return
+    nothing = []
     for result in results:
         page = write_page(result, Path(output) if output else _default_page(result, changes))
         click.echo(page)
@@ -77,6 +81,13 @@ def report(
             write_exports(
                 result, page, list(dict.fromkeys(form for text in formats for form in text.split(",") if form))
             )
+        if changes and result.problem.objectives and not result.outcomes.feasible.any():
+            nothing.append(result)
+            click.echo(f"{result.path}: no design keeps the limits as they are now", err=True)
+        elif changes:
+            click.echo(summary_table(result))
+    if nothing and len(nothing) == len(results):
+        sys.exit(NOTHING_FEASIBLE)
 
 
 def _default_page(result: Result, changes: Sequence[str]) -> Path:

@@ -83,6 +83,7 @@ def run_study(
     with _called(given_path):
         study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
         problem = Problem.of(study)
+        _refuse_too_small(study, problem, budget or {}, store_path)
         if resume:
             _refuse_budgets(study, problem, store_path)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
@@ -245,6 +246,17 @@ def _changed(budget: Budget, given: int | timedelta) -> Budget:
     if isinstance(given, timedelta):
         return dataclasses.replace(budget, wall=given.total_seconds())
     return dataclasses.replace(budget, evaluations=given)
+
+
+def _refuse_too_small(study: Study, problem: Problem, budget: Mapping[str, int | timedelta], path: Path) -> None:
+    """Raises `StoreError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
+    for stage in study.stages:
+        given, plugin = budget.get(stage.name), stage.solver.plugin
+        if isinstance(given, int) and plugin.has_minimum_budget:
+            least = int(stage.solver.build().minimum_budget(problem))
+            if given < least:
+                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} evaluations, not {given}"
+                raise StoreError(f"{path}: {text}", path)
 
 
 def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:

@@ -26,6 +26,12 @@ def check_symbolic(problem: Problem) -> None:
             f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"
             " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
         )
+    if any(scenario.shift for scenario in problem.scenarios):
+        raise InvalidSetting(
+            "use",
+            "with 'robust' each design is evaluated with its neighbours, which a program cannot take in; leave 'robust'"
+            " out (report.tolerances evaluates the neighbours of the optimum), or use a solver that evaluates designs",
+        )
 
 
 def check_single(problem: Problem) -> Objective:

@@ -58,7 +58,21 @@ class Result:
     changes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        return f"<Result of {self.study.name} in {self.path}: {len(self.outcomes)} designs>"
+        count = len(self.outcomes)
+        return f"<Result of {self.study.name} in {self.path}: {count} design{'' if count == 1 else 's'}>"
+
+    def __str__(self) -> str:
+        """The chosen designs as a table, how many there are, and how to look at all of them."""
+        counts, chosen = self.counts, self.chosen()
+        head = f"{self.study.title or self.study.name}: {counts['designs']} designs, {counts['feasible']} feasible, "
+        head += f"{len(self.front())} on the front"
+        text = table.as_text(self._shown(), chosen) if chosen else "no design keeps all limits and has a result"
+        return f"{head}\n{text}\nall of it on a page: designopt report {self.path}"
+
+    def _shown(self) -> list[table.Column]:
+        """The free parameters and the objectives."""
+        free = self.problem.space.names
+        return [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
 
     @classmethod
     def open(cls, path: str | Path, study: Study | None = None, *, data: Mapping[str, Path] | None = None) -> Result:
@@ -456,11 +470,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
-        chosen, counts, free = self.chosen(), self.counts, self.problem.space.names
+        chosen, counts = self.chosen(), self.counts
         head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {counts['designs']} designs, "
         head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
-        shown = [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
-        return head + (table.as_html(shown, chosen) if chosen else "")
+        return head + (table.as_html(self._shown(), chosen) if chosen else "")
 
     # ------------------------------------------------------------------------------------------------- reading
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, use
 
+from designopt import define
 from designopt.problem import Problem
 from designopt.run.budget import Growth, StageBudget
 from designopt.run.runner import run_study
@@ -306,3 +307,16 @@ def test_a_budget_takes_the_rows_that_it_pays_for_and_no_more(relation_violation
     budget = StageBudget(Budget(evaluations=2), Problem.of(make_study()), 0.0)
     assert budget.take(np.array(relation_violation)) == rows
     assert budget.designs_left == left
+
+
+def test_a_budget_with_which_the_solver_cannot_work_is_refused_before_anything_is_written(tmp_path):
+    study = define(
+        study="short",
+        model={"use": "quarter_car"},
+        space={"stiffness": [2e3, 2e5], "damping": [100, 20000]},
+        stages=[{"name": "program", "solver": {"use": "collocation", "sweep": {"stiffness": 3}}}],
+        objectives=[{"minimize": "cost"}],
+    )
+    with pytest.raises(StoreError, match="'collocation' of stage 'program' needs at least 3 evaluations, not 2"):
+        study.run(tmp_path / "s", budget={"program": 2})
+    assert not (tmp_path / "s").exists()

@@ -350,4 +350,4 @@ def test_errors_call_a_store_what_the_user_called_it(tmp_path, monkeypatch):
 
 def test_a_result_prints_as_one_line(tmp_path):
     result = run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "s")
-    assert repr(result) == f"<Result of test in {tmp_path / 's'}: 1 designs>"
+    assert repr(result) == f"<Result of test in {tmp_path / 's'}: 1 design>"

@@ -203,3 +203,8 @@ def test_python_and_files_make_the_same_study():
 @pytest.mark.parametrize("mass", ["-1", ".nan", "x"])
 def test_of_a_scenario_with_a_wrong_value_that_alone_is_told(mass):
     assert refused(TEXT + f"scenarios: [{{name: a, mass: {mass}}}]\n").startswith("8:")
+
+
+def test_neighbours_of_a_robust_study_are_refused_where_the_solver_is_named():
+    text = TEXT.replace("unit: N s/m}", "unit: N s/m, tolerance: 2 %}") + "robust: 4\n"
+    assert refused(text).startswith("7:15: with 'robust' each design is evaluated with its neighbours")

@@ -108,6 +108,19 @@ def _scaled(values: Values, factor: float) -> Values:
     return lambda rows: [None if v is None else factor * v for v in values(rows)]
 
 
+def as_text(table: Sequence[Column], chosen: Mapping[str, int]) -> str:
+    """The rows of `chosen` designs, by label, as aligned text."""
+    cells = [["design", *(column.heading for column in table)]]
+    for label, row in chosen.items():
+        values = [column.values([row])[0] for column in table]
+        cells.append([label, *(f"{v:.6g}" if isinstance(v, float) else "-" if v is None else str(v) for v in values)])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join(
+        "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
+        for line in cells
+    )
+
+
 def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.DataFrame:
     """Some rows of `table` as a data frame, by design; with one scenario figures have bare names."""
     try:

@@ -23,7 +23,7 @@ from designopt.plugin import (
     ObjectivePlugin,
     PluginError,
     Use,
-    as_model,
+    closest,
     find,
 )
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
@@ -77,6 +77,7 @@ class Evaluator:
     scenarios: tuple[Scenario, ...]
     programs: Solve | None = None
     prepared: PreparedScenarios | None = None
+    asked: tuple[str, ...] = ()
 
     @classmethod
     def build(
@@ -88,11 +89,12 @@ class Evaluator:
         *,
         gradients: bool = False,
         programs: Solve | None = None,
+        asked: tuple[str, ...] = (),
     ) -> Evaluator:
         """Build the model and its figures and do the model's costly set-up (`prepare`).
 
         With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`). `programs`
-        solves chunks of programs.
+        solves chunks of programs. `asked` are what a model that declares no outputs has to give.
         Raises `PluginError` with one line for the user when that fails.
         """
         try:
@@ -116,13 +118,14 @@ class Evaluator:
             scenarios=scenarios,
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
+            asked=asked,
         )
 
     @classmethod
     def of(cls, problem: Problem, programs: Solve | None = None) -> Evaluator:
         """The evaluator of `problem` in this process."""
         parts = (problem.model, problem.figures, problem.space, problem.scenarios)
-        return cls.build(*parts, gradients=problem.gradients, programs=programs)
+        return cls.build(*parts, gradients=problem.gradients, programs=programs, asked=asked_of(problem))
 
     def evaluate(
         self,
@@ -219,6 +222,10 @@ class Evaluator:
                 wrong.append(name)
         if not self.outputs:
             outputs = {str(name): float(value) for name, value in returned.items()}
+            if missing := [name for name in self.asked if name not in outputs]:
+                near = closest(missing[0], outputs)
+                hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
+                raise KeyError(f"the model returned no '{missing[0]}', which the study asks for; {hint}")
             wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
@@ -331,6 +338,13 @@ def _given(answer: Any) -> Callable[[], Any]:
     return give
 
 
+def asked_of(problem: Problem) -> tuple[str, ...]:
+    """What objectives and limits need of a model that declares no outputs."""
+    expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
+    named = sorted({name for expression in expressions for name in expression.names} - problem.figures.keys())
+    return () if problem.model.plugin.outputs else tuple(named)
+
+
 def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) -> Any:
     if name in outputs:
         return outputs[name]
@@ -347,7 +361,7 @@ def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArr
 def _frames(error: BaseException) -> traceback.StackSummary:
     """Where the error comes from: below this file's own frames, down to the last line that is no library's."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if f.filename not in (__file__, _plugin_file(), _plain_file())]
+    theirs = [f for f in frames if f.filename != __file__ and Path(f.filename).parent != _plugins()]
     own = _package(theirs[0].filename) if theirs else ""
     while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", own):
         theirs.pop()
@@ -363,12 +377,9 @@ def _package(file: str) -> str:
     return "python" if file.startswith((sysconfig.get_path("stdlib"), "<frozen")) else ""
 
 
-def _plugin_file() -> str:
-    return find.__code__.co_filename
-
-
-def _plain_file() -> str:
-    return as_model.__code__.co_filename
+def _plugins() -> Path:
+    """The folder of the code that calls models."""
+    return Path(find.__code__.co_filename).parent
 
 
 def place_of(error: BaseException) -> str:
@@ -445,12 +456,13 @@ def middle(study: Study) -> list[str]:
     """
     problem = Problem.of(study)
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
-    evaluator = Evaluator.of(problem)
+    evaluator = dataclasses.replace(Evaluator.of(problem), asked=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
     done = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
     if not done.outputs:
         at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
-        raise ValueError(f"the model gives no figure in the middle of the space ({at}): {done.message or done.reason}")
+        said = done.message or done.reason
+        raise ValueError(f"the model gives no figure in the middle of the space ({at}):\n{said}")
     return list(done.outputs)
 
 

@@ -27,7 +27,7 @@ from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
 from designopt.study.study import Parameter, Scenario, Shift, Study
-from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import Evaluator, asked_of
 from designopt.workers.evaluation.programs import ProgramWorker
 
 #: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
@@ -39,6 +39,7 @@ class Delivery:
     """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects.
 
     `declared` are the outputs and arrays of a model that declares some for its settings: a worker does not ask it.
+    `asked` is what a model without declared outputs has to give.
     `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
     """
 
@@ -54,6 +55,7 @@ class Delivery:
     allow_version_skew: bool = False
     programs: tuple[str, tuple[InputFile, ...]] | None = None
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
+    asked: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
@@ -62,6 +64,7 @@ class Delivery:
         uses = [study.model, *study.figures.values()]
         judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
         files = dict.fromkeys(study.plugin_files)
+        problem = Problem.of(study)
         for use in [*uses, *judging, *(stage.solver for stage in study.stages)] if programs else uses:
             files.update(dict.fromkeys(_files_of(use.plugin, study)))
         return cls(
@@ -71,12 +74,13 @@ class Delivery:
             scenarios=tuple((s.name, dict(s.values), s.shift) for s in study.scenarios),
             files=tuple(files),
             versions=versions([use.plugin for use in uses]),
-            gradients=Problem.of(study).gradients,
+            gradients=problem.gradients,
             timeout=study.execution.timeout,
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
             programs=_whole(programs) if programs else None,
             declared=_declared(study.model.plugin),
+            asked=asked_of(problem),
         )
 
     def elsewhere(self) -> Delivery:
@@ -107,7 +111,9 @@ class Delivery:
             of = {file.digest: file for file in files}
             solve = ProgramWorker(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
         space = Space(self.parameters)
-        return Evaluator.build(model, figures, space, scenarios, gradients=self.gradients, programs=solve)
+        return Evaluator.build(
+            model, figures, space, scenarios, gradients=self.gradients, programs=solve, asked=self.asked
+        )
 
     def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:
         """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.

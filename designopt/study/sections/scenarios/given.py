@@ -93,7 +93,10 @@ def scenarios(
         if "use" in given:
             _several(ctx, made, given, model, seed, path)
         else:
-            ctx.add(path, "expected a list of scenarios, or a sample of them: {use: sobol, count: 64, ...}")
+            ctx.add(
+                path,
+                "expected a list of scenarios, [{name: slow, speed: 2}, ...], or a sample of them: {use: sobol, ...}",
+            )
         return made.scenarios
     if not given:
         hint = "; without this key there is one named 'nominal'" if path == ("scenarios",) else ""
