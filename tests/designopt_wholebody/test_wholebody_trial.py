@@ -1,11 +1,14 @@
 """The model of a trial: outputs of the bundled push-up, designs and files that cannot be used, its studies."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from designopt_recordings.files.write import trc_text
 from designopt_wholebody.models.trial import WholebodyTrial
+from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.trial.figures import ANGLES, JOINTS
 
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
@@ -147,6 +150,21 @@ def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> Non
         WholebodyTrial(markers="girdle").check()
     with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
         WholebodyTrial(cut_by="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
+
+
+def test_files_that_do_not_tell_enough_are_told_in_a_sentence(trial: WholebodyTrial) -> None:
+    made = pushup("closed", cycles=1, rate=25.0)
+    file = InputFile("trial.trc", trc_text(made.recording).encode())
+    with pytest.raises(InvalidDesign, match="does not tell the mass of the subject; give mass"):
+        trial.evaluate({}, {"recording": file, "static": file})
+    marks = np.stack([made.subject.landmarks[name] for name in made.subject.model.landmarks])[None]
+    posture = replace(made.recording, time=np.zeros(1), marker_names=tuple(made.subject.model.landmarks), markers=marks)
+    static = InputFile("static.trc", trc_text(posture).encode())
+    files = {"recording": file, "static": static, "mass": 80.0}
+    with pytest.raises(InvalidDesign, match="no columns of ground reactions"):
+        trial.evaluate({}, {**files, "reactions": InputFile("grf.csv", b"time,a\n0,1\n0.1,2\n")})  # type: ignore[typeddict-item]
+    with pytest.raises(InvalidDesign, match=r"landmark '\w+' is missing in all frames|landmark '\w+'.* is missing"):
+        trial.evaluate({}, {**files, "static": file})  # type: ignore[typeddict-item]
 
 
 @pytest.mark.parametrize("name", OURS)
