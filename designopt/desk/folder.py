@@ -28,7 +28,7 @@ _OTHERS = {"node_modules", "__pycache__", "site-packages"}
 
 
 @dataclass(frozen=True)
-class Listed:
+class StoreEntry:
     """A store as the list shows it. `state` is running, done, or how its last session ended; `stamp` changes whenever
     its journal does. `designs` and `evaluations` are numbers on record; `problem` says why it cannot be read."""
 
@@ -53,7 +53,7 @@ class Folder:
         self.root = root.resolve()
         self._stores: dict[str, Path] = {}
         self._studies: dict[str, Path] = {}
-        self._listed: dict[str, Listed] = {}
+        self._listed: dict[str, StoreEntry] = {}
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: when changed, whether they are studies
 
     def store(self, place: str) -> Path:
@@ -68,7 +68,7 @@ class Folder:
             self.look()
         return self._studies[place]
 
-    def look(self) -> tuple[list[Listed], list[str]]:
+    def look(self) -> tuple[list[StoreEntry], list[str]]:
         """All stores, the one that changed last first, and all study files by name."""
         stores, studies = {}, {}
         for path in _walk(self.root):
@@ -91,7 +91,7 @@ class Folder:
             return False
         return self._read[path][1]
 
-    def _listed_store(self, place: str, path: Path) -> Listed:
+    def _listed_store(self, place: str, path: Path) -> StoreEntry:
         stamp, changed = stamp_of(path)
         known = self._listed.get(place)
         if known is not None and known.stamp == stamp and not known.problem:
@@ -112,7 +112,7 @@ def stamp_of(path: Path) -> tuple[str, float]:
     return stamp, max((s.st_mtime for s in stats), default=0.0)
 
 
-def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> Listed:
+def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
     """The entry of the store at `path`; one that cannot be read says why."""
     try:
         db = connect_to_read(path)
@@ -127,9 +127,9 @@ def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") 
         finally:
             db.close()
     except (StoreError, OSError, sqlite3.Error) as error:
-        return Listed(place, title or place, "unreadable", 0, 0, changed, stamp, str(error))
+        return StoreEntry(place, title or place, "unreadable", 0, 0, changed, stamp, str(error))
     state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
-    return Listed(place, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
+    return StoreEntry(place, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
 
 
 def _title(path: Path) -> str:

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from designopt.report.page import write_report
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.report.tables import state, summary_table
 
-__all__ = ["Choice", "Figure", "Section", "Table", "state", "summary_table", "write_report"]
+__all__ = ["Figure", "Section", "Selector", "Table", "state", "summary_table", "write_report"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Choice":
+        raise AttributeError(f"module 'designopt.report' has no attribute '{name}'")
+    warnings.warn("designopt.report.Choice is called Selector now", DeprecationWarning, stacklevel=2)
+    return Selector

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.report.labels import number
-from designopt.report.section import Choice, Figure, Section
+from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -72,7 +72,7 @@ def selectable(
 ) -> Figure:
     """The figure that `plot` makes of arrays, with selectors of design and scenario where there are several."""
     designs, scenarios = (list(dict.fromkeys(key[i] for key in motions)) for i in (0, 1))
-    choices = [Choice(label, tuple(names)) for label, names in (("Design", designs), ("Scenario", scenarios))]
+    choices = [Selector(label, tuple(names)) for label, names in (("Design", designs), ("Scenario", scenarios))]
     several = [len(choice.options) > 1 for choice in choices]
     plots = {}
     for (design, scenario), arrays in motions.items():

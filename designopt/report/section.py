@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selector:
     """A selector above a figure: `label`, and the options it offers; the first one is shown at the beginning."""
 
     label: str
@@ -42,7 +42,7 @@ class Figure:
     plot: Any
     note: str = ""
     height: int = 460
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Selector, ...] = ()
     variants: Mapping[tuple[int, ...], Mapping[str, Any]] = field(default_factory=dict)
     loop: bool = False
     width: int = 0

@@ -13,7 +13,7 @@ from designopt.run.budget import StageBudget
 from designopt.run.evaluations.ahead import Ahead
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
-from designopt.run.evaluations.points import Points
+from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.evaluations.work import Work
 from designopt.run.progress import Snapshot, duration
@@ -41,7 +41,7 @@ class StageRun:
         self.dispatcher = dispatcher
         self.ledger: Ledger = dispatcher.ledger
         self.problem: Problem = dispatcher.ledger.problem
-        self.points = Points(stage, number, dispatcher.store, dispatcher.ledger)
+        self.points = StagePoints(stage, number, dispatcher.store, dispatcher.ledger)
         self.budget = StageBudget(stage.budget, self.problem, dispatcher.journal.usage(self.points.number))
         self.asked = 0
         self.told = 0

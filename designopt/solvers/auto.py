@@ -22,7 +22,7 @@ LEAST_GENERATIONS = 5
 
 
 @dataclass(frozen=True)
-class Choice:
+class Chosen:
     """A solver by name, its settings, and why."""
 
     name: str
@@ -72,20 +72,20 @@ class Auto:
         ended: str | None = chosen.build().solve(problem, evaluate, rng, start)
         return ended
 
-    def choice(self, problem: Problem) -> Choice:
+    def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
         goals = f"{m} objective{'s' if m != 1 else ''}"
         limits = f", {len(problem.constraints)} limits" if problem.constraints else ""
         facts = f"{n} evaluations for {goals}{limits} and {d} parameters"
         if n <= FEW and 1 <= m <= FRONTS and (self.cost is None or self.cost >= WORTHWHILE):
-            return Choice("gp", {}, f"{facts}: a model of what is known makes most of each")
+            return Chosen("gp", {}, f"{facts}: a model of what is known makes most of each")
         population = {"population": fitting.population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
             if m > 2 and directions and n >= LEAST_GENERATIONS * directions:
-                return Choice("nsga3", {}, f"{facts}: {directions} directions spread designs along the front")
-            return Choice("nsga2", population, f"{facts}: a population that keeps its spread")
+                return Chosen("nsga3", {}, f"{facts}: {directions} directions spread designs along the front")
+            return Chosen("nsga2", population, f"{facts}: a population that keeps its spread")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
-            return Choice("cma_es", {}, f"{facts}, all of them real: steps that learn their directions")
-        return Choice("genetic", population, f"{facts}, not all of them real and always active")
+            return Chosen("cma_es", {}, f"{facts}, all of them real: steps that learn their directions")
+        return Chosen("genetic", population, f"{facts}, not all of them real and always active")

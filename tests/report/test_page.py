@@ -21,7 +21,7 @@ from given_results import GivenResult, at_most, grid, maximize, minimize, result
 from plotly.offline import get_plotlyjs
 
 from designopt.plugin import report
-from designopt.report import Choice, Figure, Section, Table, write_report
+from designopt.report import Figure, Section, Selector, Table, write_report
 from designopt.report.data import as_plain
 from designopt.report.page import render, sections
 from designopt.study.study import Execution, Parameter
@@ -215,7 +215,7 @@ def test_a_table_is_saved_whole_in_full_precision() -> None:
 def test_plotly_figures_of_other_people_are_welcome() -> None:
     from plotly.graph_objects import Figure as PlotlyFigure
 
-    figure = Figure("F", PlotlyFigure(data=[{"type": "bar", "y": [1, 2]}]), choices=(Choice("pick", ("<a>", "b")),))
+    figure = Figure("F", PlotlyFigure(data=[{"type": "bar", "y": [1, 2]}]), choices=(Selector("pick", ("<a>", "b")),))
     page = Page(render(EMPTY, [Section("S", figures=(figure,))]))
     assert page.figures[0]["plot"]["data"][0]["type"] == "bar"
     assert "<a>" in page.text
@@ -334,3 +334,10 @@ def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
     width = np.frombuffer(base64.b64decode(page.designs["columns"][1]["bdata"]), page.designs["columns"][1]["dtype"])
     np.testing.assert_allclose(width, given.outcomes.X[rows, 0], rtol=1e-6)
     assert not [t for f in page.figures for t in f["plot"]["data"] if "customdata" in t and t["type"] == "scatter"]
+
+
+def test_the_former_name_of_selectors_works_with_a_message():
+    import designopt.report
+
+    with pytest.warns(DeprecationWarning, match="is called Selector now"):
+        assert designopt.report.Choice is Selector

@@ -18,7 +18,7 @@ from designopt.problem import Outcomes, Problem
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
-from designopt.run.evaluations.points import Points
+from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 from designopt.space import Matrix
 
@@ -26,12 +26,12 @@ from designopt.space import Matrix
 SILENT = 256
 
 
-class Stage(Protocol):
+class AheadStage(Protocol):
     """What the conversation needs of the stage in which it takes place: its state and its rules for an end."""
 
     problem: Problem
     ledger: Ledger
-    points: Points
+    points: StagePoints
     budget: StageBudget
     dispatcher: Dispatcher
     asked: int
@@ -60,7 +60,7 @@ class Ahead:
     """The conversation with one solver. `ended` is set when it is over before the solver has no more to ask."""
 
     def __init__(
-        self, run: Stage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+        self, run: AheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
     ) -> None:
         self._run = run
         self._ask_solver = ask
@@ -163,6 +163,6 @@ class Ahead:
         self._tell_solver(outcomes)
 
 
-def _nothing(run: Stage) -> Work:
+def _nothing(run: AheadStage) -> Work:
     none = np.empty(0, np.int64)
     return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

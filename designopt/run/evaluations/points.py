@@ -15,7 +15,7 @@ from designopt.store.folder import Store
 from designopt.study.study import Stage
 
 
-class Points:
+class StagePoints:
     """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs of
     those that earlier sessions asked for."""
 
@@ -36,7 +36,7 @@ class Points:
         self._sent: set[int] = set()
 
     def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
-        """Points, designs and slots for rows `X`, `first` being the ask index of the first of them.
+        """StagePoints, designs and slots for rows `X`, `first` being the ask index of the first of them.
 
         Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
         result were given up by an earlier stage. Raises `ReplayError` where the journal holds other points.

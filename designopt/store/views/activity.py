@@ -37,7 +37,7 @@ class Activity(NamedTuple):
     margin: float
 
 
-class Limit(NamedTuple):
+class LimitActivity(NamedTuple):
     """One limit of a constraint: the values (n,) of all designs that it limits, their distances (n,) from it, negative
     beyond, and which of them touch it."""
 
@@ -65,7 +65,7 @@ def attained_bounds(space: Space, X: Matrix) -> list[Attained]:
     return found
 
 
-def limits(problem: Problem, outcomes: Outcomes, constraint: Constraint) -> Iterator[Limit]:
+def limits(problem: Problem, outcomes: Outcomes, constraint: Constraint) -> Iterator[LimitActivity]:
     """The limits of `constraint` with what is known about them of all designs.
 
     A value touches a limit when it is within `NEAR` of the limit's size (of the range of feasible values when the limit
@@ -77,10 +77,10 @@ def limits(problem: Problem, outcomes: Outcomes, constraint: Constraint) -> Iter
             if limit is not None:
                 margin = sign * (values - limit)
                 near = np.abs(margin) <= NEAR * _size(outcomes, values, limit)
-                yield Limit(side, limit, values, margin, near & ~_counted(values))  # type: ignore[arg-type]
+                yield LimitActivity(side, limit, values, margin, near & ~_counted(values))  # type: ignore[arg-type]
         if constraint.equals is not None:
             off = unequal(low, high, constraint.equals)
-            yield Limit("equals", constraint.equals, high, 0.0 - off, off == 0.0)
+            yield LimitActivity("equals", constraint.equals, high, 0.0 - off, off == 0.0)
 
 
 def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> list[Activity]:

@@ -17,7 +17,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.grid import Grid, grid_over, scan_over
 from designopt.report.labels import chosen_once, listed, number, parameter_label, plain, with_unit
 from designopt.report.parts.designs.map import scale_of
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt.study.study import Parameter
 
@@ -113,14 +113,14 @@ def no_scan(title: str) -> Section:
     )
 
 
-def selectors(result: Result, grid: Grid) -> tuple[tuple[Choice, ...], list[tuple[tuple[int, ...], int, int]]]:
+def selectors(result: Result, grid: Grid) -> tuple[tuple[Selector, ...], list[tuple[tuple[int, ...], int, int]]]:
     """Selectors for damping ratio and scenario, and (variant key, row of the grid, scenario) for every combination."""
     ratios = ratio_names(result, grid)
     taken = np.unique(np.linspace(0, len(ratios) - 1, min(len(ratios), RATIOS)).round().astype(int)).tolist()
     scenarios = result.problem.scenarios
-    choices = [Choice("c/k", tuple(ratios[q] for q in taken))]
+    choices = [Selector("c/k", tuple(ratios[q] for q in taken))]
     if len(scenarios) > 1:
-        choices.append(Choice("Scenario", tuple(s.name for s in scenarios)))
+        choices.append(Selector("Scenario", tuple(s.name for s in scenarios)))
     keys: list[tuple[tuple[int, ...], int, int]] = [
         ((k, s) if len(scenarios) > 1 else (k,), q, s) for k, q in enumerate(taken) for s in range(len(scenarios))
     ]
@@ -149,10 +149,10 @@ def knee_angle(
         "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),
         "yaxis": axis("knee angle, flexion positive [deg]"),
     }
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Selector, ...] = ()
     variants: dict[tuple[int, ...], Any] = {}
     if len(drawn) > 1:
-        choices = (Choice("Scenario", tuple(scenarios[s].name for s in drawn)),)
+        choices = (Selector("Scenario", tuple(scenarios[s].name for s in drawn)),)
         for k, traces in enumerate(drawn.values()):
             variants[(k,)] = {"data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)}}
     return Section(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt_knee.branch import CONTACTS, LOSSES, interval
 from designopt_knee.report.angle import ratio_names, reservations, scan, stiffness_of
@@ -80,7 +80,7 @@ def branches(result: Result) -> Section | None:
                 heading,
                 {"data": variants[(0,)]["data"], "layout": layout(**axes, shapes=shapes)},
                 height=400,
-                choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else (),
+                choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else (),
                 variants=variants if len(scenarios) > 1 else {},
             )
         )

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import plain, with_unit
-from designopt.report.section import Choice, Figure, Section
+from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 from designopt_knee.report.angle import no_scan, ratio_names, reservations, scan, stiffness_axis
 
@@ -83,7 +83,7 @@ def damper_families(result: Result) -> Section | None:
                 heading,
                 {"data": data, "layout": layout(**axes)},
                 height=400,
-                choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if several else (),
+                choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if several else (),
                 variants=variants if several else {},
             )
         )

@@ -12,7 +12,7 @@ from designopt.report.colours import axis, bare_layout, category, colour_bar, la
 from designopt.report.grid import Grid
 from designopt.report.labels import parameter_label, plain, plural, with_unit
 from designopt.report.parts.designs.map import edges, scale_of
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt_knee.report.angle import (
     no_scan,
@@ -102,7 +102,7 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         {"data": [data], "layout": bare_layout(xaxis=stiffness_axis(result), yaxis=up)},
         note="“–” in a cell: longer than four cycles, or irregular. Cells without a result are blank.",
         height=440 if p else 260,
-        choices=(Choice("Scenario", tuple(s.name for s in scenarios)),) if several else (),
+        choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if several else (),
         variants={(s,): {"data": {"0": _cells(z)}} for s, z in enumerate(columns)} if several else {},
     )
 

@@ -11,7 +11,7 @@ from designopt.plugin import report
 from designopt.report.animation import play_buttons, shown_frames, time_slider
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
-from designopt.report.section import Choice, Figure, Section
+from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 from designopt_knee.linkage import JOINTS
 from designopt_knee.report.angle import design_words, missing, reservations
@@ -56,9 +56,9 @@ def leg_walking(result: Result) -> Section | None:
         kept.append(scenario.name)
     if not plots:
         return missing(title, result, "walk")
-    choices = [Choice("Design", tuple(["side by side", *designs] if len(designs) > 1 else designs))]
+    choices = [Selector("Design", tuple(["side by side", *designs] if len(designs) > 1 else designs))]
     if len(kept) > 1:
-        choices.append(Choice("Scenario", tuple(kept)))
+        choices.append(Selector("Scenario", tuple(kept)))
     else:
         plots = {key[:1]: plot for key, plot in plots.items()}
     return Section(

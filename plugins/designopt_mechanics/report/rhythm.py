@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, colour_bar
 from designopt.report.designs import Plot
-from designopt.report.section import Choice, Figure, Section
+from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
 Vector = NDArray[np.float64]
@@ -46,7 +46,7 @@ def rhythm_map(result: Result) -> Section | None:
             angles, travels = ([float(values[i][n]) for i in rows] for n in ("elevation_angle", "travel"))
             drawn = _plot(angles, travels, worst[rows])
             plots[(k,) if len(words) > 1 else ()] = {"data": drawn, "layout": bare_layout(**axes)}
-        choices = (Choice("Rhythm", tuple(words)),) if len(words) > 1 else ()
+        choices = (Selector("Rhythm", tuple(words)),) if len(words) > 1 else ()
         variants = plots if len(plots) > 1 else {}
         figures.append(Figure(title, next(iter(plots.values())), height=420, choices=choices, variants=variants))
     return Section(

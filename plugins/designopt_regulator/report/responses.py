@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.model import LinearLoop
@@ -74,11 +74,11 @@ def design_words(result: Result, row: int) -> str:
     return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
 
 
-def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> tuple[Choice, ...]:
+def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> tuple[Selector, ...]:
     """A selector of the scenarios `shown`, in this order (none: the first ones); none for a single one."""
     scenarios = result.problem.scenarios
     names = tuple(scenarios[s].name for s in (range(min(len(scenarios), DRAWN)) if shown is None else shown))
-    return (Choice("Scenario", names),) if len(names) > 1 else ()
+    return (Selector("Scenario", names),) if len(names) > 1 else ()
 
 
 def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
@@ -208,12 +208,12 @@ def _by_design(result: Result, model: Regulated, signal: Signal, designs: Mappin
         _traces(model, signal, [(name, kept.get((row, s))) for s, name in enumerate(scenarios)])
         for row in designs.values()
     ]
-    choices = (Choice("Design", tuple(designs)),) if len(designs) > 1 else ()
+    choices = (Selector("Design", tuple(designs)),) if len(designs) > 1 else ()
     return _figure(f"One design in all scenarios: {signal.name}", model, signal, plots, choices)
 
 
 def _figure(
-    title: str, model: Regulated, signal: Signal, plots: Sequence[list[dict[str, Any]]], choices: tuple[Choice, ...]
+    title: str, model: Regulated, signal: Signal, plots: Sequence[list[dict[str, Any]]], choices: tuple[Selector, ...]
 ) -> Figure:
     events = [t for t, _ in _events(model)]
     marks = [

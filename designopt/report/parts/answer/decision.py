@@ -24,8 +24,7 @@ from designopt.report.labels import (
 )
 from designopt.report.parts.answer.best import describe
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
-from designopt.report.section import Choice as Selector
-from designopt.report.section import Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt.study.study import Choice
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -141,7 +141,7 @@ def _boxes(result: Result, done: Any) -> Figure:
         "Spread over the validation scenarios",
         {"data": data, "layout": bare_layout(**axes, boxgap=0.35)},
         height=52 * len(labels) + 130,
-        choices=(Choice("Objective", tuple(labels_of)),) if len(labels_of) > 1 else (),
+        choices=(Selector("Objective", tuple(labels_of)),) if len(labels_of) > 1 else (),
         variants=variants,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )

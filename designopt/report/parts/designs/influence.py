@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import count, listed, number, plain, plural, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _figures(indices: Indices, title: str) -> list[Figure]:
     known = [i for i in indices.influences if not i.undefined]
     if not known:
         return []
-    choices = (Choice("Output", tuple(i.output for i in known)),) if len(known) > 1 else ()
+    choices = (Selector("Output", tuple(i.output for i in known)),) if len(known) > 1 else ()
     figures = [_bars(indices, known, title, choices)]
     if indices.method == "morris":
         figures.append(_scatter(indices, known, title, choices))
@@ -144,7 +144,7 @@ def _figures(indices: Indices, title: str) -> list[Figure]:
     return figures
 
 
-def _bars(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+def _bars(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
     """Horizontal bars with whiskers, the largest on top."""
     d = len(indices.parameters)
     sobol = indices.method == "sobol"
@@ -205,7 +205,7 @@ def _short(name: str) -> str:
     return name if len(name) <= 28 else name[:27] + "…"
 
 
-def _scatter(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+def _scatter(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
     """Morris' own diagram: spread over mean size."""
     labels = [plain(_short(n)) for n in indices.parameters]
     trace = {
@@ -239,7 +239,7 @@ def _scatter(indices: Indices, known: list[Influence], title: str, choices: tupl
     )
 
 
-def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[Choice, ...]) -> Figure:
+def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
     """Second-order indices as a heat map below the diagonal."""
     labels = [plain(_short(n)) for n in indices.parameters]
     trace = {

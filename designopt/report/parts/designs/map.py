@@ -25,7 +25,7 @@ from designopt.report.labels import (
     titled,
     with_unit,
 )
-from designopt.report.section import Choice, Figure, Section
+from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -102,10 +102,10 @@ def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
     return names, values
 
 
-def _choices(result: Result, names: list[str]) -> tuple[Choice, ...]:
+def _choices(result: Result, names: list[str]) -> tuple[Selector, ...]:
     scenarios = result.problem.scenarios
-    several = (Choice("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else ()
-    return (Choice("Figure", tuple(names)), *several)
+    several = (Selector("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else ()
+    return (Selector("Figure", tuple(names)), *several)
 
 
 def scale_of(p: Parameter) -> dict[str, Any]:

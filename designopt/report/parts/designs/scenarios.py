@@ -11,7 +11,7 @@ from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
 from designopt.report.labels import chosen_once, figure_unit, number, objective_labels, plain, titled, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -117,7 +117,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -
         "Chosen designs in each scenario",
         {"data": [trace], "layout": bare_layout(**axes)},
         height=44 * len(designs) + 200,
-        choices=(Choice("Figure", tuple(layers)),),
+        choices=(Selector("Figure", tuple(layers)),),
         variants=variants,
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import listed, number, parameter_label, plain, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess
@@ -147,7 +147,7 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
         "Predictions along each parameter",
         {"data": data, "layout": layout(**axes, margin={"l": 30, "r": 10, "t": 10, "b": 30})},
         height=220 * rows + 40,
-        choices=(Choice("Output", tuple(with_unit(name, unit) for name, unit, _ in outputs)),),
+        choices=(Selector("Output", tuple(with_unit(name, unit) for name, unit, _ in outputs)),),
         variants=variants,
         note="The dot is the design through which all slices go. Limits are relative to their size: what is above 0 "
         "breaks them.",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
-from designopt.report.section import Choice, Figure, Section, Table
+from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def best_of_each(result: Result) -> dict[int, int]:
     return {i: rank for rank, (_, i) in enumerate(sorted(best.values()))}
 
 
-def program_choice(shown: Sequence[Drawn]) -> tuple[Choice, ...]:
+def program_choice(shown: Sequence[Drawn]) -> tuple[Selector, ...]:
     """A selector of the programs; none for a single one."""
-    return (Choice("Program", tuple(program.words for program in shown)),) if len(shown) > 1 else ()
+    return (Selector("Program", tuple(program.words for program in shown)),) if len(shown) > 1 else ()
 
 
 def fixed(record: ProgramRecord) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def program_words(record: ProgramRecord, n: int) -> str:
 
 
 def choosable(
-    title: str, plots: Sequence[Mapping[str, Any]], choices: tuple[Choice, ...], height: int, note: str
+    title: str, plots: Sequence[Mapping[str, Any]], choices: tuple[Selector, ...], height: int, note: str
 ) -> Figure:
     """A figure with one plot for each program."""
     variants: dict[tuple[int, ...], Mapping[str, Any]] = {(i,): p for i, p in enumerate(plots)} if choices else {}
