@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import errno
 import signal
-import webbrowser
 from pathlib import Path
 
 import click
@@ -32,6 +30,9 @@ def desk(
     The page is served on this machine only, to the browser that opens the printed address; without --run it only
     shows. Closing it, or this command, ends no run.
     """
+    import asyncio
+    import webbrowser
+
     from designopt.desk.server import serve
 
     if not Path(folder).is_dir():

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
-import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 _SUITE = str(Path(__file__).parents[1])
-_LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
+
+
+@functools.cache
+def _libraries() -> tuple[str, ...]:
+    import sysconfig  # takes some milliseconds, and few commands need it
+
+    return tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
 def is_own(file: str) -> bool:
     """Whether a file of code is neither the suite's nor a library's."""
-    return not (file.startswith((_SUITE, *_LIBRARIES, "<frozen")) or "site-packages" in file)
+    return not (file.startswith((_SUITE, *_libraries(), "<frozen")) or "site-packages" in file)
 
 
 def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
