@@ -15,6 +15,7 @@ from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
 from designopt.collocation.transcription.functions import state
 from designopt.collocation.transcription.layout import layout
+from designopt.collocation.transcription.mapped import mapped
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 
@@ -414,3 +415,15 @@ class PlainEnds:
     def __getattr__(self, name):
         (only,) = self.phase.values()
         return getattr(only, name)
+
+
+@pytest.mark.parametrize("count", [5, 16, 33, 48])
+def test_functions_in_blocks_of_points_have_the_numbers_of_each_point(count):
+    x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 2)
+    function = ca.Function("point", [x, y], [ca.vertcat(ca.sin(x), x[0] * y[1])])
+    X, Y = ca.MX.sym("X", 3, count), ca.MX.sym("Y", 2, count)
+    together = ca.Function("together", [X, Y], [mapped(function, count, [X, Y])])
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((3, count)), rng.standard_normal((2, count))
+    expected = np.hstack([np.asarray(function(a[:, k], b[:, k]), float) for k in range(count)])
+    np.testing.assert_array_equal(np.asarray(together(a, b), float), expected)

@@ -18,6 +18,7 @@ from designopt.collocation.transcription.ends import end_constants, end_function
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout, layout
+from designopt.collocation.transcription.mapped import mapped
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import PointFunctions
 from designopt.collocation.transcription.rows import Block, Rows
@@ -124,10 +125,10 @@ class _Parts:
         K = constant_matrix(
             rows, at * per_point + of_point, factors / self.row_scale[rows], (self.rows.count, per_point * count)
         )
-        self.values += K @ ca.vec(functions.values.map(count)(*arguments))
+        self.values += K @ ca.vec(mapped(functions.values, count, arguments))
 
         if functions.jacobian_rows.size:
-            first = self.jacobian.source(ca.vec(functions.jacobian.map(count)(*arguments)))
+            first = self.jacobian.source(ca.vec(mapped(functions.jacobian, count, arguments)))
             each, entry = _of_rows(functions, of_point)
             self.jacobian.add(
                 rows[each],
@@ -135,15 +136,15 @@ class _Parts:
                 first + at[each] * len(functions.jacobian_rows) + entry,
                 factors[each],
             )
-        self.cost += ca.dot(weights, functions.cost.map(count)(*arguments))
+        self.cost += ca.dot(weights, mapped(functions.cost, count, arguments))
         if functions.cost_columns.size:
-            slopes = functions.cost_gradient.map(count)(*arguments)
+            slopes = mapped(functions.cost_gradient, count, arguments)
             first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
             places = columns[:, functions.cost_columns].ravel()
             self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
         if functions.hessian_rows.size:
             mu = ca.reshape(K.T @ self.multipliers, per_point, count)
-            curvature = functions.hessian.map(count)(*arguments, mu, self.of_cost * weights)
+            curvature = mapped(functions.hessian, count, [*arguments, mu, self.of_cost * weights])
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
     def add_samples(self, point: SamplePoint, place: SamplePlace) -> None:
