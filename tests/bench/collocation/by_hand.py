@@ -17,9 +17,15 @@ from designopt.collocation.statement.problem import ends
 
 
 class ByHand:
-    """A problem of one phase of explicit equations, whose cost is its first integral, its duration or a final state."""
+    """A problem of one phase of explicit equations, whose cost is its first integral, its duration or a final state.
 
-    def __init__(self, problem: TrajectoryProblem, intervals: int, cost: str, size: float) -> None:
+    With another `tolerance` than 1e-8 complementarity has it too and bounds are not relaxed, which would move the
+    optimum by more.
+    """
+
+    def __init__(
+        self, problem: TrajectoryProblem, intervals: int, cost: str, size: float, tolerance: float = 1e-8
+    ) -> None:
         [phase] = problem.phases
         system = phase.system
         nx, nu, points = len(system.states), len(system.controls), 2 * intervals + 1
@@ -48,7 +54,9 @@ class ByHand:
             objective = -X[[v.name for v in system.states].index(cost), -1]
         w = ca.vertcat(ca.vec(ca.vertcat(X, U)), tf)
         nlp = {"x": w, "f": objective / size, "g": ca.vertcat(*rows)}
-        ipopt = {"print_level": 0, "sb": "yes", "tol": 1e-8, "mumps_permuting_scaling": 0}
+        ipopt = {"print_level": 0, "sb": "yes", "tol": tolerance, "mumps_permuting_scaling": 0}
+        if tolerance != 1e-8:
+            ipopt |= {"compl_inf_tol": tolerance, "bound_relax_factor": 0.0}
         self._solver = ca.nlpsol("by_hand", "ipopt", nlp, {"print_time": False, "expand": True, "ipopt": ipopt})
         self._size = size
         variables = (*system.states, *system.controls)
