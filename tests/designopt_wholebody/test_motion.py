@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from body_postures import random_postures, turns_of
+from body_postures import random_postures, turns_of, with_errors
 from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.rates import Projection, motion
 from designopt_wholebody.kinematics.angles import joint_angles
@@ -55,6 +55,26 @@ def test_projected_velocities_and_accelerations_fulfil_the_constraints(full: Sub
     # the nearest: q̇ = q̇* - J⁺ J q̇* with a dense pseudoinverse; singular values are above 0.02, or round-off
     nearest = measured - np.einsum("fnm,fmk,fk->fn", np.linalg.pinv(J, rcond=1e-9), J, measured)
     assert np.abs(qdot - nearest).max() < 1e-9
+
+
+@pytest.mark.parametrize("model", ["wholebody21", "arm7", "lower_limbs7"])
+def test_recursion_and_rows_project_alike(model: str) -> None:
+    """Rows are taken where a metric is given: here the identity."""
+    subject = make_subject(load_model(model))
+    rng = np.random.default_rng(5)
+    q = random_postures(subject, 6, seed=6, size=0.15)
+    measured, second = rng.normal(size=q.shape), 10.0 * rng.normal(size=q.shape)
+    rows = Projection(subject, [np.eye(body.size) for body in subject.bodies.values()])
+    qdot = rows.velocities(q, measured)
+    assert np.abs(Projection(subject).velocities(q, measured) - qdot).max() < 1e-10
+    assert np.abs(Projection(subject).accelerations(q, qdot, second) - rows.accelerations(q, qdot, second)).max() < 1e-9
+
+
+def test_coordinates_that_are_not_consistent_are_projected_on_their_own_rows(full: Subject) -> None:
+    q = with_errors(full, random_postures(full, 3, seed=7), seed=8)
+    qdot = Projection(full).velocities(q, np.random.default_rng(9).normal(size=q.shape))
+    J = full.constraints.dense(full.constraints.entries(q))
+    assert np.abs(np.einsum("fmn,fn->fm", J, qdot)).max() < 1e-6
 
 
 def test_the_metric_of_masses_moves_light_bodies_more(full: Subject) -> None:

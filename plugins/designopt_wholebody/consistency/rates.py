@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,17 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks, Factored
+from designopt_wholebody.consistency.projection import RecursiveProjection
+from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.kinematics.derivative import derivative
+from designopt_wholebody.kinematics.tree import NoTree
 
 Array = NDArray[np.float64]
 
-_CHUNK = 16
+#: Frames at once, by blocks and by recursion.
+_CHUNK, _LARGE_CHUNK = 16, 256
+#: Recursion takes bodies as rigid: norm of the constraints up to which coordinates are.
+_RIGID = 1e-9
 #: Rows that depend on others are eased by ε; each further solution takes the error of that down by this factor.
 _EASE = 1e-8
 _REPEATS = 3
@@ -41,11 +48,16 @@ class Projection:
     """The nearest velocities with J q̇ = 0 and accelerations with J q̈ = -J̇ q̇, in the metric of W.
 
     `metric` are the blocks of W, (size, size) for each body; the identity where none are given (`Subject.mass_blocks`
-    is the other choice of the thesis).
+    is the other choice of the thesis). Without, frames of trees of rigid segments whose coordinates are consistent are
+    projected by recursion, others with all constraints as rows.
     """
 
     def __init__(self, subject: Subject, metric: Sequence[Array] | None = None) -> None:
         self.subject = subject
+        self._recursion: Recursion | None = None
+        if metric is None:
+            with suppress(NoTree):
+                self._recursion = Recursion(subject)
         self._blocks = Blocks(subject)
         sizes = [np.eye(body.size) for body in subject.bodies.values()]
         self._inverse = self._blocks.inverse_metric(sizes if metric is None else metric)
@@ -63,10 +75,17 @@ class Projection:
         known = np.isfinite(q).all(axis=1) & np.isfinite(given).all(axis=1)
         if qdot is not None:
             known &= np.isfinite(qdot).all(axis=1)
-        ready = np.flatnonzero(known)
         constraints = self.subject.constraints
-        for start in range(0, len(ready), _CHUNK):
-            chunk = ready[start : start + _CHUNK]
+        rigid = np.zeros(len(q), dtype=bool)
+        if self._recursion is not None:
+            rigid[known] = np.linalg.norm(constraints.values(q[known]), axis=1) < _RIGID
+            for chunk in _chunks(known & rigid, _LARGE_CHUNK):
+                recursive = RecursiveProjection(self._recursion, q[chunk])
+                if qdot is None:
+                    made[chunk] = recursive.velocities(given[chunk])
+                else:
+                    made[chunk] = recursive.accelerations(qdot[chunk], given[chunk])
+        for chunk in _chunks(known & ~rigid, _CHUNK):
             entries = constraints.entries(q[chunk])
             factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
             target = np.zeros((len(chunk), constraints.m))
@@ -81,6 +100,13 @@ class Projection:
             missing = target - self.subject.constraints.product(entries, now)
             now = now + factored.solve(np.zeros_like(given), missing)[0]
         return np.asarray(now)
+
+
+def _chunks(frames: NDArray[np.bool_], size: int) -> Iterator[NDArray[np.int64]]:
+    """The numbers of the `frames` (f,) that are true, so many at once."""
+    ready = np.flatnonzero(frames)
+    for start in range(0, len(ready), size):
+        yield ready[start : start + size]
 
 
 def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: bool = True) -> Motion:

@@ -57,25 +57,31 @@ class Recursion:
     def twists(self, poses: Poses, measured: Array, weights: Array, contacts: Contacts | None) -> Array:
         """(b, 6, f) the next step from `poses` towards `measured` (b, 4, 3, f)."""
         H, fit = poses.fit(measured, weights)
-        rows, e = self.loops.rows(poses, contacts)
+        motions = [links.motion(poses) for links, _ in self.groups]
+        return self.nearest(H, fit, motions, *self.loops.rows(poses, contacts))
+
+    def nearest(self, H: Array, fit: Array, motions: list[tuple[Array, Array]], rows: Array, e: Array) -> Array:
+        """(b, 6, f) twists with the least ½ ξᵀ H ξ - gᵀ ξ (`Poses.fit`) that joints and loops allow.
+
+        `motions` are N and r of each group of links, `rows` and `e` those of loops.
+        """
         # column 0 is the fit, each other the unit force of a row
         g = np.zeros((*fit.shape[:2], 1 + len(rows), fit.shape[-1]))
         g[:, :, 0] = fit
         for k, (first, second) in enumerate(zip(self.loops.first, self.loops.second, strict=True)):
             g[first, :, 1 + k] -= rows[k]
             g[second, :, 1 + k] += rows[k]
-        shares = self._inwards(H, g, poses)
+        shares = self._inwards(H, g, motions)
         if not len(rows):
             return self._outwards(shares, len(H))[:-1, :, 0]
         moved = self._outwards([share for share in shares if share.carries], len(H))
         multipliers = self._multipliers(moved, rows, e)[None]
         return self._outwards([share.summed(multipliers) for share in shares], len(H))[:-1, :, 0]
 
-    def _inwards(self, H: Array, g: Array, poses: Poses) -> list[_Share]:
+    def _inwards(self, H: Array, g: Array, motions: list[tuple[Array, Array]]) -> list[_Share]:
         """From the ends to the root: each segment passes H and g to its parent. Changes them."""
         shares = []
-        for links, carries in reversed(self.groups):
-            N, r = links.motion(poses)
+        for (links, carries), (N, r) in zip(reversed(self.groups), reversed(motions), strict=True):
             here, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
             force[:, :, 0] -= product(here, r[:, :, None])[:, :, 0]
             U, Nt, columns = product(here, N), transposed(N), force.shape[2]
