@@ -51,6 +51,37 @@ def test_the_page_loads_and_draws_everything_without_an_error(browser: Any, tmp_
     assert [name for name in loaded if not name.startswith(("data:", "blob:"))] == []
 
 
+def sized(browser: Any, width: int, height: int) -> None:
+    device = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", device)
+
+
+def test_the_answer_and_the_front_fit_the_first_screen_and_narrow_screens_scroll_tables(
+    browser: Any, tmp_path: Path
+) -> None:
+    given = grid(constraints=(at_most("cost", 900.0),))
+    path = write_report(given, tmp_path / "report.html")
+    bottoms = """return [...document.querySelectorAll('section:first-of-type :is(figure, .table, .findings)')]
+        .map(e => e.getBoundingClientRect().bottom)"""
+    wide = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    clipped = """return [...document.querySelectorAll('table')].filter(t =>
+        t.scrollWidth > t.parentElement.clientWidth && getComputedStyle(t.parentElement).overflowX !== 'auto').length"""
+    try:
+        sized(browser, 1280, 800)
+        browser.get(path.as_uri())
+        wait_until(lambda: count(browser, "section:first-of-type figure[data-drawn]") == 1, "the front is drawn")
+        below = browser.execute_script(bottoms)
+        assert len(below) == 3
+        assert max(below) <= 800
+        assert count(browser, "section:first-of-type .scatterlayer .point") == len(given.front()) + 3
+        sized(browser, 400, 800)
+        page, screen = browser.execute_script(wide)
+        assert page <= screen
+        assert browser.execute_script(clipped) == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_three_objectives_are_drawn_in_space(browser: Any, tmp_path: Path) -> None:
     given = grid(objectives=(minimize("mass"), minimize("sag"), maximize("cost")))
     open_page(browser, some_parts(given, tmp_path, front))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
+from designopt.report.parts.answer import short
 from designopt.report.parts.answer.limits import sentence
 from designopt.report.parts.answer.tolerances import fragile
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
-
-if TYPE_CHECKING:
-    pass
 
 #: More parameters than this are not named in the question.
 TOLD = 8
@@ -25,7 +21,7 @@ LISTED = 30
 
 @report("overview", version=1)
 def overview(result: Result) -> Section:
-    """The question in words, what was spent on it, and what is to be known of the answer first."""
+    """The question in words, the answer in short with its front, and what was spent on it."""
     study, problem = result.study, result.problem
     done = result.outcomes
     evaluated = int(np.sum(~done.invalid))
@@ -50,11 +46,16 @@ def overview(result: Result) -> Section:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     else:
         findings += [sentence(clause) for clause in fragile(result)]
+        findings += short.recommended(result) if problem.objectives else []
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
+    answer = problem.objectives and bool(done.feasible.any())
+    table, drawn = (short.table(result), short.front(result)) if answer else (None, None)
     return Section(
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
+        figures=(drawn,) if drawn is not None else (),
+        tables=(table,) if table is not None else (),
         facts=tuple(facts),
         findings=tuple(findings),
     )

@@ -1,0 +1,87 @@
+"""The answer in short, which stands first on the page: the chosen designs, how robust they are, and the front."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designopt.report.colours import axis, layout, scale_for
+from designopt.report.labels import chosen_once, number, objective_labels, objective_values, plain, thinned, wrapped
+from designopt.report.parts.answer.best import describe
+from designopt.report.section import Figure, Table
+from designopt.store.result import Result
+
+#: So many designs of the front are drawn, and so high is the figure.
+DRAWN, HEIGHT = 300, 340
+#: Letters that the title of an axis has room for.
+ROOM = 34
+
+
+def recommended(result: Result) -> list[str]:
+    """The design that the study's first rule of choice picks, else the compromise, in a sentence with how many of its
+    neighbours keep the limits."""
+    chosen, near = chosen_once(result), result.tolerated()
+    own = set(result.baseline.values())
+    picked = [(label, row) for label, row in chosen.items() if not label.startswith("best ") and row not in own]
+    found = []
+    for label, row in picked[:1]:
+        text = f"{label[:1].upper()}{label[1:]}: {describe(result, row)}"
+        place = None if near is None else near.place(row)
+        if near is not None and place is not None:
+            kept = f"{near.feasible[place].sum()} of {near.known[place].sum()}"
+            text += f"; {kept} neighbours within the tolerances keep the limits"
+        found.append(f"{text}.")
+    return found
+
+
+def table(result: Result) -> Table | None:
+    """The chosen designs with their objectives, and how many neighbours keep the limits."""
+    chosen, near = chosen_once(result), result.tolerated()
+    if not chosen:
+        return None
+    values = objective_values(result)
+    head = ["design", *objective_labels(result.problem), *(["neighbours feasible"] if near is not None else [])]
+    rows: list[tuple[Any, ...]] = []
+    for label, row in chosen.items():
+        cells: list[Any] = [label, *(float(v) for v in values[row])]
+        if near is not None:
+            place = near.place(row)
+            cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
+        rows.append(tuple(cells))
+    return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()))
+
+
+def front(result: Result) -> Figure | None:
+    """The front of the first two objectives with the chosen designs; None for one objective."""
+    problem, rows = result.problem, np.asarray(result.front(), dtype=np.intp)
+    if len(problem.objectives) < 2 or len(rows) < 2:
+        return None
+    rows, values = thinned(rows, DRAWN), objective_values(result)
+    labels = [wrapped(text, ROOM) if len(text) > ROOM else plain(text) for text in objective_labels(problem)[:2]]
+    marked = list(chosen_once(result).items())
+    places = np.array([row for _, row in marked], dtype=np.intp)
+    x, y = values[:, 0], values[:, 1]
+    line = "lines+markers" if len(problem.objectives) == 2 else "markers"
+    shown = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
+    data = [
+        {
+            "type": "scatter", "mode": line, "x": x[rows], "y": y[rows], "showlegend": False,
+            "line": {"color": "@accent", "width": 1, "shape": "hv"}, "marker": {"color": "@accent", "size": 5},
+            "hovertemplate": "%{x:.4g}, %{y:.4g}<extra></extra>",
+        },
+        {
+            "type": "scatter", "mode": "markers", "x": x[places], "y": y[places], "showlegend": False,
+            "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in marked],
+            "hovertemplate": shown,
+            "marker": {"color": "@ink", "size": 9, "symbol": "star", "line": {"color": "@surface", "width": 0.5}},
+        },
+    ]  # fmt: skip
+    axes = {"xaxis": axis(labels[0], **scale_for(x[rows])), "yaxis": axis(labels[1], **scale_for(y[rows]))}
+    margin = {"l": 64, "r": 12, "t": 12, "b": 56}
+    return Figure(
+        "The front, with the chosen designs as stars",
+        {"data": data, "layout": layout(**axes, margin=margin)},
+        height=HEIGHT,
+        designs={0: rows, 1: places},
+    )
