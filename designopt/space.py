@@ -169,7 +169,9 @@ class Space:
         A relation that names an inactive parameter holds.
         """
         total = np.zeros(len(X))
-        activity = self.activity(X) if self.conditional and self.relations else {}
+        if not self.relations:
+            return total
+        activity = self.activity(X) if self.conditional else {}
         columns: dict[str, Any] = {p.name: p.values[0] for p in self.parameters if p.kind == "fixed"}
         for j, p in enumerate(self.free):
             columns[p.name] = np.array(p.values)[X[:, j].astype(int)] if p.kind == "choice" else X[:, j]

@@ -175,7 +175,7 @@ class Dispatcher:
         problem = self.ledger.problem
         if work.kind == "neighbour":
             return np.asarray(work.scenarios % len(problem.unshifted.scenarios), np.int32)
-        return work.scenarios + (len(problem.scenarios) if work.kind == "validation" else 0)
+        return work.scenarios + len(problem.scenarios) if work.kind == "validation" else work.scenarios
 
     def _seeds(self, work: Work) -> tuple[int, ...]:
         if work.chain:
@@ -308,7 +308,8 @@ class Dispatcher:
             self._compare(work, result, worker, ~fresh)
         n, texts = len(work), _json(result.names, result.values)
         now, kind, session = time.time(), work.kind, self.journal.session
-        arrays = write_arrays(self.store.path, {work.keys[i]: a for i, a in result.arrays.items()})
+        kept = {work.keys[i]: a for i, a in result.arrays.items()}
+        arrays = write_arrays(self.store.path, kept) if kept else {}
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(

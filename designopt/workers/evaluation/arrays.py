@@ -24,6 +24,8 @@ def taken(given: Mapping[str, Any], names: Sequence[str], declared: Mapping[str,
     Raises `TypeError` and `ValueError`, with the array's name, for objects, text or structures that are not declared,
     another number of axes, values that are not of the declared type or categories, and more than `LARGEST` bytes.
     """
+    if not names:
+        return {}
     found = {name: _array(name, given[name], declared.get(name)) for name in names if name in given}
     size = sum(array.nbytes for array in found.values())
     if size > LARGEST:
