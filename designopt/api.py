@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,9 +195,13 @@ def minimize(
 
     The store is ``results/NAME-DIGEST.study`` unless given; a call with the same arguments goes on there, and with more
     evaluations where `solver` gives its population, which otherwise fits the evaluations. `options` as for `Study.run`.
-    Raises `StudyError` and what `Study.run` raises.
+    On a terminal the progress is shown. Raises `StudyError` and what `Study.run` raises.
     """
+    from designopt.run.progress import progress
+
     given = {"scenarios": scenarios, "report": report, "execution": execution}
+    if sys.stderr is not None and sys.stderr.isatty():  # somebody waits for it
+        options.setdefault("progress", progress())
     try:
         study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
         return study.run(place, resume=(place / "journal.db").exists(), **options)

@@ -1,5 +1,6 @@
 """A plain function is a model at once, and a study of it one call."""
 
+import io
 import subprocess
 import sys
 import traceback
@@ -155,3 +156,20 @@ def test_a_function_that_fails_is_shown_with_its_own_lines_only(tmp_path):
     lines = str(error.value).splitlines()[1:]
     assert [line.split()[1] for line in lines[:-1]] == ['"test_minimize.py",']
     assert lines[-1] == "KeyError: 'none'"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_the_progress_is_shown_and_elsewhere_not(tmp_path, monkeypatch, capsys):
+    def run(name):
+        designopt.minimize(width_of, {"width": [0.01, 0.1]}, evaluations=20, executor="serial", store=tmp_path / name)
+
+    run("silent")
+    assert capsys.readouterr().err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run("shown")
+    assert "shown" in terminal.getvalue()  # the start of a run names its store
