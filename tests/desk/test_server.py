@@ -5,13 +5,17 @@ import http.client
 import itertools
 import json
 import os
+import re
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from command import designopt as command
 from serving import PATIENCE, desk
+
+import designopt.desk
 
 STUDY = """\
 study: springs
@@ -231,7 +235,35 @@ def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
         assert second.get("/report", store=place, part="live").status == 200
 
 
+def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for(folder):
+    """The page looks every second and draws what has changed, which takes a quarter of one: never older than 2 s."""
+    script = (Path(designopt.desk.__file__).parent / "desk.js").read_text(encoding="utf-8")
+    assert int(re.search(r"const POLL = (\d+)", script)[1]) <= 1000
+    (folder / "grows.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
+    with desk(folder, run=True) as client:
+
+        def listed():
+            return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"evaluations": 0})
+
+        def drawn():
+            page = client.get("/report", store=place, part="live").text
+            return int(re.search(r"<dt>evaluations</dt><dd>([\d\s\u202f,]+)</dd>", page)[1].translate(SPACES))
+
+        place = client.post("/start", file="grows.yaml", store="results/grows.study").json["store"]
+        wait_for(lambda: listed()["evaluations"] > 0, "it has begun")
+        for _ in range(3):
+            before = listed()["evaluations"]
+            assert drawn() >= before
+            wait_for(lambda least=before: listed()["evaluations"] > least, "it goes on")
+        client.post("/stop", store=place)
+        wait_for(lambda: state_of(client, place) != "running", "it has stopped")
+        assert drawn() == listed()["evaluations"]
+
+
 # ---------------------------------------------------------------------------------------------------- who is refused
+
+#: What separates thousands.
+SPACES = {ord(c): None for c in " \u202f\u00a0,"}
 
 GETS = (
     "/", "/desk.js", "/desk.css", "/plotly.js", "/state", f"/report?store={ONE}", f"/compare?store={ONE}&store={ONE}",
@@ -247,6 +279,10 @@ STRANGERS = {
     "a page of another port": {"Origin": "http://127.0.0.1:1"},
     "an embedded request": {"Sec-Fetch-Site": "cross-site"},
 }
+
+
+def test_a_hundred_hostile_requests_are_tried() -> None:
+    assert len(STRANGERS) * (len(GETS) + len(POSTS)) + len(PLACES) > 100
 
 
 @pytest.mark.parametrize("who", STRANGERS)
