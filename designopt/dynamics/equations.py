@@ -25,6 +25,9 @@ class Symbols:
         self.__dict__.update(named)
         self.__dict__["_what"] = what
 
+    def __getitem__(self, name: str) -> Any:
+        raise AttributeError(f"{self.__dict__.get('_what')}: symbols are attributes: write v.{name}, not v['{name}']")
+
     def __getattr__(self, name: str) -> Any:
         known = [n for n in self.__dict__ if not n.startswith("_")]
         near = closest(name, known)
@@ -68,14 +71,17 @@ def build_system(
     symbol of one, ``v.time`` is time (s). Raises `ValueError`, in a sentence with the line of the function, for
     equations that fail, do not fit the tables, or in which units do not fit together (`check_units`).
     """
+    what = f"system '{name}'"
     given = {"states": states, "parameters": parameters, "controls": controls, "data": data}
     tables = {
-        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(entries)] for table, entries in given.items()
+        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)] for table, entries in given.items()
     }
-    time, results, what = ca.SX.sym("time"), _variables(outputs), f"system '{name}'"
+    time, results = ca.SX.sym("time"), _variables(what, outputs)
     symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
-    if len(symbols) < sum(map(len, tables.values())) or "time" in symbols:
-        raise ValueError(f"{what}: every variable has a name of its own, and time is there without being named")
+    names = ["time", *(v.name for entries in tables.values() for v, _ in entries), *(v.name for v in results)]
+    if twice := [n for i, n in enumerate(names) if n in names[:i]]:
+        text = "time is there without being named" if twice[0] == "time" else "every variable has a name of its own"
+        raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
     found = called(what, equations, {**symbols, "time": time})
     moving = tables.pop("states")
     try:
@@ -146,8 +152,15 @@ def _check_numbers(what: str, name: str, expression: Any) -> None:
         raise ValueError(f"{what}: the equation of '{name}' holds a number that is not one (NaN): {text}")
 
 
-def _variables(table: Table) -> list[Variable | Vector]:
-    return [Variable(n, unit) for n, unit in table.items()] if isinstance(table, Mapping) else list(table)
+def _variables(what: str, table: Table) -> list[Variable | Vector]:
+    if isinstance(table, Mapping):
+        return [Variable(n, unit) for n, unit in table.items()]
+    entries = list(table) if isinstance(table, Iterable) and not isinstance(table, str) else [table]
+    if wrong := [entry for entry in entries if not isinstance(entry, Variable | Vector)]:
+        raise ValueError(
+            f"{what}: {wrong[0]!r} has no unit: give names with units, as {{'speed': 'm/s'}}, or variables"
+        )
+    return entries
 
 
 def _size(variable: Variable | Vector) -> int:

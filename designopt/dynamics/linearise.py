@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,6 +95,8 @@ def linearise(
     says. Raises `ValueError` for values that do not fit the tables or where the system is not finite, and
     `numpy.linalg.LinAlgError` where the equations do not determine z or the unknown rates of a residual form.
     """
+    if not (isinstance(t, Real) and math.isfinite(t)):
+        raise ValueError(f"{system.name}: t is {t!r}, not a time in s")
     tables = ("states", "controls", "algebraic", "parameters", "data")
     point = [system.values(table, given) for table, given in zip(tables, (x, u, z, p, q), strict=True)]
     form = system.residual_form

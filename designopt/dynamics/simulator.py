@@ -185,7 +185,12 @@ def simulate(
             signals |= {n: value for n, value in given.items() if isinstance(value, Signal)}
             given = {n: value for n, value in given.items() if not isinstance(value, Signal)}
         numbers.append(given)
-    end = np.asarray(times, dtype=np.float64)
+    try:
+        end = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"times are {times!r}: give the end (s), or rising times") from None
+    if end.ndim == 0 and not 0.0 < end < np.inf:
+        raise ValueError(f"the end of a motion that begins at 0 s is {times!r}, not a positive number of seconds")
     at = np.linspace(0.0, end, SAMPLES) if end.ndim == 0 else end
     simulator = Simulator(system, rtol=rtol, atol=atol, signals=tuple(signals))
     return simulator.run(x0, at, u=numbers[0], p=p, q=numbers[1], signals=signals)

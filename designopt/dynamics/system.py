@@ -5,8 +5,10 @@ Simulation, linearisation and collocation all start from a `System`; nothing els
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -77,7 +79,7 @@ class System:
     vectors: tuple[Vector, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier():
+        if not (isinstance(self.name, str) and self.name.isidentifier()):
             raise ValueError(f"'{self.name}' is no name for a system: letters, digits and _ only")
         if not self.states:
             raise ValueError(f"system '{self.name}' has no states")
@@ -197,7 +199,10 @@ class System:
             if missing := [n for n in names if n not in given]:
                 raise ValueError(f"{self.name}: no value for {', '.join(map(repr, missing))} ({table})")
             given = [given[n] for n in names]
-        array = np.ascontiguousarray(given, dtype=np.float64)
+        try:
+            array = np.ascontiguousarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{self.name}: {table}: {_no_number(names, given)}") from error
         if array.shape != (len(names),):
             raise ValueError(f"{self.name}: {table} have shape ({len(names)},), not {array.shape}: {_listed(names)}")
         if not np.isfinite(array).all():
@@ -260,6 +265,14 @@ class System:
         if function.n_out() != 1 or function.size_out(0) != (rows, 1):
             shapes = [function.size_out(i) for i in range(function.n_out())]
             raise ValueError(f"{where}: gives {shapes}, not one column of {rows} ({table})")
+
+
+def _no_number(names: Sequence[str], given: Any) -> str:
+    """What there is in the place of numbers."""
+    for name, value in zip(names, given if isinstance(given, list | tuple) else (), strict=False):
+        if not isinstance(value, Real):
+            return f"{name} is {reprlib.repr(value)}, not a number"
+    return f"{reprlib.repr(given)} is no row of numbers or mapping by name: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

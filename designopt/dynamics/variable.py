@@ -26,8 +26,10 @@ class Variable:
     description: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name.isidentifier():
+        if not (isinstance(self.name, str) and self.name.isidentifier()):
             raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
+        if not isinstance(self.unit, str):
+            raise ValueError(f"variable '{self.name}': its unit is {self.unit!r}: write it as text, '' for none")
         try:
             units.check(self.unit)
         except units.UnitError as error:

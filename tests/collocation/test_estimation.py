@@ -316,6 +316,15 @@ def test_a_table_is_read_with_its_units_and_gaps() -> None:
 def test_deviations_may_be_given_beside_the_table() -> None:
     measured = read_measurements("time,x [cm]\n0.1,50\n0.9,180\n", {"x": 2.0})
     assert measured.converted("x", "m")[1] == pytest.approx([0.02, 0.02])
+    both = read_measurements("time,x,sigma x\n0.1,50,\n0.9,180,1\n", {"x": 2.0})
+    assert both.sigma["x"] == pytest.approx([2.0, 2.0])  # what is given counts, not the column
+    with pytest.raises(ValueError, match=r"sigma\.y: no such column"):
+        read_measurements("time,x,sigma x\n0.1,50,1\n", {"y": 2.0})
+
+
+def test_a_deviation_in_degrees_is_one_in_kelvin() -> None:
+    measured = read_measurements("time,x [K],sigma x [degC]\n0,300,0.5\n1,301,0.5\n")
+    assert measured.converted("x", "K")[1] == pytest.approx([0.5, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -331,6 +340,9 @@ def test_deviations_may_be_given_beside_the_table() -> None:
         ("time,x,sigma x\n,1,1\n", "finite numbers"),
         ("time,x,sigma x\n1,,1\n", "no value is a number"),
         ("time [m],x,sigma x\n1,1,1\n", "time: "),
+        ("time;x\n0,1;2,5\n", "line 1: separate the cells by commas"),
+        ("time,x,\n0,1,\n", "line 1: column 3 has no name"),
+        ("time,x\n0,%s\n" % ("1" * 200_000), "line 2: field larger than field limit"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_its_line(text: str, message: str) -> None:

@@ -155,6 +155,7 @@ ELSEWHERE = ca.MX.sym("elsewhere")
         (lambda v: v.push if v.place > 0 else 0.0, "neither true nor false: write casadi.if_else"),
         (lambda v: ca.sin("place"), "casadi.sin does not take what it is given"),
         (lambda v: math.sin(v.place), "holds a number that is not one (NaN): a function of math"),
+        (lambda v: v["place"], "symbols are attributes: write v.place, not v['place']"),
         (lambda v: 1 / 0, "its equations fail: ZeroDivisionError: division by zero"),
         (lambda v: ca.vertcat(v.push, v.push), "is 2 x 1, not one scalar"),
     ],
@@ -171,12 +172,44 @@ def test_equations_that_fail_are_told_in_a_sentence_with_their_line(rate, said):
     [
         ({"outputs": {}}, "equations name 'force', which is not declared"),
         ({"outputs": {"force": "N", "power": "W"}}, "there is no equation for 'power'"),
-        ({"data": {"mass": "kg", "push": "N"}}, "every variable has a name of its own"),
+        ({"data": {"mass": "kg", "push": "N"}}, "'push' is named twice: every variable has a name of its own"),
+        ({"outputs": {"force": "N", "place": ""}}, "'place' is named twice: every variable has a name of its own"),
+        ({"data": {"mass": "kg", "time": "s"}}, "'time' is named twice: time is there without being named"),
+        ({"states": ["place", "speed"]}, "system 'oscillator': 'place' has no unit: give names with units"),
+        ({"states": None}, "system 'oscillator': None has no unit: give names with units"),
+        ({"states": {"place": 1, "speed": "m/s"}}, "variable 'place': its unit is 1: write it as text"),
+        ({"states": {1: "m"}}, "'1' is no name for a variable"),
     ],
 )
 def test_tables_that_do_not_fit_are_said(tables, said):
     with pytest.raises(ValueError, match=re.escape(said)):
         oscillator(**tables)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"x0": {"place": "a", "speed": 0.0}}, "oscillator: states: place is 'a', not a number"),
+        ({"x0": {"place": [1.0, 2.0], "speed": 0.0}}, "oscillator: states: place is [1.0, 2.0], not a number"),
+        ({"x0": "place"}, "oscillator: states: 'place' is no row of numbers or mapping by name: place, speed"),
+        ({"p": {**DESIGN, "damping": Signal([0.0, 9.0], [1.0, 1.0])}}, "oscillator: parameters: damping is Signal("),
+        ({"u": {"push": math.sin}}, "oscillator: controls: push is <built-in function sin>, not a number"),
+        ({"times": -1.0}, "the end of a motion that begins at 0 s is -1.0, not a positive number of seconds"),
+        ({"times": math.inf}, "the end of a motion that begins at 0 s is inf"),
+        ({"times": "1 s"}, "times are '1 s': give the end (s), or rising times"),
+        ({"times": [0.0, 2.0, 1.0]}, "each larger than the one before"),
+    ],
+)
+def test_values_that_are_no_numbers_are_named(given, said):
+    usual = {"x0": [0.1, 0.0], "times": 1.0, "p": DESIGN, "q": WORLD, "u": [0.0]}
+    with pytest.raises(ValueError, match=re.escape(said)):
+        simulate(oscillator(), **{**usual, **given})
+
+
+@pytest.mark.parametrize("t", [math.nan, "now", [0.0, 1.0]])
+def test_a_linearisation_is_at_one_time(t):
+    with pytest.raises(ValueError, match=r"oscillator: t is .*, not a time in s"):
+        linearise(oscillator(), [0.1, 0.0], p=DESIGN, q=WORLD, u=[0.0], t=t)
 
 
 def test_equations_return_a_mapping():

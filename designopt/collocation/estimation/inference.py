@@ -58,6 +58,7 @@ def estimate(
     The guess is what was measured, unless there is one. Raises `ProblemError` for columns that are not there, and
     (bad_guess) where the solve fails, with its message.
     """
+    _check_level(level)
     stated = with_measurements(problem, measured, prior)
     found = solve(stated, options, guess or measured_guess(stated))
     if not found.success:
@@ -75,8 +76,7 @@ def inference(
     measurements make of the optimum, and knows nothing of its bias. Raises `ProblemError` for a problem without
     measurements, `ValueError` for a level that is not between 0 and 1.
     """
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level!r}, not between 0 and 1")
+    _check_level(level)
     if not is_measured(problem):
         raise ProblemError("bad_statement", "problem", "has no measurements: state it by `with_measurements`")
     made, given, again, doubts = at_optimum(problem, found, options)
@@ -97,6 +97,11 @@ def inference(
         doubts.append("the cost does not determine all variables: there are no intervals")
         root = np.full((len(x), 1), np.nan)
     return _told(problem, made, given, again, kkt.active, root, said, values, level, doubts)
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level!r}, not between 0 and 1")
 
 
 def _weighted(problem: TrajectoryProblem) -> Any:

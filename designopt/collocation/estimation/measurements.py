@@ -83,17 +83,19 @@ def read_measurements(
     """Measurements from the `text` of a CSV table with a row of names.
 
     A name may have its unit in brackets, ``angle [deg]``; the column `time` is in s unless it says otherwise. A column
-    ``sigma angle [deg]`` has the standard deviations of ``angle``; those of others are in `sigma`, in the unit of the
-    column. `columns` says which column is which variable, ``{"angle": "encoder 2"}``; without it all are taken by their
-    names. Empty cells are missing values; lines that begin with # are comments. Raises `ValueError`, with the line,
-    for what cannot be read.
+    ``sigma angle [deg]`` has the standard deviations of ``angle``; `sigma` gives others, by names of variables, in
+    the unit of its column, and counts where there are both. `columns` says which column is which variable,
+    ``{"angle": "encoder 2"}``; without it all are taken by their names. Empty cells are missing values; lines that
+    begin with # are comments. Raises `ValueError`, with the line, for what cannot be read.
     """
     lines = [(n, line) for n, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1) if line.strip()]
     lines = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
     if len(lines) < 2:
         raise ValueError("the table has no rows: a row of names and one of numbers at least are needed")
-    heads = [_head(cell) for cell in next(csv.reader(io.StringIO(lines[0][1])))]
+    heads = [_head(cell) for cell in _cells(*lines[0])]
     names = [name for name, _ in heads]
+    if "" in names:
+        raise ValueError(f"line {lines[0][0]}: column {names.index('') + 1} has no name")
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise ValueError(f"line {lines[0][0]}: two columns are called '{twice[0]}'")
     table = np.array([_row(n, line, names) for n, line in lines[1:]])
@@ -109,14 +111,11 @@ def read_measurements(
     times = of(time, "the time")
     if units_of[time] not in ("", "s"):
         times = np.array([_converted(t, units_of[time], "s", time) for t in times])
-    deviations: dict[str, Any] = {}
+    deviations: dict[str, Any] = dict(sigma or {})
     for variable, name in chosen.items():
-        if f"sigma {name}" in column:
+        if variable not in deviations and f"sigma {name}" in column:
             unit = units_of[f"sigma {name}"] or units_of[name]
-            factor = _converted(1.0, unit, units_of[name], f"sigma {name}") if unit != units_of[name] else 1.0
-            deviations[variable] = factor * column[f"sigma {name}"]
-        elif variable in (sigma or {}):
-            deviations[variable] = (sigma or {})[variable]
+            deviations[variable] = _size(unit, units_of[name], f"sigma {name}") * column[f"sigma {name}"]
     values = {variable: of(name, f"'{variable}'") for variable, name in chosen.items()}
     return Measurements(times, values, deviations, {v: units_of[n] for v, n in chosen.items() if units_of[n]})
 
@@ -127,8 +126,17 @@ def _head(cell: str) -> tuple[str, str]:
     return found["name"], (found["unit"] or "").strip()
 
 
+def _cells(n: int, line: str) -> list[str]:
+    if "," not in line and any(separator in line for separator in ";\t"):
+        raise ValueError(f"line {n}: separate the cells by commas, and write numbers with points")
+    try:
+        return next(csv.reader(io.StringIO(line)))
+    except csv.Error as error:
+        raise ValueError(f"line {n}: {error}") from None
+
+
 def _row(n: int, line: str, names: list[str]) -> list[float]:
-    cells = next(csv.reader(io.StringIO(line)))
+    cells = _cells(n, line)
     if len(cells) != len(names):
         raise ValueError(f"line {n}: {len(cells)} cells, but {len(names)} columns have names")
     found = []
@@ -143,5 +151,13 @@ def _row(n: int, line: str, names: list[str]) -> list[float]:
 def _converted(value: float, unit: str, wanted: str, name: str) -> float:
     try:
         return units.convert(float(value), unit, wanted)
+    except units.UnitError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _size(unit: str, wanted: str, name: str) -> float:
+    """What a difference of one `unit` is in another; an offset, as that of degrees Celsius, is no part of it."""
+    try:
+        return 1.0 if unit == wanted else units.factor_offset(unit, wanted)[0]
     except units.UnitError as error:
         raise ValueError(f"{name}: {error}") from error
