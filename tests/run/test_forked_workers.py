@@ -81,23 +81,25 @@ def test_a_run_whose_workers_lose_the_process_that_they_come_from_goes_on(tmp_pa
 
 
 def test_two_runs_at_the_same_time_in_one_process_leave_each_other_their_workers(tmp_path):
-    environment, results, begun = dict(os.environ), {}, threading.Event()
+    environment, results = dict(os.environ), {}
+    begun, may_end = threading.Event(), threading.Event()
 
-    class Beginning(Recorder):
+    class Waiting(Recorder):
+        """Goes on when the other run has ended."""
+
         def update(self, snapshot):
             begun.set()
+            assert may_end.wait(300.0)
 
-    def run(name, count, pause):
-        progress = Beginning()
+    def run(name, count, pause, progress):
         results[name] = run_study(study(count, pause), tmp_path / name, progress=progress), progress.events
 
-    long = threading.Thread(target=run, args=("long", 100, 0.05))
+    long = threading.Thread(target=run, args=("long", 100, 0.05, Waiting()))
     long.start()
     assert begun.wait(300.0)
-    run("short", 10, 0.0)
-    alive = long.is_alive()
+    run("short", 10, 0.0, Recorder())
+    may_end.set()
     long.join()
-    assert alive, "the short run was to end first"
     for name, count in (("short", 10), ("long", 100)):
         result, events = results[name]
         assert result.status[:, 0].tolist() == ["ok"] * count
