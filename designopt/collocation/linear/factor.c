@@ -134,6 +134,19 @@ end:
     return status;
 }
 
+/* The inner products of a and b with y, of length n. */
+static inline void products(const double *a, const double *b, const double *y, int n, double *with_a, double *with_b) {
+    Four s = {0.0}, t = {0.0};
+    int i = 0;
+    for (; i + 3 < n; i += 4) {
+        Four u = *(const Four *)(y + i);
+        s += *(const Four *)(a + i) * u, t += *(const Four *)(b + i) * u;
+    }
+    double of_a = (s[0] + s[1]) + (s[2] + s[3]), of_b = (t[0] + t[1]) + (t[2] + t[3]);
+    for (; i < n; i++) of_a += a[i] * y[i], of_b += b[i] * y[i];
+    *with_a = of_a, *with_b = of_b;
+}
+
 /* x becomes A^-1 x. */
 FOR_EACH_PROCESSOR
 static void solve(const Analysis *a, Factor *t, double *b) {
@@ -167,15 +180,19 @@ static void solve(const Analysis *a, Factor *t, double *b) {
         const double *l = t->l.at + t->l_at[s];
         const int *index = t->index.at + t->index_at[s];
         for (int k = 0; k < m; k++) y[k] = x[index[k]];
-        for (int k = pivots - 1; k >= 0; k--) {
-            const double *c = l + k * (ptrdiff_t)m;
-            double sum0 = 0.0, sum1 = 0.0, sum2 = 0.0, sum3 = 0.0;
-            int i = k + 1;
-            for (; i + 3 < m; i += 4)
-                sum0 += c[i] * y[i], sum1 += c[i + 1] * y[i + 1], sum2 += c[i + 2] * y[i + 2],
-                    sum3 += c[i + 3] * y[i + 3];
-            for (; i < m; i++) sum0 += c[i] * y[i];
-            x[index[k]] = y[k] -= (sum0 + sum1) + (sum2 + sum3);
+        int k = pivots - 1;
+        for (; k > 0; k -= 2) { /* two columns at once */
+            const double *c1 = l + k * (ptrdiff_t)m, *c0 = c1 - m;
+            double sum0, sum1;
+            products(c0 + k + 1, c1 + k + 1, y + k + 1, m - k - 1, &sum0, &sum1);
+            y[k] -= sum1;
+            y[k - 1] -= sum0 + c0[k] * y[k];
+            x[index[k]] = y[k], x[index[k - 1]] = y[k - 1];
+        }
+        if (!k) {
+            double sum, same;
+            products(l + 1, l + 1, y + 1, m - 1, &sum, &same);
+            x[index[0]] = y[0] - sum;
         }
     }
     for (int k = 0; k < a->n; k++) b[a->order[k]] = x[k];

@@ -24,6 +24,7 @@ from by_hand import ByHand
 from chains import raised
 from designopt_motion.cart_pole import CartPole
 from designopt_motion.quarter_car import QuarterCar
+from masses import row_of_masses
 from peer_runs import peer_run
 from stagewise import FORCE, Stagewise
 from unrolled import UnrolledCartPole
@@ -43,6 +44,9 @@ AGAINST = [
     # the same scheme on both sides: 1.7 to 1.9, for most of our time is that of the linear algebra
     ("rockit", "radau_3", 50, "radau_3", 50, 1.5),
 ]
+
+
+MUMPS = {"linear_solver": "mumps"}
 
 
 def processor_seconds(work, repeats):
@@ -134,6 +138,37 @@ def as_exact_as(objective, problem, intervals, cost, size):
     error = max(abs(objective - best), 1e-8 * abs(best))
     tolerance = next((t for t, value in found.items() if abs(value - best) <= error), 1e-8)
     return tolerance, programs[tolerance]
+
+
+@pytest.mark.parametrize(("name", "intervals"), [("cart_pole", 2000), ("30 masses", 200)])
+def test_large_programs_take_less_than_half_of_the_time_with_mumps(name, intervals, record_property):
+    """Processor time of an iteration: on the way to an optimum the two solvers' iterates may part."""
+    problem = cart_pole() if name == "cart_pole" else row_of_masses(30)
+    seconds = {}
+    for solver in ("own", "mumps"):
+        program = Program(problem, Options(intervals=intervals, ipopt={} if solver == "own" else MUMPS))
+        found = program.solve()
+        assert found.success
+        seconds[solver] = processor_seconds(program.solve, 1) / found.iterations
+    ratio = seconds["mumps"] / seconds["own"]
+    print(f"\n{name} N={intervals}: {1e3 * seconds['own']:.0f} ms an iteration, MUMPS {1e3 * seconds['mumps']:.0f} ms")
+    record_property(f"MUMPS / own linear solver, an iteration, {name} N={intervals}", ratio)
+    assert ratio >= 2.0
+
+
+def test_an_iteration_grows_as_the_mesh_and_less_than_the_cube_of_the_states(record_property):
+    def seconds(masses, intervals):
+        program = Program(row_of_masses(masses), Options(intervals=intervals))
+        found = program.solve()
+        return processor_seconds(program.solve, 3) / found.iterations
+
+    middle = seconds(30, 100)
+    of_mesh, of_states = seconds(30, 800) / middle, seconds(60, 100) / middle
+    print(f"\neight times the intervals: {of_mesh:.1f} times; twice the states: {of_states:.1f} times")
+    record_property("an iteration with 800 / 100 intervals, 60 states", of_mesh)
+    record_property("an iteration with 120 / 60 states, 100 intervals", of_states)
+    assert of_mesh < 8.0 * 1.5
+    assert of_states < 8.0
 
 
 def test_building_takes_milliseconds_and_grows_more_slowly_than_the_mesh(record_property):
