@@ -112,9 +112,10 @@ def test_a_table_is_warned_about_unless_it_is_a_spline_with_continuous_second_de
     ],
 )
 def test_a_program_that_fails_for_its_scales_says_so(bounds, status):
-    # u = 6e10 at most is all that it needs; but bounds so wide give no scale, and the search goes astray
+    # u = 6e10 at most is all that it needs; but bounds so wide give no scale, and the search goes astray: where to is a
+    # matter of rounding errors, those of MUMPS here
     far = block(final={"x": 1e10, "v": 0.0}, bounds=bounds)
-    found = solve(far, intervals=10)
+    found = solve(far, intervals=10, compile="never")
     assert found.status is status
     assert found.message.endswith("The program is badly scaled, which may be the only cause: see the warnings.")
     scales = {"x": 1e10, "v": 1e10, "u": 1e11}

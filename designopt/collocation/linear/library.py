@@ -1,9 +1,9 @@
 """The solver of linear systems as a library that IPOPT loads, made from the C files beside this one.
 
 MUMPS is made for large systems: of those of a trajectory with fifty to a few hundred intervals, which have many small
-fronts, it takes two thirds of the time of a solve. This one takes a quarter of MUMPS' time for them (measured: systems of
-2000 to 5200 equations). IPOPT has interfaces for the solvers it knows, and loads one of them by the names of
-its functions: the library has those of HSL_MA97, and nothing else of it.
+fronts, it takes two thirds of the time of a solve. This one takes a quarter of MUMPS' time for them (measured: systems
+of 2000 to 5200 equations). IPOPT has interfaces for the solvers it knows, and loads one of them by the names of its
+functions: the library has those of HSL_MA97, and nothing else of it.
 """
 
 from __future__ import annotations
