@@ -181,6 +181,14 @@ def test_validate_can_try_designs(folder: Path) -> None:
     assert len(done.stdout.strip().splitlines()) == 4
 
 
+def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
+    given = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
+    (folder / "beam.yaml").write_text(given)
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert done.returncode == 0, done.stderr
+    assert "  stage front takes gp: 40 evaluations for 2 objectives, 1 limits and 1 parameters: " in done.stdout
+
+
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "2", "--format", "json")
     assert json.loads(done.stdout) == []

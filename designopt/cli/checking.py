@@ -51,6 +51,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
             else:
                 if form == "text":
                     click.echo(f"{file}: a valid study")
+                    _show_choices(study)
                 if count:
                     failed += _try(study, count, beside=form == "json")
         if form == "json":
@@ -62,6 +63,15 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
         sys.exit(WRONG_INPUT if issues or failed else DONE)
 
     separately(check, None if count else LONGEST)
+
+
+def _show_choices(study: Study) -> None:
+    """What the stages with the solver `auto` take, and why."""
+    from designopt.solvers.auto import Auto
+
+    for stage in study.definition.stages:
+        if isinstance(solver := stage.solver.build(), Auto):
+            click.echo(f"  stage {stage.name} takes {solver.choice(study.problem)}")
 
 
 def _refuse_no_file(file: str) -> None:

@@ -29,6 +29,10 @@ class Chosen:
     settings: Mapping[str, Any]
     why: str
 
+    def __str__(self) -> str:
+        given = ", ".join(f"{name} {value}" for name, value in self.settings.items())
+        return f"{self.name}{f' ({given})' if given else ''}: {self.why}"
+
     def build(self) -> Any:
         """The solver."""
         plugin = find("solver", self.name)
@@ -67,8 +71,7 @@ class Auto:
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
         """Say what is chosen, and search with it."""
         chosen = self.choice(problem)
-        given = ", ".join(f"{name} {value}" for name, value in chosen.settings.items())
-        evaluate.note("solver_chosen", f"{chosen.name}{f' ({given})' if given else ''}: {chosen.why}")
+        evaluate.note("solver_chosen", str(chosen))
         ended: str | None = chosen.build().solve(problem, evaluate, rng, start)
         return ended
 

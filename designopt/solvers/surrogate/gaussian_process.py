@@ -8,7 +8,7 @@ Nardi 2024), without which many parameters look important after few observations
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Noise variance, relative to the variance of the process: its bounds, and the prior of its logarithm.
+#: Noise variance, relative to the variance of the process: its bounds, the upper one of models without random numbers
+#: (what they jump by is no noise, and designs beside known ones are no news), and the prior of its logarithm.
 NOISE_BOUNDS = (1e-9, 1.0)
+MOST_WITHOUT_NOISE = 1e-3
 NOISE_PRIOR = (float(np.log(1e-7)), 4.0)
 #: Bounds of the length scales, in units of a parameter's range.
 LENGTH_BOUNDS = (5e-3, 1e3)
@@ -35,26 +37,26 @@ ROOT5 = float(np.sqrt(5.0))
 @dataclass(frozen=True)
 class Hyperparameters:
     """`lengths` (groups,), one for each group of columns; `noise` is the variance of the noise relative to that of the
-    process."""
+    process, `noisy` whether it may be more than a model's own rounding."""
 
     lengths: Array
     noise: float
+    noisy: bool = True
 
     @property
     def logarithms(self) -> Array:
         """All of them as one vector (groups + 1,) for a search."""
         return np.asarray(np.log(np.append(self.lengths, self.noise)))
 
-    @classmethod
-    def of(cls, logarithms: Array) -> Hyperparameters:
-        """The inverse of `logarithms`."""
+    def at(self, logarithms: Array) -> Hyperparameters:
+        """The inverse of `logarithms`, all else as here."""
         values = np.exp(logarithms)
-        return cls(values[:-1], float(values[-1]))
+        return replace(self, lengths=values[:-1], noise=float(values[-1]))
 
 
-def first_guess(groups: int) -> Hyperparameters:
-    """Length scales of the range times the root of the dimension, almost no noise."""
-    return Hyperparameters(np.full(groups, 0.5 * np.sqrt(groups)), 1e-6)
+def first_guess(groups: int, noisy: bool = True, length: float = 0.5) -> Hyperparameters:
+    """Length scales of `length` of the range times the root of the dimension, almost no noise."""
+    return Hyperparameters(np.full(groups, length * np.sqrt(groups)), 1e-6, noisy)
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,17 @@ class GaussianProcess:
         values = np.append(self.values, self.predict(points)[0])
         return GaussianProcess(np.vstack([self.points, points]), values, self.groups, self.hyperparameters)
 
+    def near(self, point: Array, count: int) -> GaussianProcess:
+        """The process of the `count` points nearest to `point` (d,) alone, fitted to them."""
+        distances = ((self.points - point) ** 2).sum(axis=1)
+        rows = np.sort(np.argsort(distances, kind="stable")[:count])
+        points, values = self.points[rows], self.values[rows]
+        if np.ptp(values) == 0.0:
+            return GaussianProcess(points, values, self.groups, self.hyperparameters)
+        return GaussianProcess(
+            points, values, self.groups, fitted(points, values, self.groups, self.hyperparameters)[0]
+        )
+
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,
         equation 5.12)."""
@@ -142,32 +155,37 @@ class GaussianProcess:
         return self.values - self._weights / precision, np.sqrt(self.variance / precision)
 
 
-def fitted(points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters) -> Hyperparameters:
-    """The hyperparameters of the maximum posterior likelihood, searched from `start`."""
+def fitted(
+    points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters
+) -> tuple[Hyperparameters, float]:
+    """The hyperparameters of the maximum posterior likelihood, searched from `start`, and its negative logarithm (up to
+    a constant)."""
     count = len(start.lengths)
-    bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [tuple(np.log(NOISE_BOUNDS))]
+    bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [
+        tuple(np.log((NOISE_BOUNDS[0], NOISE_BOUNDS[1] if start.noisy else MOST_WITHOUT_NOISE)))
+    ]
     found = scipy.optimize.minimize(
-        _negative_posterior(points, values, groups, count),
+        _negative_posterior(points, values, groups, start),
         start.logarithms,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options={"maxiter": 25, "maxfun": 40},
     )
-    return Hyperparameters.of(np.clip(found.x, *np.array(bounds).T))
+    return start.at(np.clip(found.x, *np.array(bounds).T)), float(found.fun)
 
 
 def _negative_posterior(
-    points: Array, values: Array, groups: NDArray[np.int64], count: int
+    points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters
 ) -> Callable[[Array], tuple[float, Array]]:
     """The negative logarithm of the posterior and its gradient, as a function of the hyperparameters' logarithms."""
-    n = len(values)
+    n, count = len(values), len(start.lengths)
     prior_mean = np.append(np.full(count, LENGTH_PRIOR[0] + 0.5 * np.log(count)), NOISE_PRIOR[0])
     prior_sd = np.append(np.full(count, LENGTH_PRIOR[1]), NOISE_PRIOR[1])
     columns = np.eye(count)[groups]  # (d, groups)
 
     def function(logarithms: Array) -> tuple[float, Array]:
-        h = Hyperparameters.of(logarithms)
+        h = start.at(logarithms)
         scaled = points / h.lengths[groups]
         R, slope = _matern(_squared_distances(scaled, scaled))
         R[np.diag_indices(n)] += h.noise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from designopt.solvers.surrogate.improvement import (
     improvement_slopes,
     log_feasibility,
 )
+from designopt.solvers.surrogate.scale import Scale
 from designopt.space import Matrix
 
 #: Logarithms of gains are not smaller than this.
@@ -26,10 +27,16 @@ TINY = 1e-200
 #: The process of success: its length scale over the root of the number of parameters, and its noise.
 SUCCESS_LENGTH = 0.2
 SUCCESS_NOISE = 0.02
+#: From so many observations for each parameter on short length scales are tried.
+MANY = 10
+#: An equality that so many of the designs meet is one of classes: its process is that of success.
+OFTEN = 0.1
 #: From this noise on, relative to the variance of a process, its mean counts for a design, not what was observed.
 NOISY = 1e-4
-#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front.
-BEYOND = 0.1
+#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; in widths
+#: of the middle of all values where the front is shorter than a quarter of that: where only one end of it is known, it
+#: would not grow.
+BEYOND, BEYOND_SHORT = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,8 @@ class Observations:
 class Processes:
     """The processes of one moment: `objectives` by their `scales`, `limits` over `limit_sizes`.
 
-    Where evaluations failed, the last of `limits` is for success: failed designs have 1/2, the others -1/2.
+    A process of success, where evaluations failed, is the last of `limits`: failed designs have 1/2, the others -1/2.
+    So has the process of an equality that many designs meet, as one of whole numbers. Their `limit_sizes` are infinite.
     """
 
     scales: tuple[Scale, ...]
@@ -76,6 +84,20 @@ class Processes:
     front: Matrix
     """Designs of the present front, of the one with least violation as long as none is feasible."""
     hypervolume: float
+
+    def near(self, feature: Matrix, count: int) -> Processes:
+        """What the `count` designs nearest to `feature` (e,) alone tell, for what differs from place to place.
+
+        Processes of success stay.
+        """
+        return replace(
+            self,
+            objectives=tuple(p.near(feature, count) for p in self.objectives),
+            limits=tuple(
+                p if np.isinf(size) else p.near(feature, count)
+                for p, size in zip(self.limits, self.limit_sizes, strict=True)
+            ),
+        )
 
     def acquisition(self, features: Matrix) -> Matrix:
         """The logarithm of the expected gain (n,) at designs with `features` (n, e); the next design maximises it."""
@@ -120,13 +142,15 @@ def _stacked_slopes(processes: Sequence[GaussianProcess], feature: Matrix) -> tu
 
 
 class Surrogate:
-    """Processes that follow the observations. Hyperparameters are fitted anew when there are a tenth more of them."""
+    """Processes that follow the observations. Hyperparameters are fitted anew when there are a tenth more of them; how
+    values are seen is chosen anew when there are half as many more."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, noise: bool | None = None) -> None:
+        """`noise` is the setting of the solver: None where the model tells."""
         self.problem = problem
+        self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
-        self._hyperparameters: dict[str, Hyperparameters] = {}
-        self._fitted_at: dict[str, int] = {}
+        self._chosen: dict[str, _Chosen] = {}
 
     def processes(self, seen: Observations, pending: Matrix) -> Processes:
         """What is known with the designs `pending` (k, d) on their way, believed to give what is predicted."""
@@ -136,14 +160,22 @@ class Surrogate:
         on_their_way = self.coordinates.features(pending) if len(pending) else np.empty((0, features.shape[1]))
         X, feasible = seen.X[good], seen.feasible[good]
         found = seen.objectives[good]
-        scales = tuple(Scale.of(found[:, j], feasible) for j in range(len(problem.objectives)))
-        objectives = [
-            self._process(f"objective {j}", features[good], scale.seen(found[:, j])) for j, scale in enumerate(scales)
+        fitted_objectives = [
+            self._process(f"objective {j}", features[good], found[:, j], Scale.choices(found[:, j], feasible))
+            for j in range(len(problem.objectives))
         ]
-        limited = [_tamed(seen.limits[good, j]) for j in range(len(problem.limits))]
-        limits = [self._process(f"limit {j}", features[good], y) for j, (y, _) in enumerate(limited)]
-        sizes = np.array([size for _, size in limited])
-        equality = of_study = np.array([limit.equality for limit in problem.limits], dtype=bool)
+        fitted_limits = [
+            self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values))
+            for j, values in enumerate(seen.limits[good].T)
+        ]
+        scales, objectives = tuple(s for s, _ in fitted_objectives), [p for _, p in fitted_objectives]
+        limits, sizes = [p for _, p in fitted_limits], np.array([s.sd for s, _ in fitted_limits])
+        of_study = np.array([limit.equality for limit in problem.limits], dtype=bool)
+        equality = of_study.copy()
+        for j in np.flatnonzero(of_study):
+            differs = np.abs(seen.limits[good, j]) > EQUAL
+            if differs.mean() < 1.0 - OFTEN:
+                limits[j], equality[j], sizes[j] = self._success(features[good], differs), False, np.inf
         if seen.failed.any():
             limits.append(self._success(features, seen.failed))
             equality, sizes = np.append(equality, False), np.append(sizes, np.inf)
@@ -158,8 +190,7 @@ class Surrogate:
             return Processes(scales, believed_objectives, believed_limits, equality, sizes, None, nearest, 0.0)
         on_front = _nondominated(values[feasible])
         front = values[feasible][on_front]
-        width = np.maximum(np.ptp(front, axis=0), 0.05 * np.ptp(values[feasible], axis=0))
-        reference = front.max(axis=0) + (BEYOND * np.where(width > 0.0, width, 1.0) if values.shape[1] > 1 else 0.0)
+        reference = _reference(front, values[feasible])
         expected = front
         if len(pending):
             mean = np.column_stack([p.values[-len(pending) :] for p in believed_objectives])
@@ -186,61 +217,75 @@ class Surrogate:
         alike = np.zeros(features.shape[1], dtype=np.int64)
         return GaussianProcess(features, values, alike, Hyperparameters(np.array([length]), SUCCESS_NOISE))
 
-    def _process(self, name: str, features: Matrix, values: Matrix) -> GaussianProcess:
-        groups = self.coordinates.groups
-        count = len(self.problem.space.free)
-        before = self._hyperparameters.get(name, first_guess(count))
-        if len(values) >= 1.1 * self._fitted_at.get(name, 0) and np.ptp(values) > 0.0:
-            before = fitted(features, values, groups, before)
-            self._hyperparameters[name] = before
-            self._fitted_at[name] = len(values)
-        return GaussianProcess(features, values, groups, before)
+    def _guesses(self, count: int) -> list[Hyperparameters]:
+        """Where fits to `count` observations begin: what changes slowly and, unless that would find chance, quickly."""
+        d = len(self.problem.space.free)
+        lengths = (0.5, 0.1) if count >= MANY * d else (0.5,)
+        return [first_guess(d, self.noisy, length) for length in lengths]
+
+    def _process(
+        self, name: str, features: Matrix, values: Matrix, scales: Sequence[Scale]
+    ) -> tuple[Scale, GaussianProcess]:
+        """The process of `values` (n,), seen on one of `scales`."""
+        groups, n = self.coordinates.groups, len(values)
+        chosen = self._chosen.get(name)
+        if np.ptp(values) == 0.0:
+            return scales[0], GaussianProcess(features, scales[0].seen(values), groups, self._guesses(0)[0])
+        if chosen is None or n >= 1.5 * chosen.chosen_at:
+            chosen = min(
+                (
+                    _Chosen.of(i, features, scale, values, groups, start)
+                    for i, scale in enumerate(scales)
+                    for start in self._guesses(n)
+                ),
+                key=lambda choice: choice.badness,
+            )
+            self._chosen[name] = chosen
+        elif n >= 1.1 * chosen.fitted_at:
+            scale = scales[chosen.scale]
+            chosen = replace(
+                _Chosen.of(chosen.scale, features, scale, values, groups, chosen.hyperparameters),
+                chosen_at=chosen.chosen_at,
+            )
+            self._chosen[name] = chosen
+        scale = scales[chosen.scale]
+        return scale, GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters)
 
 
 @dataclass(frozen=True)
-class Scale:
-    """An objective as its process sees it: mean 0 and standard deviation 1, and values above the `knee` drawn in.
+class _Chosen:
+    """How a quantity is modelled: the index of its scale and the hyperparameters, and after how many observations
+    these were found."""
 
-    Above the knee values grow with the logarithm only: a few huge ones would flatten all others for a process.
-    """
-
-    knee: float
-    size: float
-    mean: float = 0.0
-    sd: float = 1.0
+    scale: int
+    hyperparameters: Hyperparameters
+    badness: float
+    chosen_at: int
+    fitted_at: int
 
     @classmethod
-    def of(cls, values: Matrix, feasible: NDArray[np.bool_]) -> Scale:
-        """For `values` (n,) of all designs; three quarters of them and the best `feasible` one are not above the knee.
-
-        The worse end of a front may be: on constrained problems (BNH, welded beam, disc brake, 40 and 60 evaluations)
-        more hypervolume was found than with the knee at that end.
-        """
-        knee = float(np.quantile(values, 0.75))
-        if feasible.any():
-            knee = max(knee, float(values[feasible].min()))
-        size = max(knee - float(values.min()), 1e-12 * max(abs(knee), 1e-280))
-        seen = cls(knee, size).seen(values)
-        return cls(knee, size, float(seen.mean()), float(seen.std()) or 1.0)
-
-    def seen(self, values: Matrix) -> Matrix:
-        """What the process sees of `values`."""
-        over = np.maximum(values - self.knee, 0.0)
-        drawn_in = np.minimum(values, self.knee) + self.size * np.log1p(over / self.size)
-        return np.asarray((drawn_in - self.mean) / self.sd)
-
-    def values(self, seen: Matrix) -> Matrix:
-        """The inverse of `seen`."""
-        drawn_in = np.asarray(seen) * self.sd + self.mean
-        over = np.maximum(drawn_in - self.knee, 0.0)
-        return np.asarray(np.minimum(drawn_in, self.knee) + self.size * np.expm1(np.minimum(over / self.size, 500.0)))
+    def of(
+        cls,
+        index: int,
+        features: Matrix,
+        scale: Scale,
+        values: Matrix,
+        groups: NDArray[np.int64],
+        start: Hyperparameters,
+    ) -> _Chosen:
+        """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves."""
+        found, negative = fitted(features, scale.seen(values), groups, start)
+        return cls(index, found, negative - scale.log_slopes(values), len(values), len(values))
 
 
-def _tamed(values: Matrix) -> tuple[Matrix, float]:
-    """A limit's values over their size, large ones of either sign drawn in, and that size. 0 stays 0."""
-    size = np.abs(values)
-    typical = float(np.median(size)) or float(size.max()) or 1.0
-    return np.arcsinh(values / (3.0 * typical)) * 3.0, typical
+def _reference(front: Matrix, values: Matrix) -> Matrix:
+    """The point (m,) that gains of hypervolume are counted from, for a `front` (k, m) of all `values` (n, m)."""
+    worst = front.max(axis=0)
+    if front.shape[1] == 1:
+        return np.asarray(worst)
+    width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
+    beyond = np.where(width < 0.25 * spread, BEYOND_SHORT * spread, BEYOND * width)
+    return np.asarray(worst + np.where(beyond > 0.0, beyond, BEYOND))
 
 
 def _nondominated(F: Matrix) -> NDArray[np.bool_]:

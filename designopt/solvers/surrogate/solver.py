@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
@@ -24,9 +25,11 @@ MANY = 16
 GRID = 2.0**-26
 #: So many sets of candidates without a new design, and the space is exhausted.
 PATIENCE = 10
+#: Where fewer than half of so many designs were improvements, every other one is chosen by what is known beside it.
+RECENT = 10
 
 
-@solver("gp", version=1)
+@solver("gp", version=2)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
 
@@ -34,8 +37,10 @@ class GaussianProcessSearch:
     fail. The next design has the largest expected gain of hypervolume (of the objective, if it is one; Jones, Schonlau
     & Welch 1998; Emmerich, Deutz & Klinkenberg 2011) times the probability that it keeps all limits (Schonlau, Welch &
     Jones 1998; Gardner et al. 2014) and does not fail. As long as no design is feasible the probability alone decides.
-    Integers, choices and conditions are searched as they are; noise is estimated. With 16 parameters or more the search
-    keeps to a trust region around the best designs (Eriksson et al. 2019).
+    Integers, choices and conditions are searched as they are; noise is estimated where there may be some. Values are
+    seen as they are or with large ones drawn in, whichever makes them more probable. Where less than half of the last
+    ten designs were improvements, every other one is chosen by a model of its surroundings alone. With 16 parameters or
+    more the search keeps to a trust region around the best designs (Eriksson et al. 2019).
 
     Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
     chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
@@ -61,6 +66,15 @@ class GaussianProcessSearch:
     ) = None
     look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1, le=1000)] = 4
     candidates: Annotated[int, Quantity("", "designs that are compared for each one asked", ge=16, le=100_000)] = 512
+    noise: (
+        Annotated[
+            bool,
+            Quantity(
+                "", "whether the same design may give other values; not given: where the model takes random numbers"
+            ),
+        ]
+        | None
+    ) = None
     min_gain: (
         Annotated[
             float,
@@ -114,7 +128,7 @@ class _Search:
         self._problem = problem
         self._rng = rng
         self._coordinates = Coordinates(problem.space)
-        self._surrogate = Surrogate(problem)
+        self._surrogate = Surrogate(problem, settings.noise)
         self._outcomes = [start] if len(start) else []
         self._pending: list[Matrix] = []
         self._asked = {x.tobytes() for x in start.X + 0.0}
@@ -122,12 +136,17 @@ class _Search:
         wanted = settings.startup or min(max(2 * d + 2, 8), 40)
         self._region = TrustRegion(d) if d >= MANY else None
         self._first = _spread(self._coordinates, max(wanted - int((~start.invalid).sum()), 0), rng)
+        self._recent: deque[bool] = deque(maxlen=RECENT)
         self._small = self._told = 0
 
     @property
     def starting(self) -> bool:
         """Whether nothing is known yet of a design that the processes chose."""
         return self._told <= len(self._first)
+
+    @property
+    def _stuck(self) -> bool:
+        return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
 
     def ask(self) -> Matrix:
         """The next design (1, d); (0, d) when the search is over."""
@@ -142,8 +161,11 @@ class _Search:
         """What became of the design that was asked for first (1 row)."""
         self._told += 1
         self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
+        better = self._better(outcomes)
+        if not self.starting:
+            self._recent.append(better)
         if self._region is not None:
-            self._region.learn(self._better(outcomes))
+            self._region.learn(better)
         self._outcomes.append(outcomes)
 
     def _next(self) -> Matrix | None:
@@ -160,6 +182,8 @@ class _Search:
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
             bounds = self._region.bounds(self._coordinates.coordinates(centre[None])[0])
+        elif processes.boxes is not None and self._stuck and self._rng.random() < 0.5:
+            processes, bounds = self._near(processes, seen.X[~seen.failed])
         X = self._new(candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds))
         if not len(X):
             return self._anything()
@@ -177,6 +201,16 @@ class _Search:
                 self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
         return np.asarray(best)
+
+    def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, tuple[Matrix, Matrix]]:
+        """Processes of the designs around one of the front, and the box in which they are."""
+        count = min(20 + 10 * X.shape[1], 100)
+        centre = processes.front[int(self._rng.integers(len(processes.front)))][None]
+        feature, u = self._coordinates.features(centre)[0], self._coordinates.coordinates(centre)[0]
+        distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
+        beside = self._coordinates.coordinates(X[np.argsort(distances, kind="stable")[:count]])
+        reach = float(np.abs(beside - u).max())
+        return processes.near(feature, count), (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _refined(self, processes: Processes, x: Matrix, bounds: tuple[Matrix, Matrix] | None) -> tuple[Matrix, float]:
         """The design near `x` with the largest acquisition, real parameters moved only, and that value."""

@@ -1,28 +1,48 @@
-"""Searches of other packages on the problems beside this file: run by a Python that has them installed.
+"""Searches of other packages, asked by lines: run by a Python that has them installed.
 
-    python peers.py METHOD PROBLEM SEED EVALUATIONS
+    python peers.py METHOD SEED EVALUATIONS < values > designs
 
-prints the designs that were asked for, one JSON list after the other. Every method starts from its own random designs
-and evaluates four designs at a time where it can, as the solvers here do.
+The first line read is the problem: ``{"lower": [...], "upper": [...], "objectives": m, "limits": k}``. Then each line
+written is a design, and each line read what came of it: ``[[objectives], [limits]]``, limits at most 0 where they hold.
+Every method starts from its own first designs.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from problems import PROBLEMS, TestProblem
 
+#: Designs that are chosen together where a method can, as by the solvers here.
 BATCH = 4
+#: The population of evolutionary searches, as here for so few evaluations.
+POPULATION = 20
 
 
-def optuna_sampler(name: str) -> Callable[[TestProblem, int, int], list[list[float]]]:
+@dataclass(frozen=True)
+class Asked:
+    """A problem on the other side of the pipe."""
+
+    lower: list[float]
+    upper: list[float]
+    objectives: int
+    limits: int
+
+    def __call__(self, x: np.ndarray) -> tuple[list[float], list[float]]:
+        print(json.dumps([float(v) for v in x]), flush=True)
+        F, G = json.loads(sys.stdin.readline())
+        return F, G
+
+
+def optuna_sampler(name: str) -> Callable[[Asked, int, int], None]:
     """Optuna's samplers TPE, GP and NSGA-II, with limits by `constraints_func`."""
 
-    def search(p: TestProblem, seed: int, evaluations: int) -> list[list[float]]:
+    def search(p: Asked, seed: int, evaluations: int) -> None:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -34,31 +54,23 @@ def optuna_sampler(name: str) -> Callable[[TestProblem, int, int], list[list[flo
         if name == "gp":
             sampler = optuna.samplers.GPSampler(seed=seed, **known)
         elif name == "nsga2":
-            sampler = optuna.samplers.NSGAIISampler(seed=seed, population_size=20, **known)
+            sampler = optuna.samplers.NSGAIISampler(seed=seed, population_size=POPULATION, **known)
         else:
             sampler = optuna.samplers.TPESampler(seed=seed, **known)
         study = optuna.create_study(sampler=sampler, directions=["minimize"] * p.objectives)
-        asked = []
 
         def objective(trial: optuna.Trial) -> tuple[float, ...]:
-            x = [
-                trial.suggest_int(f"x{i}", int(low), int(high))
-                if i in p.integers
-                else trial.suggest_float(f"x{i}", low, high)
-                for i, (low, high) in enumerate(zip(p.lower, p.upper, strict=True))
-            ]
-            F, G = p.function(np.array(x, dtype=float))
+            x = [trial.suggest_float(f"x{i}", *ends) for i, ends in enumerate(zip(p.lower, p.upper, strict=True))]
+            F, G = p(np.array(x))
             trial.set_user_attr("limits", G)
-            asked.append([float(v) for v in x])
             return tuple(F)
 
         study.optimize(objective, n_trials=evaluations)
-        return asked
 
     return search
 
 
-def botorch(p: TestProblem, seed: int, evaluations: int) -> list[list[float]]:
+def botorch(p: Asked, seed: int, evaluations: int) -> None:
     """qLogNEHVI (Daulton, Balandat & Bakshy 2021; Ament et al. 2023) with a process for each output, as in BoTorch's
     tutorial of constrained multi-objective optimization; qLogNEI with one objective."""
     import torch
@@ -80,20 +92,16 @@ def botorch(p: TestProblem, seed: int, evaluations: int) -> list[list[float]]:
     d, m = len(p.lower), p.objectives
     lower, upper = torch.tensor(p.lower, dtype=torch.double), torch.tensor(p.upper, dtype=torch.double)
     U = SobolEngine(d, scramble=True, seed=seed).draw(max(2 * d + 2, 8)).double()
-    asked: list[list[float]] = []
 
     def evaluated(U: torch.Tensor) -> torch.Tensor:
         rows = []
         for u in U:
-            x = (lower + (upper - lower) * u).numpy().copy()
-            x[list(p.integers)] = np.round(x[list(p.integers)])
-            asked.append(x.tolist())
-            F, G = p.function(x)
+            F, G = p((lower + (upper - lower) * u).numpy())
             rows.append([-v for v in F] + G)
         return torch.tensor(rows, dtype=torch.double)
 
     Y = evaluated(U)
-    while len(asked) < evaluations:
+    while len(Y) < evaluations:
         models = [SingleTaskGP(U, Y[:, j : j + 1], outcome_transform=Standardize(1)) for j in range(Y.shape[1])]
         model = ModelListGP(*models)
         fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
@@ -125,9 +133,72 @@ def botorch(p: TestProblem, seed: int, evaluations: int) -> list[list[float]]:
             raw_samples=128,
             sequential=True,
         )
-        new = new[: evaluations - len(asked)]
+        new = new[: evaluations - len(Y)]
         U, Y = torch.cat([U, new]), torch.cat([Y, evaluated(new)])
-    return asked[:evaluations]
+
+
+def smac(p: Asked, seed: int, evaluations: int) -> None:
+    """SMAC3's facade for hyperparameters (random forest), with ParEGO for several objectives.
+
+    It knows no limits: a design that breaks some costs the worst of all known values, and more by the sum of its
+    violations.
+    """
+    from ConfigSpace import ConfigurationSpace, Float
+    from smac import HyperparameterOptimizationFacade, Scenario
+    from smac.multi_objective.parego import ParEGO
+    from smac.runhistory.dataclasses import TrialInfo, TrialValue
+
+    d, m = len(p.lower), p.objectives
+    names = [f"f{j}" for j in range(m)] if m > 1 else "cost"
+    space = ConfigurationSpace(seed=seed)
+    space.add([Float(f"x{i:02d}", (p.lower[i], p.upper[i])) for i in range(d)])
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Scenario(
+            space, objectives=names, n_trials=evaluations, deterministic=True, seed=seed, output_directory=folder
+        )
+        several = {"multi_objective_algorithm": ParEGO(scenario)} if m > 1 else {}
+        facade = HyperparameterOptimizationFacade(
+            scenario, lambda config, seed=0: 0.0, logging_level=False, overwrite=True, **several
+        )
+        worst, best = np.full(m, -np.inf), np.full(m, np.inf)
+        known: dict[tuple[float, ...], list[float]] = {}
+        count = 0
+        while count < evaluations:
+            info: TrialInfo = facade.ask()
+            x = tuple(float(info.config[f"x{i:02d}"]) for i in range(d))
+            if x not in known:
+                F, G = p(np.array(x))
+                count += 1
+                worst, best = np.maximum(worst, F), np.minimum(best, F)
+                violation = float(np.maximum(G, 0.0).sum()) if G else 0.0
+                width = np.where(worst > best, worst - best, 1.0)
+                cost = worst + width * violation / (1.0 + violation) if violation else np.array(F)
+                known[x] = cost.tolist()
+            facade.tell(info, TrialValue(cost=known[x] if m > 1 else known[x][0]), save=False)
+
+
+def pymoo(p: Asked, seed: int, evaluations: int) -> None:
+    """pymoo's NSGA-II, its genetic algorithm with one objective."""
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.core.problem import ElementwiseProblem
+    from pymoo.optimize import minimize
+
+    class Wrapped(ElementwiseProblem):
+        def __init__(self) -> None:
+            super().__init__(
+                n_var=len(p.lower),
+                n_obj=p.objectives,
+                n_ieq_constr=p.limits,
+                xl=np.array(p.lower),
+                xu=np.array(p.upper),
+            )
+
+        def _evaluate(self, x, out, *args, **kwargs) -> None:
+            out["F"], out["G"] = (np.array(v) for v in p(x))
+
+    method = NSGA2(pop_size=POPULATION) if p.objectives > 1 else GA(pop_size=POPULATION)
+    minimize(Wrapped(), method, ("n_eval", evaluations), seed=seed)
 
 
 METHODS = {
@@ -135,10 +206,11 @@ METHODS = {
     "optuna_gp": optuna_sampler("gp"),
     "optuna_nsga2": optuna_sampler("nsga2"),
     "botorch": botorch,
+    "smac": smac,
+    "pymoo": pymoo,
 }
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    method, name, seed, evaluations = sys.argv[1:5]
-    for x in METHODS[method](PROBLEMS[name], int(seed), int(evaluations)):
-        print(json.dumps(x))
+    method, seed, evaluations = sys.argv[1:4]
+    METHODS[method](Asked(**json.loads(sys.stdin.readline())), int(seed), int(evaluations))

@@ -54,7 +54,7 @@ def test_slopes_agree_with_central_differences():
 
 def test_the_posterior_has_the_gradient_that_differences_show():
     groups = np.array([0, 1, 1])  # two columns share a length scale, as the values of a choice do
-    function = _negative_posterior(POINTS, VALUES, groups, 2)
+    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2))
     at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
     gradient = function(at)[1]
     for j, step in enumerate(h * np.eye(3)):
@@ -62,12 +62,12 @@ def test_the_posterior_has_the_gradient_that_differences_show():
 
 
 def test_what_does_not_matter_gets_a_long_length_scale_and_noise_is_found():
-    clean = fitted(POINTS, VALUES, GROUPS, first_guess(3))
+    clean, _ = fitted(POINTS, VALUES, GROUPS, first_guess(3))
     assert clean.lengths[2] > 5.0 * clean.lengths[:2].max()
     assert clean.noise < 1e-6
     points = RNG.random((80, 2))
     noisy = np.sin(6.0 * points[:, 0]) + 0.3 * RNG.standard_normal(80)
-    h = fitted(points, noisy, np.arange(2), first_guess(2))
+    h, _ = fitted(points, noisy, np.arange(2), first_guess(2))
     process = GaussianProcess(points, noisy, np.arange(2), h)
     assert np.sqrt(h.noise * process.variance) == pytest.approx(0.3, rel=0.3)
 
@@ -95,3 +95,20 @@ def test_the_same_point_twice_is_no_trouble():
         np.vstack([POINTS, POINTS[:3]]), np.append(VALUES, VALUES[:3]), GROUPS, PROCESS.hyperparameters
     )
     assert np.isfinite(process.predict(POINTS)[0]).all()
+
+
+def test_without_noise_a_jump_is_no_noise():
+    jump = np.where(POINTS[:, 0] > 0.5, 1.0, 0.0)
+    assert fitted(POINTS, jump, GROUPS, first_guess(3, noisy=False))[0].noise <= 1e-3
+
+
+def test_a_process_of_the_surroundings_predicts_what_differs_from_place_to_place():
+    x = np.linspace(0.0, 1.0, 60)[:, None]
+    rough_and_flat = np.where(x[:, 0] < 0.5, np.sin(80.0 * x[:, 0]), 2.0 + 0.1 * x[:, 0])
+    whole = GaussianProcess(
+        x, rough_and_flat, np.array([0]), fitted(x, rough_and_flat, np.array([0]), first_guess(1))[0]
+    )
+    near, at = whole.near(np.array([0.8]), 20), np.array([[0.805]])
+    assert len(near.points) == 20
+    assert near.predict(at)[0][0] == pytest.approx(2.0805, abs=1e-3)
+    assert near.predict(at)[1][0] < 0.1 * whole.predict(at)[1][0]

@@ -1,13 +1,16 @@
 """Search with Gaussian processes: optima, fronts, limits, equalities, mixed spaces, failures, noise, its rules."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from designopt.plugin import Diverged, InvalidSetting
+from designopt.plugin import Diverged, InvalidSetting, Use, find
 from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
-from designopt.study.study import Parameter
+from designopt.study.language.expression import Expression
+from designopt.study.study import Constraint, Parameter
 from designopt.testing import InProcess, no_outcomes, problem_from
 
 SQUARE = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
@@ -57,7 +60,7 @@ def test_a_front_within_limits_is_covered():
 
     space = [Parameter("a", "real", 0.0, 5.0), Parameter("b", "real", 0.0, 3.0)]
     problem = problem_from(bnh, space, minimize=["f", "g"], limits={"inside": 0.0, "outside": 0.0})
-    outcomes = found(run(problem, 40))
+    outcomes = found(run(problem, 55))
     import moocore
 
     F = (outcomes.objectives[outcomes.feasible] - [0.0, 4.0]) / [136.0, 46.0]
@@ -132,8 +135,30 @@ def test_noise_does_not_make_a_lucky_design_the_end_of_the_search():
     def function(design, scenario):
         return {"f": 4.0 * (design["x"] - 0.3) ** 2 + (design["y"] - 0.6) ** 2 + 0.05 * noise.standard_normal()}
 
-    X = run(problem_from(function, SQUARE, minimize=["f"]), 50).X
+    X = run(problem_from(function, SQUARE, minimize=["f"]), 50, noise=True).X
     assert np.median(np.abs(X[25:, 0] - 0.3)) < 0.12
+
+
+def test_an_equality_of_whole_numbers_is_a_class_that_designs_belong_to():
+    def function(design, scenario):
+        return {"f": design["x"] + design["y"], "period": float(1 + int(design["x"] + 2.0 * design["y"] < 1.4))}
+
+    problem = problem_from(function, SQUARE, minimize=["f"])
+    equal = Constraint("once", Expression.parse("period"), Use(find("aggregation", "worst")), equals=1.0)
+    outcomes = found(run(replace(problem, constraints=(equal,)), 40))
+    assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(0.7, abs=0.02)
+
+
+def test_a_front_grows_from_one_end_of_it():
+    # ZDT1 (Zitzler, Deb & Thiele 2000) with three variables: the start-up has shown its left end only.
+    def zdt1(d, s):
+        g = 1.0 + 4.5 * (d["b"] + d["c"])
+        return {"f": d["a"], "g": g * (1.0 - np.sqrt(d["a"] / g))}
+
+    problem = problem_from(zdt1, [Parameter(n, "real", 0.0, 1.0) for n in "abc"], minimize=["f", "g"])
+    spread = np.random.default_rng(0).uniform([0.3, 0.5, 0.5], 1.0, (10, 3))
+    outcomes = found(run(problem, 15, start=np.vstack([spread, [[0.0, 0.0, 0.0], [0.001, 0.0, 0.0]]])))
+    assert outcomes.objectives[:, 1].min() < 0.3
 
 
 def test_relations_are_kept_by_every_design():
@@ -169,9 +194,9 @@ def test_many_parameters_are_searched_within_a_trust_region():
     d = 20
     space = [Parameter(f"x{i}", "real", -1.0, 1.0) for i in range(d)]
     bowl = problem_from(lambda x, s: {"f": sum((v - 0.4) ** 2 for v in x.values())}, space, minimize=["f"])
-    random = np.random.default_rng(0).uniform(-1.0, 1.0, (60, d))
+    random = np.random.default_rng(0).uniform(-1.0, 1.0, (90, d))
     by_chance = ((random - 0.4) ** 2).sum(axis=1).min()
-    assert found(run(bowl, 60, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
+    assert found(run(bowl, 90, startup=10, candidates=64)).objectives.min() < 0.8 * by_chance
 
 
 def test_a_trust_region_grows_with_success_and_shrinks_with_failure():

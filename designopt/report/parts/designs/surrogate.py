@@ -33,12 +33,13 @@ POOR = 0.5
 def surrogate(result: Result) -> Section | None:
     """Slices of the processes through the design that is suggested, their accuracy, and the expected gain."""
     problem = result.problem
-    if not any(stage.solver.plugin.name == "gp" for stage in result.study.stages) or not problem.objectives:
+    searches = [stage.solver for stage in result.study.stages if stage.solver.plugin.name == "gp"]
+    if not searches or not problem.objectives:
         return None
     seen = Observations.of(problem, [result.outcomes]) if len(result.outcomes) else None
     if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
         return None
-    model = Surrogate(problem)
+    model = Surrogate(problem, searches[-1].settings.get("noise"))
     processes = model.processes(seen, np.empty((0, seen.X.shape[1])))
     centre, name = _centre(result, processes)
     table, poor = _accuracy(result, processes)

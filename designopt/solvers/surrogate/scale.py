@@ -1,0 +1,71 @@
+"""How processes see values: as they are, or with large ones drawn in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.space import Matrix
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values as their process sees them: less `mean`, over `sd`, and those above the `knee` drawn in.
+
+    Where it is `odd`, those far below 0 are drawn in as those far above.
+
+    Above the knee values grow with the logarithm only: a few huge ones would flatten all others for a process.
+    """
+
+    knee: float
+    size: float
+    mean: float = 0.0
+    sd: float = 1.0
+    odd: bool = False
+
+    @classmethod
+    def choices(cls, values: Matrix, feasible: NDArray[np.bool_]) -> list[Scale]:
+        """For `values` (n,) of an objective: as they are, and drawn in above a knee.
+
+        Three quarters of them and the best `feasible` one are not above the knee.
+        """
+        knee = float(np.quantile(values, 0.75))
+        if feasible.any():
+            knee = max(knee, float(values[feasible].min()))
+        size = max(knee - float(values.min()), 1e-12 * max(abs(knee), 1e-280))
+        return [cls(np.inf, size)._standard(values), cls(knee, size)._standard(values)]
+
+    @classmethod
+    def choices_of_limit(cls, values: Matrix) -> list[Scale]:
+        """For the `values` (n,) of a limit, of which 0 stays 0: as they are, and drawn in beyond their usual size."""
+        typical = float(np.median(np.abs(values))) or float(np.abs(values).max()) or 1.0
+        return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
+
+    def _standard(self, values: Matrix) -> Scale:
+        seen = self.seen(values)
+        return replace(self, mean=float(seen.mean()), sd=float(seen.std()) or 1.0)
+
+    def seen(self, values: Matrix) -> Matrix:
+        """What the process sees of `values`."""
+        if self.odd:
+            return np.asarray(np.arcsinh(values / self.size) * self.size / self.sd)
+        over = np.maximum(values - self.knee, 0.0)
+        drawn_in = np.minimum(values, self.knee) + self.size * np.log1p(over / self.size)
+        return np.asarray((drawn_in - self.mean) / self.sd)
+
+    def log_slopes(self, values: Matrix) -> float:
+        """The sum of the logarithms of the derivatives of `seen` at `values`."""
+        if self.odd:
+            return float(-0.5 * np.log1p((values / self.size) ** 2).sum() - len(values) * np.log(self.sd))
+        over = np.maximum(values - self.knee, 0.0)
+        return float(-np.log1p(over / self.size).sum() - len(values) * np.log(self.sd))
+
+    def values(self, seen: Matrix) -> Matrix:
+        """The inverse of `seen`."""
+        drawn_in = np.asarray(seen) * self.sd + self.mean
+        if self.odd:
+            return np.asarray(np.sinh(np.clip(drawn_in / self.size, -500.0, 500.0)) * self.size)
+        over = np.maximum(drawn_in - self.knee, 0.0)
+        return np.asarray(np.minimum(drawn_in, self.knee) + self.size * np.expm1(np.minimum(over / self.size, 500.0)))

@@ -1,0 +1,68 @@
+"""The table of shares from the runs that `measure.py` left in a folder: ``python table.py FOLDER``.
+
+Writes ``results/benchmarks/few_evaluations.csv``, one row for each problem, search, seed and number of evaluations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from problems import TWELVE, share
+
+HEAD = ("problem", "search", "seed", "evaluations", "share", "processor_ms")
+RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "few_evaluations.csv"
+
+
+def rows(folder: Path, counts: tuple[int, ...] = (100, 200)) -> list[tuple[str, str, int, int, float, float]]:
+    """Shares of all runs that are as long as one of `counts`; processor time a design where it is known."""
+    found = []
+    for path in sorted(folder.glob("*.jsonl")):
+        name, search, seed = path.stem.split("-")
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        designs = [one for one in lines if "ok" in one]
+        total = next((one["processor_s"] for one in lines if "processor_s" in one), None)
+        for count in counts:
+            if len(designs) < count:
+                continue
+            F = np.array([one["f"] for one in designs[:count] if one["ok"]])
+            spent = sum(one["s"] for one in designs[:count]) if total is None else total * count / len(designs)
+            found.append((name, search, int(seed), count, share(name, F), 1e3 * spent / count))
+    return found
+
+
+def main() -> None:
+    """Print medians and write the rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    given = parser.parse_args()
+    found = rows(given.folder)
+    if given.write:
+        with RESULTS.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(HEAD)
+            order = {name: i for i, name in enumerate(TWELVE)}
+            for row in sorted((r for r in found if r[0] in order), key=lambda r: (order[r[0]], *r[1:4])):
+                writer.writerow((*row[:4], f"{row[4]:.4f}", f"{row[5]:.1f}"))
+    for count in sorted({row[3] for row in found}):
+        values = defaultdict(list)
+        for name, search, _, n, value, _ in found:
+            if n == count:
+                values[name, search].append(value)
+        searches = sorted({search for _, search in values})
+        print(f"\n{count} evaluations\n{'':22}" + "".join(f"{s:>16}" for s in searches))
+        for name in sorted({name for name, _ in values}):
+            cells = [values[name, s] for s in searches]
+            print(
+                f"{name:22}" + "".join(f"{statistics.median(v):12.3f} ({len(v)})" if v else f"{'':16}" for v in cells)
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Scales of values: inverses, slopes, and which of them a quantity gets."""
+
+import numpy as np
+import pytest
+
+from designopt.solvers.surrogate.model import Observations, Surrogate
+from designopt.solvers.surrogate.scale import Scale
+from designopt.study.study import Parameter
+from designopt.testing import InProcess, problem_from
+
+VALUES = np.array([-3.0, 0.0, 0.5, 2.0, 9.0, 400.0])
+FEASIBLE = np.array([False, False, True, True, True, False])
+
+
+@pytest.mark.parametrize("scale", [*Scale.choices(VALUES, FEASIBLE), *Scale.choices_of_limit(VALUES)])
+def test_values_come_back_from_what_is_seen_of_them(scale):
+    assert scale.values(scale.seen(VALUES)) == pytest.approx(VALUES, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [*Scale.choices(VALUES, FEASIBLE), *Scale.choices_of_limit(VALUES)])
+def test_the_slopes_of_a_scale_are_those_that_differences_show(scale):
+    h = 1e-6 * (1.0 + np.abs(VALUES))
+    slopes = (scale.seen(VALUES + h) - scale.seen(VALUES - h)) / (2.0 * h)
+    assert scale.log_slopes(VALUES) == pytest.approx(np.log(slopes).sum(), rel=1e-5)
+
+
+def test_a_limit_that_is_met_exactly_stays_at_zero():
+    assert [float(s.seen(np.zeros(1))[0]) for s in Scale.choices_of_limit(VALUES)] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("power", "drawn_in"), [(1, False), (24, True)])
+def test_few_huge_values_are_drawn_in_and_others_are_left_as_they_are(power, drawn_in):
+    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
+    problem = problem_from(lambda d, s: {"f": (0.6 + d["x"] + 0.2 * d["y"]) ** power}, space, minimize=["f"])
+    X = np.random.default_rng(0).random((20, 2))
+    seen = Observations.of(problem, [InProcess(problem).outcomes(X)])
+    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    assert np.isfinite(processes.scales[0].knee) == drawn_in
