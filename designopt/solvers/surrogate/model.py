@@ -33,10 +33,9 @@ MANY = 10
 OFTEN = 0.1
 #: From this noise on, relative to the variance of a process, its mean counts for a design, not what was observed.
 NOISY = 1e-4
-#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; in widths
-#: of the middle of all values where the front is shorter than a quarter of that: where only one end of it is known, it
-#: would not grow.
-BEYOND, BEYOND_SHORT = 0.1, 0.5
+#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; of the
+#: middle of all values where the front is shorter than this share of it: known by one end alone, it would hardly grow.
+BEYOND, SHORT = 0.1, 0.25
 
 
 @dataclass(frozen=True)
@@ -284,7 +283,7 @@ def _reference(front: Matrix, values: Matrix) -> Matrix:
     if front.shape[1] == 1:
         return np.asarray(worst)
     width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
-    beyond = np.where(width < 0.25 * spread, BEYOND_SHORT * spread, BEYOND * width)
+    beyond = BEYOND * np.where(width < SHORT * spread, spread, width)
     return np.asarray(worst + np.where(beyond > 0.0, beyond, BEYOND))
 
 
