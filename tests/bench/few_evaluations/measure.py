@@ -24,8 +24,8 @@ import numpy as np
 from problems import PROBLEMS, TWELVE, posed
 
 from designopt.problem import Outcomes, Problem, StageEnded
-from designopt.solvers.evolutionary import NSGA2
-from designopt.solvers.evolutionary_single import Genetic
+from designopt.solvers.evolution.many_objectives import NSGA2
+from designopt.solvers.evolution.single_objective import Genetic
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
 from designopt.solvers.tpe import TPE
 from designopt.testing import InProcess, no_outcomes
