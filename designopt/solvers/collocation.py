@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Options, ProblemError, Refinement
+from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
@@ -26,6 +27,8 @@ from designopt.space import Matrix
 SAME = 1e-6
 #: Settings that the options of a program may refuse.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
+#: Of the intervals of an estimate.
+USUAL_LEVEL = 0.95
 #: A larger relative difference between the objective of a program and the model's own value is reported.
 APART = 1e-4
 
@@ -114,7 +117,8 @@ class Collocation:
         Mapping[str, RateLimits], Quantity("", "controls by name whose rates are limited, or cost something")
     ] = field(default_factory=dict)
     held: Annotated[
-        Mapping[str, int], Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1)
+        Mapping[str, int],
+        Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1, le=100_000),
     ] = field(default_factory=dict)
     switches: Annotated[
         Mapping[str, SwitchSetting], Quantity("", "controls by name that are on or off, or have levels")
@@ -130,7 +134,7 @@ class Collocation:
     ] = field(default_factory=dict)
     confidence: Annotated[
         float, Quantity("", "level of the intervals of what is fitted to measurements", gt=0, lt=1)
-    ] = 0.95
+    ] = USUAL_LEVEL
     margin: Annotated[
         float,
         Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
@@ -153,6 +157,9 @@ class Collocation:
             text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
         base = study.at(points[0])
+        if self.confidence != USUAL_LEVEL and not is_measured(base):
+            text = "the trajectory problem is not fitted to measurements: there are no intervals; leave it out"
+            raise InvalidSetting("confidence", text)
         for name in self.deviations:
             if name not in (numbers := all_names(base)):
                 text = (

@@ -27,7 +27,7 @@ class RateLimits:
 class SwitchSetting:
     """A control that is on or off, or has levels."""
 
-    pieces: Annotated[int, Quantity("", "equal ones of a phase, on each of which it is constant", ge=1)]
+    pieces: Annotated[int, Quantity("", "equal ones of a phase, on each of which it is constant", ge=1, le=100_000)]
     step: Annotated[float, Quantity("", "between its levels; not given: off or on", gt=0)] | None = None
     others: Annotated[list[str], Quantity("", "of which exactly one, or this control, is on")] = field(
         default_factory=list
@@ -63,6 +63,13 @@ class Controls:
                 rounded[name] = Switch(own["pieces"], own.get("step"), tuple(own.get("others", ())))
             except ValueError as error:
                 raise InvalidSetting(f"switches.{name}", str(error)) from error
+            for control in (name, *rounded[name].others):
+                if control in rates:
+                    text = f"the rate of '{control}' has limits or a price: a switch jumps; leave out one of them"
+                    raise InvalidSetting(f"rates.{control}", text)
+                if control in held:
+                    text = f"'{control}' is a switch, which is constant on its own pieces: leave out one of them"
+                    raise InvalidSetting(f"held.{control}", text)
         return cls(made, dict(held), rounded)
 
     def __bool__(self) -> bool:

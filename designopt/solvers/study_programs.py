@@ -144,7 +144,11 @@ class StudyPrograms:
         if not switches or not found.success:
             return problem, found, {}
         stated, _, apart, bound = rounded_problem(problem, switches, found)
-        rounded = solve(stated, replace(self._options, starts=1, rollout=False), Guess.of(found))
+        options = replace(self._options, starts=1, rollout=False)
+        rounded = solve(stated, options, Guess.of(found), meshes=[phase.mesh for phase in found.phases.values()])
+        if rounded.success and options.refine is None and self._refinement is not None:  # the check of its mesh
+            program = Program(stated, options)
+            rounded = checked(stated, program.statement, refine(program, rounded, self._refinement))
         figures = {"switches(gap)": gap_of(rounded, found)} if rounded.success else {}
         figures |= {"switches(integral_deviation)": apart, "switches(bound)": bound}
         return stated, replace(rounded, seed=found.seed), figures

@@ -121,6 +121,8 @@ solver: {use: collocation, SETTING}
         ("rates: {force: {penalty: -1}}", "0"),
         ("held: {force: 0}", "1"),
         ("held: {force: 4}, scheme: hermite_simpson", "use radau"),
+        ("held: {force: 1000000000}", "at most 100000"),
+        ("confidence: 0.9", "is not fitted to measurements"),
     ],
 )
 def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, message: str) -> None:
@@ -133,6 +135,17 @@ def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, 
 
 
 # -------------------------------------------------------------------------------------------------- switches
+
+
+def exact_distance(power: float, levels: Any) -> float:
+    """Integral of (x - 1)^2 over 4 s with x' = power w - x from 0 and a level of w on each piece: exponentials."""
+    h, x, off = 4.0 / len(levels), 0.0, 0.0
+    for level in np.rint(levels):
+        end = power * level
+        a, b = end - 1.0, x - end  # x - 1 = a + b exp(-t)
+        off += a**2 * h + 2.0 * a * b * (1.0 - np.exp(-h)) + 0.5 * b**2 * (1.0 - np.exp(-2.0 * h))
+        x = end + b * np.exp(-h)
+    return float(off)
 
 
 def test_a_switch_is_rounded_and_what_that_costs_is_a_figure(tmp_path: Path) -> None:
@@ -150,15 +163,20 @@ def test_a_switch_is_rounded_and_what_that_costs_is_a_figure(tmp_path: Path) -> 
     figures = record.figures
     assert 0.0 < figures["switches(integral_deviation)"] <= figures["switches(bound)"] == pytest.approx(0.05)
     assert figures["switches(gap)"] > 0.0
-    # the exact answer to these switches: exponentials, piece after piece
-    power, x, off = figures["optimum(power)"], 0.0, 0.0
-    for level in np.rint(levels):
-        end = power * level
-        a, b = end - 1.0, x - end  # x - 1 = a + b exp(-t)
-        off += a**2 * 0.1 + 2.0 * a * b * (1.0 - np.exp(-0.1)) + 0.5 * b**2 * (1.0 - np.exp(-0.2))
-        x = end + b * np.exp(-0.1)
+    off = exact_distance(figures["optimum(power)"], levels)
     assert figures["program(objective)"] == pytest.approx(off, rel=1e-7)
     assert any(e["kind"] == "objective_differs" for e in result.events)  # the model's own heater is anything between
+
+
+def test_the_mesh_of_what_is_rounded_is_checked_too(tmp_path: Path) -> None:
+    solver = {"switches": {"heater": {"pieces": 5}}, "intervals": 5, "degree": 2}
+    about = {"model": {"use": "thermostat"}, "space": {"power": [1.5, 2.5]}}
+    objective = [{"name": "off", "minimize": "off"}]
+    (record,) = run(tmp_path, solver, **about, objectives=objective).programs()
+    levels = record.solution.phase.at((np.arange(5) + 0.5) / 5)["heater"]
+    exact = exact_distance(record.figures["optimum(power)"], levels)
+    assert record.figures["program(error_estimate)"] <= 1e-4
+    assert record.figures["program(objective)"] == pytest.approx(exact, rel=3e-3)  # without the check 0.1
 
 
 @pytest.mark.parametrize(
@@ -168,6 +186,9 @@ def test_a_switch_is_rounded_and_what_that_costs_is_a_figure(tmp_path: Path) -> 
         ("switches: {force: {pieces: 4, step: 3}}", "no whole steps of 3"),
         ("switches: {force: {step: 3}}", "pieces"),
         ("switches: {force: {pieces: 4}}, scheme: trapezoidal", "use radau"),
+        ("switches: {force: {pieces: 1000000000}}", "at most 100000"),
+        ("switches: {force: {pieces: 4}}, held: {force: 2}", "'force' is a switch"),
+        ("switches: {force: {pieces: 4}}, rates: {force: {}}", "the rate of 'force' has limits"),
     ],
 )
 def test_switches_that_cannot_be_are_refused_at_their_place(setting: str, message: str) -> None:
