@@ -45,7 +45,7 @@ class Taken:
     @property
     def told(self) -> str:
         """What happened, for the user."""
-        text = f"{len(self.X)} designs of {self.store}"
+        text = f"{len(self.X)} design{'' if len(self.X) == 1 else 's'} of {self.store}"
         return text + (f"; {self.left_out} more do not lie in this space and were left out" if self.left_out else "")
 
 

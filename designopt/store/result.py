@@ -58,13 +58,12 @@ class Result:
     changes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        count = len(self.outcomes)
-        return f"<Result of {self.study.name} in {self.path}: {count} design{'' if count == 1 else 's'}>"
+        return f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>"
 
     def __str__(self) -> str:
         """The chosen designs as a table, how many there are, and how to look at all of them."""
         counts, chosen = self.counts, self.chosen()
-        head = f"{self.study.title or self.study.name}: {counts['designs']} designs, {counts['feasible']} feasible, "
+        head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
         text = table.as_text(self._shown(), chosen) if chosen else "no design keeps all limits and has a result"
         return f"{head}\n{text}\nall of it on a page: designopt report {self.path}"
@@ -471,7 +470,7 @@ class Result:
     def _repr_html_(self) -> str:
         """The chosen designs as a table, for notebooks."""
         chosen, counts = self.chosen(), self.counts
-        head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {counts['designs']} designs, "
+        head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {_designs(counts['designs'])}, "
         head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
         return head + (table.as_html(self._shown(), chosen) if chosen else "")
 
@@ -502,3 +501,7 @@ class Result:
 
 
 RunError.opener = Result.open
+
+
+def _designs(count: int) -> str:
+    return f"{count} design{'' if count == 1 else 's'}"
