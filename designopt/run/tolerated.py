@@ -77,7 +77,8 @@ def neighbours_to_do(study: Study, dispatcher: Dispatcher, tolerances: Tolerance
                     todo.setdefault(key, (i, k, s))
     if not todo:
         return None
-    text = f"{len(rows)} design{'' if len(rows) == 1 else 's'} with {count} neighbours each, within the tolerances of the parameters"
+    designs = f"{len(rows)} design{'' if len(rows) == 1 else 's'}"
+    text = f"{designs} with {count} neighbours each, within the tolerances of the parameters"
     if not dispatcher.journal.has_event("tolerances", text):
         dispatcher.event("tolerances", text)
     new = [key for key in todo if key not in ledger.slot_of]
