@@ -264,6 +264,14 @@ def test_the_spread_of_parameters_has_their_covariance() -> None:
     assert inherited.parameters["k"] == pytest.approx(math.sqrt(inherited.covariance[0, 0]), rel=1e-12)
 
 
+def test_a_number_that_is_named_twice_counts_once() -> None:
+    problem = regulator()
+    found = solve(problem, Options(intervals=5))
+    once, twice = (sensitivities(problem, found, names) for names in ("weight", ["weight", "weight"]))
+    assert once.names == twice.names == ("weight",)
+    assert spread(twice, {"weight": 0.1}).objective == spread(once, {"weight": 0.1}).objective > 0.0
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

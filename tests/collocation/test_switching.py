@@ -208,6 +208,7 @@ def test_a_relaxed_problem_that_fails_is_what_is_returned() -> None:
         (fishing(), {"hunting": 10}, "there is no such control; there are fishing"),
         (fishing(bounds={"fishing": (0.0, np.inf)}), {"fishing": 10}, "two finite levels"),
         (fishing(), {"fishing": Switch(10, step=0.3)}, "no whole steps of 0.3"),
+        (fishing(held={"fishing": 5}), {"fishing": 10}, "the phase has 'fishing' held"),
         (car(), {"first": Switch(10, others=("second",)), "second": 10}, "stands in two switches"),
         (
             replace(car(), phases=[replace(car().phases[0], bounds={"second": (0.0, 2.0)})]),
@@ -221,7 +222,13 @@ def test_switches_that_make_no_sense_are_refused(problem, switches, message) -> 
         solve_switched(problem, switches, Options(intervals=10))
 
 
-@pytest.mark.parametrize(("arguments", "message"), [((0,), "pieces"), ((5, -1.0), "step"), ((5, 1.0, ("b",)), "step")])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((0,), "pieces"), ((2.5,), "pieces"), ((5, -1.0), "step"), ((5, 1.0, ("b",)), "step"), ((5, None, "b"), "names")],
+)
 def test_switches_without_sense_are_refused(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         Switch(*arguments)
+    if len(arguments) == 1:
+        with pytest.raises(ValueError, match=message):
+            solve_switched(fishing(), {"fishing": arguments[0]})

@@ -123,6 +123,11 @@ def test_peaks_are_those_of_the_parabola(name, sign, expected):
     assert peak_values(problem, found)[name] == pytest.approx(expected, abs=1e-4)
 
 
+def test_a_peak_is_largest_smallest_or_a_size():
+    with pytest.raises(ValueError, match="a peak of 'biggest': one of largest, smallest, size"):
+        Peak(lambda v: v["height"], of="biggest")
+
+
 def test_a_peak_that_nothing_presses_on_is_read_from_the_motion():
     problem = with_peaks(falling(), ["top"])
     problem = TrajectoryProblem(

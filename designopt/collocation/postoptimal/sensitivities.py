@@ -93,7 +93,8 @@ def sensitivities(
     Analysis in Nonlinear Programming, 1983, section 3.2.
     """
     made, given, again, doubts = at_optimum(problem, found, options)
-    asked = directions(problem, made, given, all_names(problem) if names is None else list(names))
+    wanted = [names] if isinstance(names, str) else all_names(problem) if names is None else names
+    asked = directions(problem, made, given, list(dict.fromkeys(wanted)))  # a spread counts each number once
     return _found(problem, made, given, again, asked, doubts)
 
 

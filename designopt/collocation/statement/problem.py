@@ -193,7 +193,7 @@ class Peak:
     """The largest value of `value(symbols)` on the way of a `phase`, the smallest, or the largest `size`, by `of`.
 
     It is looked for `at` samples, at all collocation points without any. A figure that a problem may take in
-    (`with_peaks`, which names its `state`). `unit` is that of the value.
+    (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.
     """
 
     value: Callable[[Symbols], Any]
@@ -202,6 +202,10 @@ class Peak:
     phase: str = "motion"
     at: Samples | None = None
     state: str = ""
+
+    def __post_init__(self) -> None:
+        if self.of not in (known := ("largest", "smallest", "size")):
+            raise ValueError(f"a peak of {self.of!r}: one of {', '.join(known)}")
 
 
 @dataclass(frozen=True)

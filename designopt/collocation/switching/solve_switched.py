@@ -48,6 +48,8 @@ class Switch:
             raise ValueError(f"pieces is {self.pieces!r}: give a whole number from 1 on")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step is {self.step!r}: give a positive number")
+        if isinstance(self.others, str):
+            raise ValueError(f"others is {self.others!r}: give a row of names")
         if self.step is not None and self.others:
             raise ValueError("one of several switches is on or off: leave out its step")
 
@@ -92,7 +94,7 @@ def solve_switched(
     rounded one is the same. Raises `ProblemError` for names that are no controls, and for bounds that are not whole
     steps apart.
     """
-    own = {name: Switch(s) if isinstance(s, int) else s for name, s in switches.items()}
+    own = {name: s if isinstance(s, Switch) else Switch(s) for name, s in switches.items()}
     found = _solved(problem, own, options, guess)
     for _ in range(rounds):
         if gap is None or not found.relaxed.success or (found.success and found.gap <= gap):
@@ -189,6 +191,11 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
         for name, switch in _of_phase(phase, switches).items():
             where = f"{phase.name}: switches.{name}"
             for other in (name, *switch.others):
+                if other in phase.held:
+                    text = (
+                        f"the phase has '{other}' held, a switch is constant on its own pieces: leave out one of them"
+                    )
+                    raise ProblemError("bad_statement", where, text)
                 low, high, step = _range(phase, other, switch)
                 if not (math.isfinite(low) and math.isfinite(high) and low < high):
                     text = f"'{other}' lies between {low:g} and {high:g}: a switch has two finite levels"
