@@ -81,10 +81,14 @@ class PendulumRecord:
     @cached_property
     def _measured(self) -> Measurements:
         try:
+            text = self.file.text()
+        except UnicodeDecodeError:
+            raise InvalidSetting("file", f"{self.file.name}: is no text in UTF-8") from None
+        try:
             own = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
-            found = read_measurements(self.file.text(), own, columns={"angle": self.column})
+            found = read_measurements(text, own, columns={"angle": self.column})
             values, sigma = found.converted("angle", "rad")
-        except (ValueError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise InvalidSetting("file", f"{self.file.name}: {error}") from error
         if found.times.min() < 0.0 or np.ptp(found.times) == 0.0:
             raise InvalidSetting("file", f"{self.file.name}: times begin at 0 or later, and are not all the same")

@@ -322,6 +322,27 @@ def test_deviations_may_be_given_beside_the_table() -> None:
         read_measurements("time,x,sigma x\n0.1,50,1\n", {"y": 2.0})
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((["a"], {"x": [1.0]}, {"x": 1.0}), "times: holds what is no number"),
+        (([1.0], {"x": ["a"]}, {"x": 1.0}), "x: holds what is no number"),
+        (([1.0], {"x": [1.0]}, {"x": "1 deg"}), r"sigma\.x: holds what is no number"),
+        (([1.0, 2.0], {"x": [1.0, 2.0]}, {"x": [1.0, 1.0, 1.0]}), r"sigma\.x: one number or 2 are needed"),
+        (([1.0], [1.0], {"x": 1.0}), "values of measurements are given by name, not as list"),
+        (([1.0], {"x": [1.0]}, 1.0), "sigma of measurements are given by name, not as float"),
+    ],
+)
+def test_measurements_that_are_no_numbers_are_named(given, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        Measurements(*given)
+
+
+def test_columns_are_given_by_variable() -> None:
+    with pytest.raises(ValueError, match="columns are 'x': give the column of each variable"):
+        read_measurements("time,x\n0,1\n", {"x": 1.0}, columns="x")  # type: ignore[arg-type]
+
+
 def test_a_deviation_in_degrees_is_one_in_kelvin() -> None:
     measured = read_measurements("time,x [K],sigma x [degC]\n0,300,0.5\n1,301,0.5\n")
     assert measured.converted("x", "K")[1] == pytest.approx([0.5, 0.5])

@@ -122,6 +122,18 @@ def test_a_record_that_cannot_be_read_is_refused(text: str, message: str) -> Non
         PendulumRecord(file=InputFile("r.csv", text.encode()), column="encoder").check()
 
 
+def test_a_record_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match=r"r\.csv: is no text in UTF-8"):
+        PendulumRecord(file=InputFile("r.csv", "time,encoder [°]\n".encode("latin-1")), column="encoder").check()
+
+
+def test_a_deviation_of_the_study_counts_instead_of_those_of_the_table() -> None:
+    table = b"time,encoder [deg],sigma encoder [deg]\n0,1,\n1,2,0\n"
+    with pytest.raises(InvalidSetting, match="positive and finite"):
+        PendulumRecord(file=InputFile("r.csv", table), column="encoder").check()
+    PendulumRecord(file=InputFile("r.csv", table), column="encoder", sigma=0.02).check()
+
+
 def test_a_study_with_a_bad_record_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "pendulum_record.csv").write_text("time,angle\n0,1\n")
     (tmp_path / "s.yaml").write_text(STUDY.read_text())

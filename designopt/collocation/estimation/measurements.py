@@ -34,21 +34,27 @@ class Measurements:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        times = np.asarray(self.times, float)
+        for table, what in ((self.values, "values"), (self.sigma, "sigma"), (self.units, "units")):
+            if not isinstance(table, Mapping):
+                raise ValueError(f"{what} of measurements are given by name, not as {type(table).__name__}")
+        times = _numbers("times", self.times)
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
             raise ValueError("times of measurements are a column of finite numbers, one at least")
         if not self.values:
             raise ValueError("measurements have no values: give a column at least")
         values, sigma = {}, {}
         for name, given in self.values.items():
-            values[name] = np.asarray(given, float)
+            values[name] = _numbers(name, given)
             if values[name].shape != times.shape:
                 raise ValueError(f"{name}: {len(times)} values are needed, as many as there are times")
             if not np.isfinite(values[name]).any():
                 raise ValueError(f"{name}: no value is a number: leave the column out")
             if name not in self.sigma:
                 raise ValueError(f"{name}: has no standard deviation: give its sigma")
-            sigma[name] = np.broadcast_to(np.asarray(self.sigma[name], float), times.shape)
+            deviations = _numbers(f"sigma.{name}", self.sigma[name])
+            if deviations.shape not in ((), times.shape):
+                raise ValueError(f"sigma.{name}: one number or {len(times)} are needed, as many as there are times")
+            sigma[name] = np.broadcast_to(deviations, times.shape)
             known = sigma[name][np.isfinite(values[name])]
             if not (np.isfinite(known) & (known > 0.0)).all():
                 raise ValueError(f"{name}: its standard deviation is positive and finite wherever there is a value")
@@ -107,6 +113,8 @@ def read_measurements(
             raise ValueError(f"there is no column '{name}' for {what}; there are {', '.join(names)}")
         return np.asarray(column[name])
 
+    if not (columns is None or isinstance(columns, Mapping)):
+        raise ValueError(f"columns are {columns!r}: give the column of each variable, as {{'angle': 'encoder'}}")
     chosen = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
     times = of(time, "the time")
     if units_of[time] not in ("", "s"):
@@ -124,6 +132,13 @@ def _head(cell: str) -> tuple[str, str]:
     found = HEADER.match(cell)
     assert found is not None
     return found["name"], (found["unit"] or "").strip()
+
+
+def _numbers(what: str, given: Any) -> Vector:
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what}: holds what is no number: {error}") from None
 
 
 def _cells(n: int, line: str) -> list[str]:
