@@ -6,12 +6,13 @@ the same guess, tolerance and linear solver as designopt's, and the cost divided
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from designopt.collocation import TrajectoryProblem
+from designopt.collocation import Sampled, TrajectoryProblem
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.statement.problem import ends
 
@@ -68,17 +69,27 @@ class ByHand:
                     lower[j, slot], upper[j, slot] = ends(held[v.name])
         first = default_trajectory(phase)
         guess = first.at(np.linspace(0.0, 1.0, points))
-        start = np.clip(np.array([guess[v.name] for v in variables]), lower, upper)
+        self._names, self._box = [v.name for v in variables], (lower, upper)
         self._arguments = {
-            "x0": [*start.T.ravel(), first.tf],
+            "x0": self._start(guess, first.tf),
             "lbx": [*lower.T.ravel(), low],
             "ubx": [*upper.T.ravel(), high],
             "lbg": 0.0,
             "ubg": 0.0,
         }
 
+    def _start(self, values: Mapping[str, Any], tf: float) -> list[float]:
+        start = np.clip(np.array([values[name] for name in self._names]), *self._box)
+        return [*start.T.ravel(), tf]
+
     def solve(self) -> float:
         """The optimum."""
         found = self._solver(**self._arguments)
         assert self._solver.stats()["success"]
         return self._size * float(found["f"])
+
+    def solve_from(self, guess: Sampled) -> float | None:
+        """The objective that is found from a guess; None for a failed solve."""
+        values = guess.at(np.linspace(0.0, 1.0, self._box[0].shape[1]))
+        found = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf)})
+        return self._size * float(found["f"]) if self._solver.stats()["success"] else None

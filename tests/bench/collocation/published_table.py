@@ -1,0 +1,161 @@
+"""The table of published problems: designopt, dymos, opty, rockit and a program written by hand, from the same guesses.
+
+``python published_table.py FILE [WAY ...]`` writes a CSV file with a row for each problem and way; rows of other ways
+that are there are kept. Peers run in processes of their own, as in `peer_runs`. Every way has a uniform mesh of 50
+intervals, a tolerance of 1e-8, one thread, and at most 30 s for a solve.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collocation"))
+
+import numpy as np
+from by_hand import ByHand
+from portable import portable
+from published import PUBLISHED
+
+from designopt.collocation import Guess, Options, Program, Sampled, solve
+
+HERE = Path(__file__).resolve().parent
+INTERVALS, GUESSES, SECONDS = 50, 3, 30.0
+#: An objective that is further from the optimum than this, relative, is another optimum, or none.
+REACHED = 0.02
+#: The problems, with what their cost is: an integral, the duration, or the final value of a state, maximised.
+COSTS = {
+    "block": "integral",
+    "double integrator": "duration",
+    "brachistochrone": "duration",
+    "cart-pole": "integral",
+    "van der pol": "integral",
+    "oscillator": "duration",
+    "bryson-denham": "integral",
+    "lander": "integral",
+    "linear tangent": "duration",
+    "damped to rest": "integral",
+    "goddard": "h",
+    "sliding mass": "duration",
+    "car": "duration",
+    "robot arm": "duration",
+}
+PEERS = ("dymos", "opty", "rockit")
+WAYS = ("designopt", "by hand", *PEERS)
+COLUMNS = ("problem", "way", "digits", "first_seconds", "repeat_seconds", "reached", "guesses")
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def run(name: str, way: str) -> dict[str, Any]:
+    """One problem by one way: a row of the table."""
+    given = portable(PUBLISHED[name].problem(), COSTS[name], GUESSES)
+    solved = {"designopt": _own, "by hand": _by_hand}
+    told = _peer(way, given) if way in PEERS else solved[way](name, given)
+    optimum = PUBLISHED[name].optimum
+    apart = [math.inf if f is None else abs(f - optimum) / (abs(optimum) or 1.0) for f in told["objectives"]]
+    reached = sum(a <= REACHED for a in apart)
+    digits = "" if apart[0] > REACHED else f"{min(-math.log10(max(apart[0], 1e-12)), 12.0):.1f}"
+    return {
+        "problem": name,
+        "way": way,
+        "digits": digits,
+        "first_seconds": _short(told["first_seconds"]),
+        "repeat_seconds": _short(told["repeat_seconds"]),
+        "reached": reached,
+        "guesses": len(apart),
+    }
+
+
+def _short(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.3g}"
+
+
+def _guesses(given: Mapping[str, Any]) -> list[Sampled]:
+    found = []
+    for guess in given["guesses"]:
+        values = {name: np.array(v) for name, v in guess["values"].items()}
+        fractions = np.linspace(0.0, 1.0, len(next(iter(values.values()))))
+        found.append(Sampled(fractions, values, 0.0, guess["tf"]))
+    return found
+
+
+def _own(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The default options; repeated solves are those of a program that is built once."""
+    problem = PUBLISHED[name].problem()
+    options = Options(intervals=INTERVALS, check=False)
+    guesses = [Guess({problem.phases[0].name: guess}) for guess in _guesses(given)]
+    began = time.process_time()
+    first = solve(problem, options)
+    seconds = time.process_time() - began
+    objectives = [first.objective if first.success else None]
+    program, repeats = Program(problem, options), []
+    program.solve()
+    for guess in guesses[1:]:
+        began = time.process_time()
+        program.solve(guess=guess)
+        repeats.append(time.process_time() - began)
+        found = solve(problem, options, guess)
+        objectives.append(found.objective if found.success else None)
+    return {"objectives": objectives, "first_seconds": seconds, "repeat_seconds": statistics.median(repeats)}
+
+
+def _by_hand(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    cost = COSTS[name]
+    guesses = _guesses(given)
+    began = time.process_time()
+    program = ByHand(PUBLISHED[name].problem(), INTERVALS, cost, abs(PUBLISHED[name].optimum) or 1.0)
+    objectives = [program.solve_from(guesses[0])]
+    first, repeats = time.process_time() - began, []
+    for guess in guesses[1:]:
+        began = time.process_time()
+        objectives.append(program.solve_from(guess))
+        repeats.append(time.process_time() - began)
+    return {"objectives": objectives, "first_seconds": first, "repeat_seconds": statistics.median(repeats)}
+
+
+def _peer(way: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    python = os.environ.get(f"DESIGNOPT_PEER_{way.upper()}", sys.executable)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "problem.json"
+        file.write_text(json.dumps(given))
+        command = [python, str(HERE / "peers" / f"{way}_problem.py"), str(file), str(INTERVALS), str(SECONDS)]
+        limit = SECONDS * (GUESSES + 2)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=2.0 * limit, cwd=folder, env={**os.environ, **ONE_THREAD}
+        )
+    if done.returncode or not done.stdout.strip():
+        raise RuntimeError(f"{way} of this problem: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    """Write the table."""
+    target, ways = Path(sys.argv[1]), sys.argv[2:] or list(WAYS)
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    if target.exists():
+        with target.open(newline="") as file:
+            rows = {(row["problem"], row["way"]): dict(row) for row in csv.DictReader(file)}
+    for name in COSTS:
+        for way in ways:
+            rows[name, way] = row = run(name, way)
+            print(row, flush=True)
+            with target.open("w", newline="") as file:  # as far as it came
+                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows[n, w] for n in COSTS for w in WAYS if (n, w) in rows)
+
+
+if __name__ == "__main__":
+    main()
