@@ -70,6 +70,13 @@ def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Pat
     assert np.abs(angles.column("knee_R.flexion") - expected.angle("knee_R.flexion")).max() < 1e-3
     status = read_table(input_file(tmp_path / "my.study" / "design0.walk.csv")).column("status")
     assert set(status[inner]) == {0.0}
+    # of ten frames all are close to an end: there is nothing to sum up, which is no residual of zero
+    lines = (tmp_path / "walk.trc").read_text().splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("1\t"))
+    (tmp_path / "walk.trc").write_text("\n".join(lines[: first + 10]) + "\n")
+    done = designopt(tmp_path, "run", "my_walk.yaml", "-o", "short.study", "--executor", "serial")
+    assert done.returncode == 1, done.stderr
+    assert "of 10 frames none with joint loads is 5 or more from both ends" in done.stdout + done.stderr
 
 
 def test_the_model_and_the_marker_set_are_read() -> None:

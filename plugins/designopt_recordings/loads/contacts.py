@@ -27,17 +27,19 @@ class Contact:
 
 def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> Mask:
     """(k,) where the normal force exceeds `threshold` N; interruptions and contacts shorter than `shortest` s do not
-    count. Samples without a finite value are not loaded.
+    count. Samples without a finite value are not loaded; what they cut off a contact is as long as they and it.
     """
     if not threshold > 0.0:
         raise RecordingError(f"the threshold of a contact is {threshold:g} N; it must be positive")
-    force = np.nan_to_num(normal_force(plate), nan=0.0)
+    force = normal_force(plate)
+    missing = np.isnan(force)
+    force = np.nan_to_num(force, nan=0.0)
     mask = np.asarray(force > threshold)
     least = shortest * plate.rate
     for first, end in runs(~mask):
         if first > 0 and end < len(mask) and end - first < least and (force[first:end] > 0.0).all():
             mask[first:end] = True
-    for first, end in runs(mask):
+    for first, end in runs(mask | missing):
         if end - first < least:
             mask[first:end] = False
     return mask

@@ -25,7 +25,7 @@ from designopt_wholebody.trial.scene import ground_forces, sticks, surfaces
 Array = NDArray[np.float64]
 
 #: Frames at each end whose derivatives and filters are less accurate.
-_ENDS = 5
+ENDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Summed:
     def inner(self) -> NDArray[np.bool_]:
         """(n,) frames with loads that are not at an end."""
         inner = self.found.known.copy()
-        inner[:_ENDS] = inner[-_ENDS:] = False
+        inner[:ENDS] = inner[-ENDS:] = False
         return inner
 
     @property

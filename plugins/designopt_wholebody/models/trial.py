@@ -21,7 +21,7 @@ from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.model.schema import Model
 from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
-from designopt_wholebody.models.summed import Summed
+from designopt_wholebody.models.summed import ENDS, Summed
 from designopt_wholebody.models.varied import chosen, varied
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
@@ -113,6 +113,9 @@ class WholebodyTrial:
         if not found.known.any():
             counts = ", ".join(str(status) for status in np.unique(found.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
+        if not summed.inner.any():
+            text = f"of {len(found.known)} frames none with joint loads is {ENDS} or more from both ends"
+            raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
     def _trial(self, body: Model, design: Preparing, scenario: TrialOf) -> tuple[Subject, Recording, JointLoads | None]:

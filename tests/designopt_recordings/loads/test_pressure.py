@@ -122,6 +122,18 @@ def test_samples_that_are_missing_mark_their_frames_and_no_others(cutoff: float 
     assert np.isfinite(np.delete(load.point, [50, 51], axis=0)).all()
 
 
+def test_what_a_missing_sample_cuts_off_a_contact_stays_loaded() -> None:
+    whole, _, _ = stance()
+    last = int(np.flatnonzero(loaded_samples(whole))[-1])
+    force = whole.force.copy()
+    gap = last - round(0.02 * RATE)  # the rest is shorter than a contact
+    force[gap] = np.nan
+    plate = ForcePlate("p", RATE, force, whole.moment, CORNERS)
+    same = np.arange(COUNT) != gap
+    assert (loaded_samples(plate) == loaded_samples(whole))[same].all()
+    np.testing.assert_array_equal(load_at(plate, TIME).force[same], load_at(whole, TIME).force[same])
+
+
 def test_an_unloaded_plate_stays_zero_and_a_plate_without_values_is_missing() -> None:
     quiet = ForcePlate("quiet", RATE, np.random.default_rng(1).normal(size=(COUNT, 3)), np.zeros((COUNT, 3)))
     load = load_at(quiet, TIME[::10], cutoff=20.0)
