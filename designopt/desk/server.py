@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 #: Bytes that a request may have, and a study file that is saved.
 LARGEST = 4 * 2**20
+#: Seconds that open connections have to close at the end.
+CLOSING = 5.0
 #: Processes that make views, seconds that one may take, and seconds for which a look at the folder holds.
 VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
 #: Pages of computed designs that can be had again.
@@ -475,3 +478,5 @@ async def serve(
     finally:
         server.stop()
         desk.close()
+        with contextlib.suppress(TimeoutError):  # a browser keeps its connections as long as it is let
+            await asyncio.wait_for(server.close_all_connections(), CLOSING)
