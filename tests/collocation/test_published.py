@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from pathlib import Path
+
 import pytest
 from published import PUBLISHED, Published
 
@@ -46,3 +50,27 @@ def test_refined_meshes_give_the_optimum_to_its_digits(name: str) -> None:
 
     assert found.status in (Status.SOLVED, Status.REFINEMENT_STALLED)
     assert deviation(found, asked) <= DIGITS + asked.known_to
+
+
+def test_the_table_of_other_codes_is_what_was_measured() -> None:
+    """The page shows the numbers of the file that `tests/bench/collocation/published_table.py` wrote."""
+    root = Path(__file__).parents[2]
+    with (root / "results" / "benchmarks" / "published_problems.csv").open(newline="") as file:
+        measured = {(row["problem"], row["way"]): row for row in csv.DictReader(file)}
+    page = (root / "docs" / "theory" / "collocation.md").read_text(encoding="utf-8")
+    table = page[page.index("| problem | designopt |") :].split("\n\n")[0]
+    (head, *lines) = re.findall(r"^\| (.*) \|$", table, flags=re.MULTILINE)
+    ways = head.split(" | ")[1:]
+    shown = {}
+    for line in lines[1:]:
+        name, *cells = line.split(" | ")
+        shown |= {(name, way): cell for way, cell in zip(ways, cells, strict=True) if cell != "-"}
+    assert shown.keys() == measured.keys()
+    assert {name for name, _ in shown} <= set(PUBLISHED)
+    for key, row in measured.items():
+        assert shown[key].split(", ") == [
+            row["digits"] or "-",
+            f"{row['first_seconds']} s",
+            f"{row['repeat_seconds']} s",
+            row["reached"],
+        ]
