@@ -11,7 +11,7 @@ from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
 
 COURSE = (Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml").read_text(encoding="utf-8")
-COURSE = COURSE.replace(", tolerance: 2 %", "").replace(", tolerance: 0.02", "")
+COURSE = COURSE.replace(", tolerance: 1 %", "").replace(", tolerance: 0.01", "")
 MODEL = "  loop: course "
 TURF = "{name: turf_5, terrain: turf, speed: 5}"
 IAE = "- {name: iae, minimize: iae, over: worst}\n"

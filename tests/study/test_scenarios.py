@@ -221,7 +221,7 @@ MISTAKES = [
     ("{use: «test_grid», count: 4, with: {speed: 1}}", P, "solver 'test_grid' does not draw scenarios; use sobol"),
     ("{use: «[a]», count: 4, with: {speed: 1}}", P, "'use' must be the name of a sampler, is a list"),
     ("«{use: test_sampler, with: {speed: 1}}»", P, "'count' is missing (number of scenarios)"),
-    ("«{name: a, speed: 1}»", P, "expected a list of scenarios, or a sample of them"),
+    ("«{name: a, speed: 1}»", P, "expected a list of scenarios, [{name: slow, speed: 2}, ...], or a sample"),
     ("«seven»", P, "expected a list, not the word 'seven'"),
     (f"{{{SAMPLE}, «sede»: 4}}", P, "unknown key 'sede'; did you mean 'seed'?"),
     (f"{{{SAMPLE}, «jiter»: true}}", P, "unknown key 'jiter'; did you mean 'jitter'?"),
