@@ -20,6 +20,7 @@ from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
 from designopt.workers.remote.delivery import Delivery
+from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
 from designopt.workers.remote.warned import Warned
 from designopt.workers.supervision import children
@@ -75,6 +76,7 @@ class DeliveredProblem(WorkerPlugin):
             ignore_interrupts()
             children.lead_group()
             children.keep_files()
+            keep_freed_memory()
         death = read_death(self.run, identity)
         self.watch = Watch(self.run, identity, worker.address)
         place = folder(self.run, identity) / "inbox"
