@@ -1,4 +1,4 @@
-"""Equations as a function of named symbols: called once; what fails in it is told in a sentence with its place."""
+"""Equations as a function of named symbols: called once; an error in it names the place."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def motion_text(table: Table) -> str:
 def csv_text(table: Table) -> str:
     """`table` as a CSV file: a first line of names, "time" before the columns; missing values are empty.
 
-    Rotations in degrees are told in a comment before it, as `read_table` takes it.
+    A comment before it says whether rotations are in degrees, as `read_table` takes it.
     """
     file = io.StringIO()
     if table.in_degrees:

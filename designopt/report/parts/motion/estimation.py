@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-#: A chance of chi squared below this, or above one minus this, is told.
+#: A chance of chi squared below this, or above one minus this, is reported.
 RARE = 0.01
 #: Standard deviations between the limits of a band or an error bar and its middle.
 BAND = 2.0
-#: Correlations of this size are told.
+#: Correlations of this size are reported.
 CORRELATED = 0.95
 
 
