@@ -20,8 +20,9 @@ from designopt.report.labels import (
     plural,
     with_unit,
 )
+from designopt.report.parts.answer import short
 from designopt.report.parts.answer.best import without_feasible
-from designopt.report.parts.answer.limits import warnings
+from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile
 from designopt.report.parts.failures import invalid_designs
 from designopt.solvers.given import given_names
@@ -37,9 +38,9 @@ LINES, FIGURES = 20, 6
 def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
-    Above stands a note for each recommended design that breaks limits within its tolerances, below for notable outputs
-    above 0 and each bound and limit that most of the front has reached. Of a study without objectives it is the
-    `analysis_table`.
+    Above stands the recommended design where it is not the first choice, and a note for each chosen one that breaks
+    limits within its tolerances; below for notable outputs above 0, and each bound and limit that most of the front, or
+    the recommended design, has reached. Of a study without objectives it is the `analysis_table`.
     """
     if not result.problem.objectives:
         return analysis_table(result)
@@ -62,12 +63,13 @@ def summary_table(result: Result) -> str:
             place = near.place(row)
             cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
-    first = [f"note: {clause}" for clause in fragile(result)]
+    first = [f"recommended is {short.recommended(result)}"] if result.recommended() != result.first_choice() else []
+    first += [f"note: {clause}" for clause in fragile(result)]
     notes = [
         *_lacking(result, chosen),
         *_failed(result),
         *_notable(result),
-        *(f"note: {clause}" for clause in warnings(result)),
+        *(f"note: {clause}" for clause in (*warnings(result), *recommended_bounds(result, below=WARNED))),
     ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
 

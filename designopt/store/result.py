@@ -29,9 +29,9 @@ from designopt.store.rescore import changed_study
 from designopt.store.views import activity, importance, table
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.programs import ProgramRecord, read_programs
-from designopt.store.views.tolerated import Tolerated, read_neighbours
+from designopt.store.views.tolerated import ENOUGH, Tolerated, read_neighbours
 from designopt.store.views.validated import Validated, read_validation
-from designopt.study.study import Study
+from designopt.study.study import Choice, Study
 
 if TYPE_CHECKING:
     import pandas
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: The hypervolume is computed at this many places along the run.
 PLACES = 60
+#: What the most robust design is called, as the rule that picks it.
+ROBUST = decision.label(Choice("robust"))
 
 Rows = Sequence[int] | NDArray[Any]
 
@@ -218,11 +220,47 @@ class Result:
         """Designs worth a closer look: the best of each objective, what the study's rules of choice pick, the baseline.
 
         A study without such rules, or with `robust` alone, has the compromise between several objectives. A rule that
-        finds nothing on this front (no knee) is left out.
+        finds nothing on this front (no knee) is left out. The most robust design is there too where the study does not
+        ask for it, when it is the one that is `recommended`.
         """
+        named, recommended = self._picked(), self.recommended()
+        if recommended is not None and recommended[1] not in named.values():
+            named[ROBUST] = recommended[1]
+        return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
+
+    def recommended(self) -> tuple[str, int] | None:
+        """The design to act on, its label and row: what the study's first rule of choice picks, the compromise of a
+        study without rules, the best one of a single objective.
+
+        Where fewer than `ENOUGH` of its neighbours within the tolerances keep all limits, it is the most robust design,
+        if more of that one's neighbours do. None where no feasible design is on record.
+        """
+        first = self.first_choice()
+        if first is None:
+            return None
+        row = first[1]
+        near, robust = self.tolerated(), self.most_robust()
+        place = None if near is None else near.place(row)
+        if near is None or place is None or robust is None or near.share[place] >= ENOUGH:
+            return first
+        if near.share[near.place(robust)] <= near.share[place]:
+            return first
+        return next((name for name, other in self._picked().items() if other == robust), ROBUST), robust
+
+    def first_choice(self) -> tuple[str, int] | None:
+        """What would be `recommended` if nothing were ever off, its label and row."""
+        picked = self._picked()
+        if not picked:
+            return None
+        rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
+        label = next((name for name in rules if name in picked), next(iter(picked)))
+        return label, picked[label]
+
+    def _picked(self) -> dict[str, int]:
+        """The best design of each objective, and what the rules of choice pick."""
         front = self.front()
         if not len(front):
-            return dict(self.baseline)
+            return {}
         objectives = self.problem.objectives
         F = self.outcomes.objectives[front]
         named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
@@ -237,7 +275,7 @@ class Result:
                 place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
                 if place is not None:
                     named[decision.label(choice)] = int(front[place])
-        return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
+        return named
 
     @cached_property
     def baseline(self) -> dict[str, int]:
@@ -258,9 +296,10 @@ class Result:
                     found.setdefault(name, row)
         return found
 
-    def attained_bounds(self, rows: Rows | None = None) -> list[Attained]:
-        """Bounds of the space that designs (the front by default) have reached: (parameter, "low" or "high", share)."""
-        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)])
+    def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
+        """Bounds of the space that designs (the front by default) have reached, to within the share `near` of the
+        range: (parameter, "low" or "high", share)."""
+        return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)], near)
 
     def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
         """For each constraint the share of designs (the front by default) at its limit, the share beyond, and the

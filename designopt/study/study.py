@@ -27,6 +27,7 @@ class Parameter:
     `factor` and `offset` lead to the model's unit: ``model value = factor * value + offset``.
     A ``choice`` has `values`; a ``fixed`` has one of them; ``real`` and ``int`` have `low` and `high`.
     It is active only in designs in which every parameter named in `when` is active and has one of the values there.
+    `why` is what the study says of where its range ends, for people.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Parameter:
     factor: float = 1.0
     offset: float = 0.0
     when: Mapping[str, tuple[str | float | int | bool, ...]] = field(default_factory=dict)
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
 from designopt.plugin import Use, find
+from designopt.problem import Problem
 from designopt.report import state, summary_table
 from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.grid import grid_over, scan_over
@@ -193,9 +194,22 @@ def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_b
     limit = "upper limit of sag (9.5 mm) is active in 50 % of the front"
     assert best(given).findings[1:] == (f"{bound}.", f"The {limit}.")
     assert summary_table(given).splitlines()[-2:] == [f"note: {bound}", f"note: the {limit}"]
-    inside = result([(30.0, 0.5), (10.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
+    inside = result([(30.0, 0.5), (20.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
     assert len(best(inside).findings) == 1
     assert "note" not in summary_table(inside)
+
+
+def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_study_says_of_it() -> None:
+    X = [(30.0, 0.5), (10.0, 0.6), (40.0, 0.7)]
+    given = result(X, {"mass": [1, 2, 3], "sag": [3, 2, 1]})
+    clause = "width of the recommended design is at its lower bound (10 mm)"
+    assert summary_table(given).splitlines()[-1] == f"note: {clause}"
+    assert overview(given).findings[-1] == f"{clause}."
+    width, *others = given.study.space
+    told = replace(given.study, space=(replace(width, why="narrower ones are not sold"), *others))
+    explained = replace(given, study=told, problem=Problem.of(told))
+    assert summary_table(explained).splitlines()[-1] == f"note: {clause}: narrower ones are not sold"
+    assert explained.problem.digest == given.problem.digest
 
 
 def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:

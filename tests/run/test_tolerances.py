@@ -12,6 +12,7 @@ from run_cases import Recorder, dump, listed, make_study, use
 from designopt.plugin import Diverged, Use, model
 from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
+from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.tolerances import fragile, tolerances
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
@@ -124,6 +125,21 @@ def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_i
     again = run_study(made(choose), tmp_path / "s", resume=True)
     assert again.sessions[-1]["executor"] == "none"
     assert again.chosen() == named
+
+
+def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limits_within_its_tolerances(tmp_path):
+    """The study asks for the design at the limit, a = 0.9; half of its neighbours lie beyond."""
+    off = Tolerances(OFF.of, neighbours=16, front=64)
+    near = (Choice("nearest_to", target={"f1": 0.1}),)
+    result = run_study(study((0.1, 0.5, 0.6, 0.9), tolerances=off, choose=near), tmp_path / "s")
+    assert result.first_choice() == ("nearest to f1 0.1", 3)
+    assert result.recommended() == ("robust", 1)
+    assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
+    kept, _ = result.tolerated().kept(3)
+    lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances keep the limits, where \
+nearest to f1 0.1 keeps them in {kept} of 16"
+    assert summary_table(result).splitlines()[0] == f"recommended is {lead}"
+    assert overview(result).findings[0] == f"R{lead[1:]}."
 
 
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):

@@ -48,9 +48,9 @@ class LimitActivity(NamedTuple):
     active: NDArray[np.bool_]
 
 
-def attained_bounds(space: Space, X: Matrix) -> list[Attained]:
-    """The bounds that designs `X` have reached. Choices have none; of a conditional parameter, designs in which it is
-    active count."""
+def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:
+    """The bounds that designs `X` have reached, to within the share `near` of the range. Choices have none; of a
+    conditional parameter, designs in which it is active count."""
     found = []
     S, active = space.to_search(X), space.active(X)
     for j, p in enumerate(space.free):
@@ -60,7 +60,7 @@ def attained_bounds(space: Space, X: Matrix) -> list[Attained]:
         width = space.upper[j] - space.lower[j]
         slack = 0.5 if p.kind == "int" else 0.0
         gaps = (S[rows, j] - space.lower[j] - slack, space.upper[j] - slack - S[rows, j])
-        low, high = (float(np.mean(gap <= NEAR * width)) for gap in gaps)
+        low, high = (float(np.mean(gap <= near * width)) for gap in gaps)
         found += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
     return found
 

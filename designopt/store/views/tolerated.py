@@ -15,6 +15,8 @@ from designopt.store.journal.reader import JournalReader
 from designopt.study.neighbours import shifts
 from designopt.study.study import Tolerances
 
+#: A design of which fewer neighbours keep the limits is not one to act on without a word.
+ENOUGH = 0.9
 #: Fewer neighbours with a result than this, beyond the number of parameters, say nothing of which one matters.
 LEAST = 4
 
@@ -60,6 +62,13 @@ class Tolerated:
         """Where the design `row` stands among `rows`; None for one without neighbours."""
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
+
+    def kept(self, row: int) -> tuple[int, int] | None:
+        """How many neighbours of the design `row` keep all limits, of how many; None for one without neighbours."""
+        place = self.place(row)
+        if place is None:
+            return None
+        return int((self.feasible[place] & self.known[place]).sum()), int(self.known[place].sum())
 
     def matters(self, place: int) -> str:
         """The parameter on which most depends: whether limits are kept, where neighbours break them, else the

@@ -162,7 +162,7 @@ def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, 
         if rule is None:
             continue
         method, settings = rule
-        if goals.single:
+        if goals.single and method != "robust":
             ctx.add(here, f"'{method}' chooses from a front, which needs two or more objectives")
             continue
         choice = _choice(ctx, method, settings or {}, goals, (*here, method))

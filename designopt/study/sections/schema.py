@@ -52,6 +52,7 @@ class ParameterSection(TypedDict, total=False):
         dict[str, Scalar | list[Scalar]],
         Quantity("", "values of other parameters with which this one is active; default: always"),
     ]
+    why: Annotated[str, Quantity("", "why the range ends where it does; said where designs reach a bound")]
 
 
 class _ShortForms:

@@ -117,7 +117,8 @@ def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field 
         return None
     if kind in ("choice", "fixed"):
         return _listed(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
-    return _ranged(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+    why = " ".join((section.get("why") or "").split()).rstrip(".")
+    return _ranged(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset, why=why), section, item, path)
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
@@ -139,6 +140,9 @@ def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     else:
         for key in missing:
             ctx.add(path, f"'{key}' is missing")
+    if "why" in section and kind in ("choice", "fixed"):
+        ctx.add((*path, "why"), f"says why a range ends where it does; this is {kind} and has none", key="")
+        return None
     if section.get("scale") == "log" and kind != "real":
         ctx.add((*path, "scale"), f"a log scale needs a parameter of type real, this is {kind}")
         return None

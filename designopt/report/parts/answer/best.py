@@ -9,7 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
 from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table
-from designopt.store.result import Result
+from designopt.store.result import ROBUST, Result
 
 #: With more parameters than this a design is not put into words.
 TOLD = 8
@@ -27,20 +27,21 @@ def best(result: Result) -> Section | None:
         return Section("Best designs", introduction=without_feasible(result))
     rows = tuple((name, *values) for name, values in design_rows(result, chosen))
     introduction = "The designs to look at first: the best one of each objective"
-    compromise = result.chosen().get("compromise")
-    findings = []
-    own = set(result.baseline.values())
-    if result.study.choose and len(result.problem.objectives) > 1:
+    own, named = set(result.baseline.values()), result.chosen()
+    if result.study.choose:
         introduction += ", and what the study's rules of choice pick"
-        for label, row in chosen.items():
-            if not label.startswith("best ") and row not in own:
-                findings.append(f"{label[:1].upper()}{label[1:]}: {describe(result, row)}.")
-    elif compromise is not None:
+    elif "compromise" in named:
         introduction += (
             ", and the compromise: the design of the front that lies nearest to the ideal point, which has the best "
             "value of each objective at once, when every objective is scaled to its range over the front"
         )
-        findings.append(f"Compromise: {describe(result, compromise)}.")
+    if ROBUST in named and not any(choice.method == ROBUST for choice in result.study.choose):
+        introduction += "; the most robust design, because what would be chosen otherwise breaks limits nearby"
+    findings = [
+        f"{label[:1].upper()}{label[1:]}: {describe(result, row)}."
+        for label, row in chosen.items()
+        if not label.startswith("best ") and row not in own
+    ]
     if own:
         introduction += "; beside them the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]

@@ -16,10 +16,13 @@ from designopt.store.views import activity
 from designopt.store.views.activity import NEAR
 
 if TYPE_CHECKING:
-    from designopt.study.study import Constraint
+    from designopt.store.views.activity import Attained
+    from designopt.study.study import Constraint, Parameter
 
 #: Shares of the front below this are not worth a sentence.
 TOLD = 0.05
+#: A recommended design lies at a bound when it is this share of the range away, or less.
+AT_BOUND = 0.001
 #: From this share of the front on it stands beside the best designs too.
 WARNED = 0.5
 
@@ -69,17 +72,11 @@ def sentence(clause: str) -> str:
 
 def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD, *, choices: bool = True) -> list[str]:
     """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
-    free = {p.name: p for p in result.problem.space.free}
-    clauses = {name: list[str]() for name in free}
-    swept = _swept(result)
-    for attained in result.attained_bounds(front):
-        p = free[attained.parameter]
-        if p.name in swept:
-            continue
-        side, bound = ("lower", p.low) if attained.side == "low" else ("upper", p.high)
+    clauses = {p.name: list[str]() for p in result.problem.space.free}
+    for p, attained in _attained(result, front):
         where = "the designs of the front that have it" if p.when else "the front"
         if attained.share >= least:
-            text = f"{p.name} is at its {side} bound ({_amount(bound, p.unit)}) in {_share(attained.share)} of {where}"
+            text = f"{p.name} is at its {_bound(p, attained.side)} in {_share(attained.share)} of {where}{_why(p)}"
             clauses[p.name].append(text)
     if choices:
         X = result.outcomes.X[front]
@@ -88,6 +85,35 @@ def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD
             if p.kind == "choice" and len(p.values) > 1 and active[:, j].all() and np.all(X[:, j] == X[0, j]):
                 clauses[p.name].append(f"{p.name} is {number(p.values[int(X[0, j])])} in every design of the front")
     return [text for texts in clauses.values() for text in texts]
+
+
+def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
+    """Clauses about the bounds at which the recommended design lies, with what the study says of them; of those that a
+    smaller share of the front than `below` has reached."""
+    found = result.recommended()
+    if found is None:
+        return []
+    front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
+    return [
+        f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
+        for p, attained in _attained(result, np.array([found[1]], dtype=np.intp), AT_BOUND)
+        if front.get((p.name, attained.side), 0.0) < below
+    ]
+
+
+def _attained(result: Result, rows: NDArray[np.intp], near: float = NEAR) -> list[tuple[Parameter, Attained]]:
+    """The bounds that designs have reached, of parameters that no sweep sets."""
+    free, swept = {p.name: p for p in result.problem.space.free}, _swept(result)
+    return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in swept]
+
+
+def _bound(p: Parameter, side: str) -> str:
+    return f"lower bound ({_amount(p.low, p.unit)})" if side == "low" else f"upper bound ({_amount(p.high, p.unit)})"
+
+
+def _why(p: Parameter) -> str:
+    """What the study says of where the range ends, as the end of a clause."""
+    return f": {p.why}" if p.why else ""
 
 
 def _swept(result: Result) -> set[str]:

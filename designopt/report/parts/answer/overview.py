@@ -7,7 +7,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
 from designopt.report.parts.answer import short
-from designopt.report.parts.answer.limits import sentence
+from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
@@ -45,8 +45,9 @@ def overview(result: Result) -> Section:
     elif not evaluated:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     else:
-        findings += [sentence(clause) for clause in fragile(result)]
-        findings += short.recommended(result) if problem.objectives else []
+        lead = short.recommended(result)
+        findings += [f"{lead[0].upper()}{lead[1:]}."] if lead else []
+        findings += [sentence(clause) for clause in (*fragile(result), *recommended_bounds(result))]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
     answer = problem.objectives and bool(done.feasible.any())

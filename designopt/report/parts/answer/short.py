@@ -18,21 +18,27 @@ DRAWN, HEIGHT = 300, 340
 ROOM = 34
 
 
-def recommended(result: Result) -> list[str]:
-    """The design that the study's first rule of choice picks, else the compromise, in a sentence with how many of its
-    neighbours keep the limits."""
-    chosen, near = chosen_once(result), result.tolerated()
-    own = set(result.baseline.values())
-    picked = [(label, row) for label, row in chosen.items() if not label.startswith("best ") and row not in own]
-    found = []
-    for label, row in picked[:1]:
-        text = f"{label[:1].upper()}{label[1:]}: {describe(result, row)}"
-        place = None if near is None else near.place(row)
-        if near is not None and place is not None:
-            kept = f"{near.feasible[place].sum()} of {near.known[place].sum()}"
-            text += f"; {kept} neighbours within the tolerances keep the limits"
-        found.append(f"{text}.")
-    return found
+def recommended(result: Result) -> str:
+    """The recommended design in a clause, with how many of its neighbours keep the limits, and before which one it
+    stands for that; "" where no feasible design is on record."""
+    found, near = result.recommended(), result.tolerated()
+    if found is None:
+        return ""
+    label, row = found
+    text = f"{label}: {describe(result, row)}"
+    kept = None if near is None else near.kept(row)
+    if kept is not None and result.problem.constraints:
+        text += f"; {kept[0]} of {kept[1]} neighbours within the tolerances keep the limits"
+    return text + _instead(result)
+
+
+def _instead(result: Result) -> str:
+    """A clause about the first choice, where a more robust design is recommended; else ""."""
+    found, first, near = result.recommended(), result.first_choice(), result.tolerated()
+    if found is None or first is None or near is None or found[1] == first[1]:
+        return ""
+    kept = near.kept(first[1])
+    return "" if kept is None else f", where {first[0]} keeps them in {kept[0]} of {kept[1]}"
 
 
 def table(result: Result) -> Table | None:

@@ -8,11 +8,8 @@ from designopt.plugin import report
 from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values, plural
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt.store.views.tolerated import Tolerated
+from designopt.store.views.tolerated import ENOUGH, Tolerated
 from designopt.study.study import Tolerance
-
-#: A design of which fewer neighbours keep the limits is not one to act on without a word.
-ENOUGH = 0.9
 
 
 @report("tolerances", version=1)
@@ -46,7 +43,7 @@ def tolerances(result: Result) -> Section | None:
 
 
 def fragile(result: Result) -> list[str]:
-    """A clause for each recommended design of which too few neighbours keep the limits."""
+    """A clause for each chosen design of which too few neighbours keep the limits."""
     done = result.tolerated()
     if done is None:
         return []
