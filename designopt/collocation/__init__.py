@@ -20,6 +20,7 @@ from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.peaks import with_peaks
@@ -45,6 +46,7 @@ from designopt.dynamics.signals import Signal, SignalTable
 __all__ = [
     "ConfidenceInterval",
     "Constraint",
+    "Delay",
     "Difference",
     "Ends",
     "Estimate",

@@ -25,6 +25,7 @@ WORDS = {
     "path": "path constraint",
     "control": "linear control",
     "held": "held control",
+    "delay": "delayed variable",
     "integral": "integral",
     "sample": "constraint at samples",
     "ends": "constraint",
@@ -165,7 +166,7 @@ def worst_violations(found: Constraints, phases: Mapping[str, PhaseSolution], co
 
 
 def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
-    if phase is None or block.kind not in ("defect", "control", "held"):
+    if phase is None or block.kind not in ("defect", "control", "held", "delay"):
         return ""
     return phase.units.get(name, "")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -11,13 +10,13 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Attempt, Iterate, Solution
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.first_mesh import first_mesh
 from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
-from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
@@ -96,9 +95,7 @@ def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> I
 def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
-        pieces = math.lcm(*phase.pieces.values())
-        fewer = max(len(mesh) // COARSER, FEWEST)
-        meshes.append(Mesh.uniform(mesh.schemes[0], pieces * math.ceil(fewer / pieces)))
+        meshes.append(first_mesh(phase, mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
     return program.solve(problem, guess=Guess.of(coarse)) if coarse.success else coarse
 

@@ -22,6 +22,7 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
+from designopt.collocation.solve.first_mesh import first_mesh
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
@@ -30,7 +31,7 @@ from designopt.collocation.solve.over_constrained import equations, free_variabl
 from designopt.collocation.solve.search import End, Search
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import Boxes, boxes
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import Statement, state
@@ -80,7 +81,8 @@ class Program:
         self.statement = statement or with_compiled(stated, options, options.starts)
         compiled = time.perf_counter()
         if meshes is None:
-            meshes = [Mesh.uniform(options.scheme_for(problem), _intervals(phase, options)) for phase in problem.phases]
+            scheme = options.scheme_for(problem)
+            meshes = [first_mesh(phase, scheme, options.intervals) for phase in problem.phases]
         self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept, self.statement.samples)
         guess = guess or Guess()
@@ -246,9 +248,3 @@ class Program:
         if better or again.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(again, seconds=found.seconds + again.seconds)
         return found
-
-
-def _intervals(phase: Phase, options: Options) -> int:
-    """How many intervals a phase has: those of the options, or the next number that its pieces divide."""
-    pieces = math.lcm(*phase.pieces.values())
-    return pieces * math.ceil(options.intervals / pieces)

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from designopt.collocation.statement.problem import Constraint, Integral, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.delay import Delay
+from designopt.collocation.statement.problem import (
+    Constraint,
+    Integral,
+    Phase,
+    ProblemError,
+    TrajectoryProblem,
+    ends,
+)
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
 
@@ -24,6 +32,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
         _check_tables(phase)
         _check_data(phase)
         _check_held(phase)
+        _check_delays(phase)
         _check_constraints(f"{phase.name}: path", phase.path, Constraint)
         _check_constraints(f"{phase.name}: integrals", phase.integrals, Integral)
         _check_constraints(f"{phase.name}: samples", phase.samples, Constraint)
@@ -90,6 +99,29 @@ def _check_held(phase: Phase) -> None:
             continue
         text = f"is {pieces!r}: give the number of equal pieces of the phase, from 1 on, or the value on each of them"
         raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
+
+
+def _check_delays(phase: Phase) -> None:
+    """A delayed variable is a control that nothing else decides on, of a phase with fixed times."""
+    system = phase.system
+    known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
+    there = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
+    for name, delay in phase.delays.items():
+        where = f"{phase.name}: delays.{name}"
+        if not isinstance(delay, Delay):
+            text = f"is a {type(delay).__name__}, not Delay(of, by, history)"
+            raise ProblemError("bad_statement", where, text)
+        if name in phase.held:
+            raise ProblemError("bad_statement", where, "is held too: leave out one of them")
+        if delay.of not in there:
+            text = f"there is no variable '{delay.of}' that could be delayed; there are {', '.join(there)}"
+            raise ProblemError("bad_statement", where, text)
+        if any(time is None or len(set(ends(time))) == 2 for time in (phase.t0, phase.tf)):
+            text = (
+                "a phase with delays has fixed times: where its points look back to follows from them; give t0 and tf"
+                " as numbers, and look for the best duration from outside"
+            )
+            raise ProblemError("bad_statement", where, text)
 
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:

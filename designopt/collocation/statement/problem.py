@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.vectors import spread, spread_data
 from designopt.dynamics.system import System, Variable, Vector
 from designopt.lazy import casadi as ca
@@ -218,7 +219,8 @@ class Phase:
     constraints hold at every collocation point, those of `samples` at their own times. `data` gives every data entry of
     the system a number or a `Signal`. `guess` has first and last values of variables: the search begins on straight
     lines between them. `held` controls are constant over so many equal pieces of the phase, as those of a digital
-    controller; a row of values is given them on its pieces. A vector of the system may stand for its components
+    controller; a row of values is given them on its pieces. `delays` are controls that are none: each is what another
+    variable was some time ago. A vector of the system may stand for its components
     everywhere, and a `SignalTable` for its columns.
     """
 
@@ -235,6 +237,7 @@ class Phase:
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     held: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
+    delays: Mapping[str, Delay] = field(default_factory=dict)
 
     @property
     def pieces(self) -> dict[str, int]:

@@ -46,6 +46,9 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
         if name not in there:
             text = f"there is no such control; there are {', '.join(dict.fromkeys(there)) or 'none'}"
             raise ProblemError("bad_statement", f"rates.{name}", text)
+        if late := [phase.name for phase in problem.phases if name in phase.delays]:
+            text = f"is what another variable of phase {late[0]} was some time ago: limit the rate of that one"
+            raise ProblemError("bad_statement", f"rates.{name}", text)
     phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
     penalised = [
         (phase.name, f"{name}_rate_squared", rate.penalty)

@@ -19,6 +19,7 @@ from designopt.collocation.statement.problem import (
     ends,
     is_added,
 )
+from designopt.collocation.transcription.delays import share, stencil
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.points import Point
@@ -69,6 +70,7 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
     _limit_parameters(problem, places, low, high)
     _limit_integrals(problem, places, low, high)
     row_low, row_high = _row_limits(statement.problem, problem, blocks)
+    _take_histories(problem, statement, places, blocks, row_low, row_high)
     return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
@@ -187,6 +189,23 @@ def _row_limits(
     return np.concatenate([*lows, np.empty(0)]), np.concatenate([*highs, np.empty(0)])
 
 
+def _take_histories(
+    problem: TrajectoryProblem, statement: Statement, places: Layout, blocks: tuple[Block, ...], low: Vector,
+    high: Vector,
+) -> None:  # fmt: skip
+    """What delayed variables take from before the start, as the limits of their rows."""
+    for block in blocks:
+        if block.kind == "delay":
+            i = block.phase
+            found = stencil(problem.phases[i], block.names[0], statement.points[i], places.phases[i])
+            low[block.rows[:, 0]] = high[block.rows[:, 0]] = found.constant
+
+
+def _delays(phase: Phase) -> list[str]:
+    """Delays in words, those of equal stencils in the same."""
+    return [f"{name}: {delay.of}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()]
+
+
 def _box(where: str, given: Box) -> tuple[float, float]:
     low, high = ends(given)
     if math.isnan(low) or math.isnan(high):
@@ -206,6 +225,7 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
+        pairs.append((f"{b.name}: delays", _delays(a), _delays(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
     for where, before, now in pairs:
         if before != now:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.transcription.delays import stencil
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh import Mesh
@@ -22,8 +23,8 @@ SAME = 1e-9
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, integral,
-    sample or ends.
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, delay,
+    integral, sample or ends.
 
     `phase` is its number (-1: of the ends), `names` (k) says what the rows of one point are, `slots` (n) at which
     points they stand; rows are counted from `first`, point by point.
@@ -58,6 +59,7 @@ class Rows:
             self._equations(i, place)
             self._control_rows(i, place)
             self._held(i, place)
+            self._delays(i, place)
             self._integrals(i, place)
         self._samples()
         self.ends_first = self.count
@@ -78,7 +80,7 @@ class Rows:
         for block in self.blocks:
             if block.kind == "defect":
                 found[block.rows] = scale[self.layout.phases[block.phase].states[0]]
-            elif block.kind == "held":
+            elif block.kind in ("held", "delay"):
                 column = self.statement.points[block.phase].names.index(block.names[0])
                 found[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
@@ -134,11 +136,13 @@ class Rows:
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
-        if mesh.left_point:
-            rows = self._block("control", i, tuple(point.names[of_controls]), np.zeros(1, np.int64))
-            self._variables(rows, place.point[0, of_controls], 1.0)
+        late = self.statement.problem.phases[i].delays  # known by themselves at the left end
+        free = [j for j in range(of_controls.start, of_controls.stop) if point.names[j] not in late]
+        if mesh.left_point and free:
+            rows = self._block("control", i, tuple(point.names[j] for j in free), np.zeros(1, np.int64))
+            self._variables(rows, place.point[0, free], 1.0)
             for k, weight in enumerate(mesh.left, 1):
-                self._variables(rows, place.point[k, of_controls], -weight)
+                self._variables(rows, place.point[k, free], -weight)
         for scheme, some in mesh.groups:
             for combination in scheme.control_rows:
                 rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)
@@ -160,6 +164,16 @@ class Rows:
             rows = self._block("held", i, (name,), slots)[:, 0]
             self._variables(rows, place.point[slots - mesh.first, column], 1.0)
             self._variables(rows, place.point[slots - 1 - mesh.first, column], -1.0)
+
+    def _delays(self, i: int, place: PhaseLayout) -> None:
+        """Delayed variables less the values of the polynomials some time earlier; their limits are the history."""
+        point, phase = self.statement.points[i], self.statement.problem.phases[i]
+        slots = np.arange(place.mesh.first, place.mesh.slots)
+        for name in phase.delays:
+            found = stencil(phase, name, point, place)
+            rows = self._block("delay", i, (name,), slots)[:, 0]
+            self._variables(rows, place.point[:, point.names.index(name)], 1.0)
+            self._variables(rows[found.at], found.columns, -found.weights)
 
     def _integrals(self, i: int, place: PhaseLayout) -> None:
         which = self.statement.functions[i].rows

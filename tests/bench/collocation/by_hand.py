@@ -7,18 +7,19 @@ the same guess, tolerance and linear solver as designopt's, and the cost divided
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from designopt.collocation import Sampled, TrajectoryProblem
-from designopt.collocation.solve.guess.initial_point import default_trajectory
+from designopt.collocation import Sampled, Symbols, TrajectoryProblem
+from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.statement.problem import ends
 
 
 class ByHand:
-    """A problem of one phase of explicit equations, whose cost is its first integral, its duration or a final state.
+    """A problem of one phase of explicit equations, whose cost is its only integral, its duration or one of its end.
 
     With another `tolerance` than 1e-8 complementarity has it too and bounds are not relaxed, which would move the
     optimum by more.
@@ -32,9 +33,15 @@ class ByHand:
         nx, nu, points = len(system.states), len(system.controls), 2 * intervals + 1
         X, U = ca.SX.sym("X", nx, points), ca.SX.sym("U", nu, points)
         low, high = ends(phase.tf)
-        tf = ca.SX.sym("tf")
+        tf, p = ca.SX.sym("tf"), ca.SX.sym("p", len(system.parameters))
         h = tf / intervals
-        rates = [system.rhs(X[:, k], U[:, k], [], [], [], k * tf / (points - 1)) for k in range(points)]
+        times = [k * tf / (points - 1) for k in range(points)]
+        rates = [system.rhs(X[:, k], U[:, k], [], p, [], times[k]) for k in range(points)]
+        names = [v.name for v in (*system.states, *system.controls, *system.parameters)]
+        named = [
+            Symbols(dict(zip(names, ca.vertsplit(ca.vertcat(X[:, k], U[:, k], p)), strict=True)), times[k])
+            for k in range(points)
+        ]
         rows: list[Any] = []
         for k in range(0, points - 1, 2):
             a, m, b = rates[k], rates[k + 1], rates[k + 2]
@@ -42,19 +49,18 @@ class ByHand:
             rows.append(X[:, k + 2] - X[:, k] - h / 6.0 * (a + 4.0 * m + b))
         objective: Any = tf
         if cost == "integral":
-            names = [v.name for v in (*system.states, *system.controls)]
             [integral] = phase.integrals.values()
-            values = [
-                integral.value(dict(zip(names, ca.vertsplit(ca.vertcat(X[:, k], U[:, k])), strict=True)))
-                for k in range(points)
-            ]
+            values = [integral.value(v) for v in named]
             weights = np.tile([2.0, 4.0], intervals + 1)[:points]
             weights[[0, -1]] = 1.0
             objective = h / 6.0 * sum(w * v for w, v in zip(weights, values, strict=True))
-        elif cost != "duration":
-            objective = -X[[v.name for v in system.states].index(cost), -1]
-        w = ca.vertcat(ca.vec(ca.vertcat(X, U)), tf)
-        nlp = {"x": w, "f": objective / size, "g": ca.vertcat(*rows)}
+        elif cost == "final":
+            objective = problem.cost(SimpleNamespace(final=named[-1]))
+        defects = ca.vertcat(*rows).numel()
+        rows += [constraint.value(v) for constraint in phase.path.values() for v in named]
+        w = ca.vertcat(ca.vec(ca.vertcat(X, U)), tf, p)
+        g = ca.vertcat(*rows)
+        nlp = {"x": w, "f": objective / size, "g": g}
         ipopt = {"print_level": 0, "sb": "yes", "tol": tolerance, "mumps_permuting_scaling": 0}
         if tolerance != 1e-8:
             ipopt |= {"compl_inf_tol": tolerance, "bound_relax_factor": 0.0}
@@ -70,17 +76,21 @@ class ByHand:
         first = default_trajectory(phase)
         guess = first.at(np.linspace(0.0, 1.0, points))
         self._names, self._box = [v.name for v in variables], (lower, upper)
+        own = [ends(problem.parameters.get(v.name, (v.low, v.high))) for v in system.parameters]
+        self._first = {
+            v.name: problem.guess.get(v.name, middle(box)) for v, box in zip(system.parameters, own, strict=True)
+        }
         self._arguments = {
-            "x0": self._start(guess, first.tf),
-            "lbx": [*lower.T.ravel(), low],
-            "ubx": [*upper.T.ravel(), high],
+            "x0": self._start(guess, first.tf, self._first),
+            "lbx": [*lower.T.ravel(), low, *(box[0] for box in own)],
+            "ubx": [*upper.T.ravel(), high, *(box[1] for box in own)],
             "lbg": 0.0,
-            "ubg": 0.0,
+            "ubg": np.where(np.arange(g.numel()) < defects, 0.0, np.inf),  # path constraints are kept from zero on
         }
 
-    def _start(self, values: Mapping[str, Any], tf: float) -> list[float]:
+    def _start(self, values: Mapping[str, Any], tf: float, parameters: Mapping[str, float]) -> list[float]:
         start = np.clip(np.array([values[name] for name in self._names]), *self._box)
-        return [*start.T.ravel(), tf]
+        return [*start.T.ravel(), tf, *(parameters[name] for name in self._first)]
 
     def solve(self) -> float:
         """The optimum."""
@@ -88,8 +98,8 @@ class ByHand:
         assert self._solver.stats()["success"]
         return self._size * float(found["f"])
 
-    def solve_from(self, guess: Sampled) -> float | None:
+    def solve_from(self, guess: Sampled, parameters: Mapping[str, float]) -> float | None:
         """The objective that is found from a guess; None for a failed solve."""
         values = guess.at(np.linspace(0.0, 1.0, self._box[0].shape[1]))
-        found = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf)})
+        found = self._solver(**{**self._arguments, "x0": self._start(values, guess.tf, parameters)})
         return self._size * float(found["f"]) if self._solver.stats()["success"] else None

@@ -91,7 +91,7 @@ def test_a_repeated_solve_is_many_times_faster_than_that_of(
         ("block_move", "integral", 12.0),
         ("linear_tangent", "duration", 0.55),
         ("double_integrator", "duration", 2.0),
-        ("goddard", "h", 1.0),
+        ("goddard", "final", 1.0),
     ],
 )
 def test_a_repeated_solve_is_compared_with_a_program_written_by_hand(name, cost, size, intervals, record_property):

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.delays import stencil
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
@@ -121,7 +122,22 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
         return total[:nx]
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
-    return _trajectories(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
+    found_at = _trajectories(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
+    return found_at - _looked_back_to(made, i, found)
+
+
+def _looked_back_to(made: Transcription, i: int, found: Multipliers) -> Matrix:
+    """What the rows of delays contribute to the state of a node as the left end of an interval (slots, nx)."""
+    place, point, phase = made.layout.phases[i], made.statement.points[i], made.statement.problem.phases[i]
+    total = np.zeros((place.mesh.slots, point.nx))
+    for block in made.blocks:
+        if block.kind == "delay" and block.phase == i:
+            of = phase.delays[block.names[0]].of
+            if of in point.names[: point.nx]:
+                parts = stencil(phase, block.names[0], point, place)
+                given = found.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
+                np.add.at(total[:, point.names.index(of)], parts.slots, given)
+    return total
 
 
 def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, duration: float) -> Matrix:

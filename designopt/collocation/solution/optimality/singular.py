@@ -132,8 +132,10 @@ def _held(made: Transcription, given: Boxes, i: int, x: Vector, known: PhaseValu
     columns = place.point[:, point.nx :]
     near = NEAR * made.scale[columns]
     on_bound = (x[columns] <= given.low[columns] + near) | (x[columns] >= given.high[columns] - near)
-    held = [name in made.statement.problem.phases[i].held for name in point.names[point.nx :]]
-    on_bound[:, held] = True  # one number on each piece, no function of time
+    phase = made.statement.problem.phases[i]
+    # one number on each piece, no function of time; or of another time, or with a part in the cost of another time
+    apart = {*phase.held, *phase.delays, *(delay.of for delay in phase.delays.values())}
+    on_bound[:, [name in apart for name in point.names[point.nx :]]] = True
     at_limit = np.zeros((len(columns), len(which.path)), bool)
     path = [block for block in made.blocks if block.kind == "path" and block.phase == i]
     if path:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
+from designopt.collocation.transcription.delays import earlier, history, located
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
@@ -58,8 +59,30 @@ class Equations:
         scheme = mesh.schemes[some[0]]
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
-        trajectories = [np.clip(found.values[n][slots] @ weights, *found.bounds[n]) for n in names]
+        fractions = self.fractions(some, tau)
+        trajectories = [
+            self.delayed(n, fractions)
+            if n in self.phase.delays
+            else np.clip(found.values[n][slots] @ weights, *found.bounds[n])
+            for n in names
+        ]
         return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
+
+    def delayed(self, name: str, fractions: Vector) -> Vector:
+        """A delayed variable at any `fractions` of the phase: what the other one was then."""
+        delay, mesh = self.phase.delays[name], self.found.mesh
+        asked = earlier(self.phase, delay, fractions.ravel())
+        past = asked <= 0.0
+        values = np.empty(len(asked))
+        values[past] = history(self.phase, name, asked[past])
+        intervals, places = located(mesh, asked)
+        for scheme, some in mesh.groups:
+            own = np.flatnonzero(~past & np.isin(intervals, some))
+            is_state = self.found.kinds[delay.of] == "state"
+            weights = scheme.states_at(places[own])[0] if is_state else scheme.controls_at(places[own])
+            slots = mesh.bases[intervals[own], None] + np.arange(scheme.steps + 1)
+            values[own] = (self.found.values[delay.of][slots] * weights).sum(axis=1)
+        return values.reshape(fractions.shape)
 
     def data(self, fractions: Vector) -> Vector:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""

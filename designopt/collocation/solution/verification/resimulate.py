@@ -114,6 +114,10 @@ class _Segments:
 
         trajectories = self.trajectories[segments]
         found = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
+        mesh = self.equations.found.mesh
+        for name in self.equations.phase.delays:
+            fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * tau
+            found[:, :, self.names.index(name)] = self.equations.delayed(name, fractions)
         return np.asarray(np.clip(found, self.low, self.high))
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:

@@ -13,6 +13,7 @@ from designopt.collocation.solve.guess.first_values import algebraic_values, unk
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.delays import stencil
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
 
@@ -99,6 +100,9 @@ def initial_point(
                 point[place.states[:, j]] = trajectory
             else:
                 point[place.point[:, j]] = trajectory[place.mesh.first :]
+        for name in phase.delays:
+            own = place.point[:, statement.points[i].names.index(name)]
+            point[own] = stencil(phase, name, statement.points[i], place).values(point)
         for index, time in ((place.t0, default.t0), (place.tf, default.tf)):
             if index >= 0:
                 point[index] = time

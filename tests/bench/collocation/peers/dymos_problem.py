@@ -22,6 +22,8 @@ except ImportError:
 
 given, intervals, limit = arguments()
 COST = "cost_so_far"
+OBJECTIVE = {"duration": "time", "integral": COST, "final": "final_cost"}[given.cost]
+PATHS = [f"path_{k}" for k in range(given.paths)]
 SETTINGS = {"print_level": 0, "sb": "yes", "tol": 1e-8, "max_iter": 3000}
 
 
@@ -93,24 +95,27 @@ class Ipopt(Driver):
 
 
 class Dynamics(om.ExplicitComponent):
-    """Rates of the states, and the integrand of the cost, at all nodes."""
+    """Rates of the states, the integrand and the final part of the cost, and path constraints, at all nodes."""
 
     def initialize(self):
         self.options.declare("num_nodes", types=int)
 
     def setup(self):
         count = self.options["num_nodes"]
-        x, u = casadi.SX.sym("x", len(given.states)), casadi.SX.sym("u", len(given.controls))
-        results = casadi.vertcat(given.rates(x, u, 0.0), given.integrand(x, u, 0.0))
-        J = casadi.jacobian(results, casadi.vertcat(x, u))
-        self.of_names = [*given.states, *given.controls]
-        self.of_outputs = [*(f"rate_{n}" for n in given.states), "integrand"]
-        self.all_values = casadi.Function("f", [x, u], [casadi.densify(results)]).map(count)
-        self.all_partials = casadi.Function("J", [x, u], [casadi.vec(casadi.densify(J))]).map(count)
+        tables = (given.states, given.controls, given.parameters, ["time"])
+        symbols = [casadi.SX.sym("s", len(table)) for table in tables]
+        functions = (given.rates, given.integrand, given.final_cost, given.path)
+        results = casadi.vertcat(*(f(*symbols) for f in functions))
+        J = casadi.jacobian(results, casadi.vertcat(*symbols))
+        self.of_tables = tables
+        self.of_names = [name for table in tables for name in table]
+        self.of_outputs = [*(f"rate_{n}" for n in given.states), "integrand", "final_cost", *PATHS]
+        self.all_values = casadi.Function("f", symbols, [casadi.densify(results)]).map(count)
+        self.all_partials = casadi.Function("J", symbols, [casadi.vec(casadi.densify(J))]).map(count)
         rows, columns = J.sparsity().row(), J.sparsity().get_col()
         self.all_pairs = sorted({(r, c) for r, c in zip(rows, columns, strict=True)})
         for name in self.of_names:
-            self.add_input(name, np.zeros(count))
+            self.add_input(name, np.zeros(count))  # parameters too: dymos gives each node a copy
         for name in self.of_outputs:
             self.add_output(name, np.zeros(count))
         nodes = np.arange(count)
@@ -118,7 +123,8 @@ class Dynamics(om.ExplicitComponent):
             self.declare_partials(self.of_outputs[r], self.of_names[c], rows=nodes, cols=nodes)
 
     def columns(self, inputs):
-        return (np.array([inputs[n] for n in names]) for names in (given.states, given.controls))
+        count = self.options["num_nodes"]
+        return (np.array([inputs[n] for n in names]).reshape(len(names), count) for names in self.of_tables)
 
     def compute(self, inputs, outputs):
         values = np.asarray(self.all_values(*self.columns(inputs)), float)
@@ -146,9 +152,9 @@ def build():
     trajectory = built.model.add_subsystem("trajectory", dymos.Trajectory())
     trajectory.add_phase("phase", phase)
     if given.fixed_tf is None:
-        phase.set_time_options(fix_initial=True, duration_bounds=tuple(given.tf))
+        phase.set_time_options(fix_initial=True, duration_bounds=tuple(given.tf), targets=["time"])
     else:
-        phase.set_time_options(fix_initial=True, fix_duration=True)
+        phase.set_time_options(fix_initial=True, fix_duration=True, targets=["time"])
     for name in given.states:
         low, high = (None if not np.isfinite(end) else end for end in given.box(name))
         ends = {"fix_initial": name in given.initial, "fix_final": name in given.final}
@@ -158,12 +164,12 @@ def build():
     for name in given.controls:
         low, high = (None if not np.isfinite(end) else end for end in given.box(name))
         phase.add_control(name, targets=[name], lower=low, upper=high, continuity=True, rate_continuity=False)
-    if given.cost == "duration":
-        phase.add_objective("time", loc="final")
-    elif given.cost == "integral":
-        phase.add_objective(COST, loc="final")
-    else:
-        phase.add_objective(given.cost, loc="final", scaler=-1.0)
+    for name in given.parameters:
+        low, high = given.box(name)
+        phase.add_parameter(name, opt=True, lower=low, upper=high, targets=[name], static_target=False)
+    for name in PATHS:
+        phase.add_path_constraint(name, lower=0.0)
+    phase.add_objective(OBJECTIVE, loc="final")
     built.setup(check=False)
     return built, phase
 
@@ -191,16 +197,14 @@ def solved(built, phase, guess):
         phase.set_state_val(name, values[name], time_vals=times)
     for name in given.controls:
         phase.set_control_val(name, values[name], time_vals=times)
+    for name in given.parameters:
+        phase.set_parameter_val(name, guess["parameters"][name])
     if given.cost == "integral":
         phase.set_state_val(COST, [0.0, 0.0])
     built.run_driver()
     if not built.driver.result.success:
         return None
-    if given.cost == "duration":
-        return float(built.get_val("trajectory.phase.timeseries.time")[-1, 0])
-    name = COST if given.cost == "integral" else given.cost
-    value = float(built.get_val(f"trajectory.phase.timeseries.{name}")[-1, 0])
-    return value if given.cost == "integral" else -value
+    return float(built.get_val(f"trajectory.phase.timeseries.{OBJECTIVE}")[-1, 0])
 
 
 answered(given, build, solve)

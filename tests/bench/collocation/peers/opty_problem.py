@@ -12,6 +12,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 given, intervals, limit = arguments()
 nodes = intervals + 1
+SORTED = sorted(given.parameters)  # as opty has them
 
 UNARY = {
     casadi.OP_NEG: lambda a: -a, casadi.OP_SQ: lambda a: a**2, casadi.OP_SQRT: sympy.sqrt, casadi.OP_SIN: sympy.sin,
@@ -46,17 +47,20 @@ def in_sympy(function, *arguments):
 
 def costs(free):
     """The objective of the vector of unknowns and its gradient, as CasADi functions."""
-    w = casadi.SX.sym("w", len(given.states) * nodes + len(given.controls) * nodes + int(free))
+    trajectories, parameters = (len(given.states) + len(given.controls)) * nodes, len(given.parameters)
+    w = casadi.SX.sym("w", trajectories + parameters + int(free))
+    p = casadi.vertcat(*(w[trajectories + SORTED.index(n)] for n in given.parameters))
     X = casadi.reshape(w[: len(given.states) * nodes], nodes, len(given.states)).T
-    U = casadi.reshape(w[len(given.states) * nodes : (len(given.states) + len(given.controls)) * nodes], nodes, -1).T
+    U = casadi.reshape(w[len(given.states) * nodes : trajectories], nodes, len(given.controls)).T
     h = w[-1] if free else given.fixed_tf / intervals
     if given.cost == "duration":
         cost = intervals * h
     elif given.cost == "integral":
         middle = (0.5 * (M[:, :-1] + M[:, 1:]) for M in (X, U))
-        cost = h * casadi.sum2(given.integrand.map(intervals)(*middle, 0.0))
+        times = h * (np.arange(intervals) + 0.5)[None]
+        cost = h * casadi.sum2(given.integrand.map(intervals)(*middle, casadi.repmat(p, 1, intervals), times))
     else:
-        cost = -X[given.states.index(given.cost), -1]
+        cost = given.final_cost(X[:, -1], U[:, -1], p, h * intervals)
     return casadi.Function("f", [w], [cost]), casadi.Function("g", [w], [casadi.densify(casadi.gradient(cost, w))])
 
 
@@ -65,19 +69,24 @@ def build():
     x = {name: dynamicsymbols(name) for name in given.states}
     u = {name: dynamicsymbols(name) for name in given.controls}
     free = given.fixed_tf is None
-    h = sympy.Symbol("h", real=True) if free else given.fixed_tf / intervals
-    rates = in_sympy(given.rates, list(x.values()), list(u.values()), [t])
+    h = sympy.Symbol("interval", real=True) if free else given.fixed_tf / intervals
+    p = {name: sympy.Symbol(name) for name in given.parameters}
+    clock = sympy.Function("clock")(t)  # the time, as a trajectory that is known
+    arguments = list(x.values()), list(u.values()), list(p.values()), [clock]
+    rates, rows = in_sympy(given.rates, *arguments), in_sympy(given.path, *arguments)
     last = intervals * h if free else given.fixed_tf
     fixed = [x[n].subs(t, 0 * h if free else 0.0) - v for n, v in given.initial.items() if n in x]
     fixed += [x[n].subs(t, last) - v for n, v in given.final.items() if n in x]
-    bounds = {s: given.box(n) for n, s in {**x, **u}.items() if np.isfinite(given.box(n)).any()}
+    bounds = {s: given.box(n) for n, s in {**x, **u, **p}.items() if np.isfinite(given.box(n)).any()}
     if free:
         bounds[h] = (given.tf[0] / intervals, given.tf[1] / intervals)
     cost, gradient = costs(free)
+    equations = sympy.Matrix([*(s.diff(t) - rate for s, rate in zip(x.values(), rates, strict=True)), *rows])
+    assert not (free and given.timed), "a known trajectory of a free time"
     built = Problem(
         lambda w: float(cost(w)),
         lambda w: np.asarray(gradient(w), float).ravel(),
-        sympy.Matrix([s.diff(t) - rate for s, rate in zip(x.values(), rates, strict=True)]),
+        equations,
         tuple(x.values()),
         nodes,
         h,
@@ -85,19 +94,23 @@ def build():
         time_symbol=t,
         integration_method="midpoint",
         bounds=bounds,
+        eom_bounds={len(rates) + k: (0.0, np.inf) for k in range(len(rows))},
+        known_trajectory_map={clock: np.linspace(0.0, given.fixed_tf, nodes)} if given.timed else {},
         tmp_dir=tempfile.mkdtemp(),
     )
     for name, value in {"print_level": 0, "sb": "yes", "tol": 1e-8, "max_iter": 3000, "max_cpu_time": limit}.items():
         built.add_option(name, value)
     # opty orders the inputs by itself
     built.order = [n for s in built.collocator.input_trajectories for n, own in u.items() if own == s]
+    built.order += [n for s in built.collocator.unknown_parameters for n, own in p.items() if own == s]
     return built
 
 
 def solve(built, guess):
     values = given.at(guess, np.linspace(0.0, 1.0, nodes))
-    assert built.order == given.controls, "inputs in another order than the objective has them"
+    assert built.order == [*given.controls, *SORTED], "inputs in another order than the objective has them"
     start = np.concatenate([values[n] for n in (*given.states, *given.controls)])
+    start = np.append(start, [guess["parameters"][n] for n in SORTED])
     if given.fixed_tf is None:
         start = np.append(start, guess["tf"] / intervals)
     _, told = built.solve(start)

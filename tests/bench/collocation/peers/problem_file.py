@@ -12,13 +12,16 @@ import numpy as np
 
 
 class Given:
-    """The file, with its equations as CasADi functions of (x, u, t)."""
+    """The file, with its functions (CasADi) of (x, u, p, t)."""
 
     def __init__(self, path):
         with open(path) as file:
             self.__dict__.update(json.load(file))
-        self.rates = casadi.Function.deserialize(self.rates)
-        self.integrand = casadi.Function.deserialize(self.integrand)
+        for name in ("rates", "integrand", "final_cost", "path"):
+            setattr(self, name, casadi.Function.deserialize(getattr(self, name)))
+        functions = (self.rates, self.integrand, self.path)
+        self.timed = [f.name() for f in functions if f.jac_sparsity(0, 3).nnz()]
+        self.paths = self.path.numel_out(0)
         self.fixed_tf = self.tf[0] if self.tf[0] == self.tf[1] else None
 
     def box(self, name):

@@ -1,0 +1,62 @@
+"""Variables as they were some time ago: constant delays, with what was before the start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.dynamics.signals import Signal
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Delay:
+    """What the variable `of` (a state, control or algebraic variable of the phase) was `by` seconds ago.
+
+    `history` is its value before the start of the phase: a number, a function of the time (s), or a `Signal` over
+    time. At the start itself the history holds too, as the value that the variable came with. Raises `ValueError` for
+    a delay that is not positive and finite and a history that is none of these.
+    """
+
+    of: str
+    by: float
+    history: float | Callable[[float], float] | Signal
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.by, Real) or isinstance(self.by, bool) or not 0.0 < float(self.by) < math.inf:
+            raise ValueError(f"by is {self.by!r}: a delay is a positive and finite number of seconds")
+        number = isinstance(self.history, Real) and math.isfinite(self.history)
+        if not (number or isinstance(self.history, Signal) or callable(self.history)):
+            raise ValueError(f"history is {self.history!r}: give a finite number, a function of time or a Signal")
+        if isinstance(self.history, Signal) and self.history.of_duration:
+            raise ValueError("history is a signal over the duration of a phase: give one over time, before the start")
+
+    def before(self, times: Vector) -> Vector:
+        """The history (n,) at `times` (n,). Raises `ValueError` where it is not a finite number."""
+        history: Any = self.history
+        if not len(times):
+            return np.empty(0)
+        if isinstance(history, Signal):
+            found = history.at(times)
+        elif isinstance(history, Real):
+            found = np.full(len(times), float(history))
+        else:
+            found = np.array([_number(history(float(t)), float(t)) for t in times])
+        if not np.isfinite(found).all():
+            first = int(np.flatnonzero(~np.isfinite(found))[0])
+            raise ValueError(f"the history of '{self.of}' is {found[first]} at {times[first]:g} s")
+        return np.asarray(found, float)
+
+
+def _number(given: Any, time: float) -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the history at {time:g} s is {given!r}, not a number") from error

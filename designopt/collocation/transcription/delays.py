@@ -1,0 +1,105 @@
+"""Delayed variables on a mesh: values of the polynomials some time earlier, linear in the variables of the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.delay import Delay
+from designopt.collocation.statement.problem import Phase, ProblemError, ends
+from designopt.collocation.transcription.layout import PhaseLayout
+from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.points import Point
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+
+#: Fractions of a phase that differ by less are the same, and so are places of an interval.
+SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Stencil:
+    """What a delayed variable is at the points of a phase: ``sum of weights * variables + constant`` at each.
+
+    `at` (e,), `columns` (e,), `weights` (e,) are the points, the variables of the program and their factors; `slots`
+    (e,) the points of the mesh that these belong to and `begins` (e,) whether they are the left end of the interval
+    that is looked into. `constant` (points,) is the history, 0 where the phase itself is looked into.
+    """
+
+    at: Indices
+    columns: Indices
+    weights: Vector
+    slots: Indices
+    begins: NDArray[np.bool_]
+    constant: Vector
+
+    def values(self, x: Vector) -> Vector:
+        """The values (points,) for variables `x` of the program."""
+        found = self.constant.copy()
+        np.add.at(found, self.at, self.weights * x[self.columns])
+        return found
+
+
+def stencil(phase: Phase, name: str, point: Point, place: PhaseLayout) -> Stencil:
+    """That of the delayed variable `name`. Raises `ProblemError` for other schemes than radau and for a bad history."""
+    delay, mesh = phase.delays[name], place.mesh
+    if mesh.schemes[0].name != "radau":
+        text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
+        raise ProblemError("bad_statement", f"{phase.name}: delays.{name}", text)
+    fractions = earlier(phase, delay, mesh.fractions[mesh.first :])
+    past = fractions <= SAME
+    constant = np.zeros(len(fractions))
+    constant[past] = history(phase, name, fractions[past])
+    inside = np.flatnonzero(~past)
+    intervals, places = located(mesh, fractions[inside])
+    j = point.names.index(delay.of)
+    parts: list[tuple[Vector, ...]] = []
+    for scheme, some in mesh.groups:
+        own = np.isin(intervals, some)
+        weights = scheme.states_at(places[own])[0] if j < point.nx else scheme.controls_at(places[own])
+        slots = mesh.bases[intervals[own], None] + np.arange(scheme.steps + 1)
+        columns = place.states[slots, j] if j < point.nx else place.point[np.maximum(slots - mesh.first, 0), j]
+        at, begins = inside[own, None], np.arange(scheme.steps + 1) == 0
+        used = np.abs(weights) > SAME**2
+        parts.append(tuple(part[used] for part in np.broadcast_arrays(at, columns, weights, slots, begins)))
+    at, columns, weights, slots, begins = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Stencil(at, columns, weights, slots, begins, constant)
+
+
+def earlier(phase: Phase, delay: Delay, fractions: Vector) -> Vector:
+    """The fractions of the phase, also below 0, that were a delay before `fractions`."""
+    return np.asarray(fractions - share(phase, delay))
+
+
+def share(phase: Phase, delay: Delay) -> float:
+    """The delay as a share of its phase, whose times are fixed."""
+    assert phase.t0 is not None
+    return float(delay.by) / (ends(phase.tf)[0] - ends(phase.t0)[0])
+
+
+def history(phase: Phase, name: str, fractions: Vector) -> Vector:
+    """What a delayed variable takes from before the start, at `fractions` of the phase from 0 down."""
+    assert phase.t0 is not None
+    t0, tf = ends(phase.t0)[0], ends(phase.tf)[0]
+    try:
+        return phase.delays[name].before(t0 + np.minimum(fractions, 0.0) * (tf - t0))
+    except ValueError as error:
+        raise ProblemError("bad_bounds", f"{phase.name}: delays.{name}", str(error)) from error
+
+
+def located(mesh: Mesh, fractions: Vector) -> tuple[Indices, Vector]:
+    """The intervals (n,) that `fractions` lie in, at a node the one before it, and the places (n,) in [0, 1] there.
+
+    Places that are those of points of the scheme but for rounding are these.
+    """
+    k = np.clip(np.searchsorted(mesh.nodes, fractions - SAME, side="left") - 1, 0, len(mesh) - 1)
+    places = np.clip((fractions - mesh.nodes[k]) / mesh.widths[k], 0.0, 1.0)
+    for scheme, some in mesh.groups:
+        own = np.flatnonzero(np.isin(k, some))
+        nearest = scheme.points[np.abs(places[own, None] - scheme.points).argmin(axis=1)]
+        near = np.abs(places[own] - nearest) <= SAME * len(mesh)
+        places[own[near]] = nearest[near]
+    return k, places

@@ -1,0 +1,261 @@
+"""Variables as they were some time ago: optima in closed form, the order of the scheme, refusals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmark_problems import system
+from scipy.integrate import solve_ivp
+
+from designopt.collocation import (
+    Delay,
+    Guess,
+    Integral,
+    Options,
+    Phase,
+    ProblemError,
+    Program,
+    Rate,
+    Refinement,
+    Status,
+    TrajectoryProblem,
+    load_solution,
+    save_solution,
+    solve,
+    with_rates,
+)
+from designopt.dynamics.signals import Signal
+from designopt.dynamics.system import System
+
+
+def product(**more: Any) -> TrajectoryProblem:
+    """x' = x(t - 1) u(t - 2), int x^2 + u^2 over 3, x = 1 and u = 0 before (the analytic example of Goellmann, Kern,
+    Maurer, Optim. Control Appl. Meth. 30 (2009) 341). Nothing moves before 2, and then x' = u(t - 2) from 1 on over 1:
+    2 + tanh 1. From x(0) = a it is 2 a^2 + a tanh a."""
+    of = system("product", {"x": lambda s: s["x_late"] * s["u_late"]}, ["u", "x_late", "u_late"])
+    stated: dict[str, Any] = {
+        "tf": 3.0,
+        "initial": {"x": 1.0},
+        "integrals": {"cost": Integral(lambda v: v["x"] ** 2 + v["u"] ** 2)},
+        "delays": {"x_late": Delay("x", 1.0, 1.0), "u_late": Delay("u", 2.0, 0.0)},
+    }
+    return TrajectoryProblem([Phase(of, **{**stated, **more})], cost=lambda e: e.integral["cost"])
+
+
+def decaying() -> System:
+    return system("decaying", {"x": lambda s: s["u"] - s["late"]}, ["u", "late"])
+
+
+def least_effort(by: float, history: Any = 1.0, tf: float = 2.0) -> TrajectoryProblem:
+    """x' = u - x(t - by) from 1 to 0 with the least int u^2 / 2."""
+    phase = Phase(
+        decaying(),
+        tf=tf,
+        initial={"x": 1.0},
+        final={"x": 0.0},
+        integrals={"effort": Integral(lambda v: 0.5 * v["u"] ** 2)},
+        delays={"late": Delay("x", by, history)},
+    )
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+
+
+def response(by: float, t: float) -> float:
+    """x(t) of x' = -x(t - by) from 1 at 0 and 0 before: sum of (-1)^k (t - k by)^k / k! (method of steps)."""
+    return sum((-1) ** k * (t - k * by) ** k / math.factorial(k) for k in range(60) if t >= k * by)
+
+
+def uncontrolled(by: float, tf: float) -> float:
+    """Where x' = -x(t - by) leads from a history of 1: 1 - t at first, then integrals of the response."""
+    ages, weights = np.polynomial.legendre.leggauss(30)
+    total = response(by, tf)
+    edges = [0.0, *sorted({tf - k * by for k in range(60) if 0.0 < tf - k * by < by}), min(by, tf)]
+    for a, b in itertools.pairwise(edges):  # -history(s - by) for s below by
+        at = 0.5 * (a + b) + 0.5 * (b - a) * ages
+        total -= 0.5 * (b - a) * sum(w * response(by, tf - s) for w, s in zip(weights, at, strict=True))
+    return total
+
+
+def least(by: float, tf: float = 2.0) -> float:
+    """The square of where the motion ends without control, over twice the integral of the squared response."""
+    ages, weights = np.polynomial.legendre.leggauss(30)
+    edges = [0.0, *(k * by for k in range(1, 60) if k * by < tf), tf]
+    square = 0.0
+    for a, b in itertools.pairwise(edges):
+        at = 0.5 * (a + b) + 0.5 * (b - a) * ages
+        square += 0.5 * (b - a) * sum(w * response(by, s) ** 2 for w, s in zip(weights, at, strict=True))
+    return uncontrolled(by, tf) ** 2 / (2.0 * square)
+
+
+def test_delays_of_a_state_and_a_control_give_the_published_optimum() -> None:
+    found = solve(product())
+
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(2.0 + math.tanh(1.0), rel=1e-9)
+    assert found.singular_arcs == ()
+    # d(2 a^2 + a tanh a)/da at 1
+    assert found.phase.costates["x"][0] == pytest.approx(4.0 + math.tanh(1.0) + 1.0 / math.cosh(1.0) ** 2, rel=1e-7)
+    assert found.error_estimate < 1e-7
+    assert found.phase.segment_errors.max() < 1e-6
+
+
+@pytest.mark.parametrize("by", [0.25, 0.7, 1.0, 1.9, 5.0])
+def test_the_least_effort_is_that_of_the_method_of_steps_whatever_the_delay(by: float) -> None:
+    found = solve(least_effort(by))
+
+    assert found.objective == pytest.approx(least(by), rel=2e-7)
+    phase = found.phase
+    age = 2.0 - phase.times
+    theirs = np.array([response(by, t) for t in age])
+    assert phase.costates["x"] / phase.costates["x"][-1] == pytest.approx(theirs, abs=2e-4)
+    assert phase.values["u"][1:] == pytest.approx(-phase.costates["x"][1:], abs=1e-6)
+
+
+def logistic(tau: float, tf: float, rate: float = 1.5) -> tuple[TrajectoryProblem, float]:
+    """x' = r x (1 - x(t - tau)) from a history that grows (Hutchinson 1948), and its end by the method of steps."""
+    of = system("logistic", {"x": lambda s: rate * s["x"] * (1.0 - s["late"])}, ["late"])
+
+    def history(t: float) -> float:
+        return 0.5 * math.exp(t)
+
+    phase = Phase(of, tf=tf, initial={"x": 0.5}, guess={"x": (0.5, 0.5)}, delays={"late": Delay("x", tau, history)})
+    pieces: list[tuple[float, Any]] = []
+
+    def past(t: float) -> float:
+        return history(t) if t <= 0.0 else next(float(of(t)[0]) for end, of in pieces if t <= end + 1e-14)
+
+    begin, x = 0.0, 0.5
+    while begin < tf - 1e-12:
+        end = min(begin + tau, tf)
+        run = solve_ivp(
+            lambda t, y: [rate * y[0] * (1.0 - past(t - tau))], (begin, end), [x], "DOP853", rtol=1e-12, atol=1e-13,
+            dense_output=True,
+        )  # fmt: skip
+        pieces.append((end, run.sol))
+        begin, x = end, float(run.y[0, -1])
+    return TrajectoryProblem([phase], cost=lambda e: 0.0), x
+
+
+def test_the_order_of_the_scheme_is_kept() -> None:
+    problem, exact = logistic(1.0, 4.0)
+    errors = [
+        abs(solve(problem, Options(intervals=n, check=False)).phase.values["x"][-1] - exact) for n in (16, 32, 64)
+    ]
+
+    assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx(5.0, abs=0.3)  # radau of degree 3
+
+
+def test_a_delay_that_divides_nothing_keeps_all_but_one_order() -> None:
+    problem, exact = logistic(0.77, 4.0)
+    errors = [abs(solve(problem, Options(intervals=n, check=False)).phase.values["x"][-1] - exact) for n in (16, 64)]
+
+    assert np.log2(errors[0] / errors[1]) / 2.0 > 3.8
+
+
+def test_refinement_and_a_given_mesh_may_ignore_the_kinks() -> None:
+    problem, exact = logistic(0.77, 4.0)
+    found = solve(problem, Options(intervals=10, refine=Refinement(1e-8)))
+
+    assert found.status is Status.SOLVED
+    assert found.phase.values["x"][-1] == pytest.approx(exact, abs=1e-7)
+
+
+def test_the_first_mesh_has_nodes_where_the_motion_bends() -> None:
+    mesh = solve(product(delays={"x_late": Delay("x", 0.7, 1.0), "u_late": Delay("u", 2.0, 0.0)})).phase.mesh
+    times = 3.0 * mesh.nodes
+
+    for kink in (0.7, 1.4, 2.1, 2.7, 2.0, 2.3, 1.0, 1.6):  # from the start, and from the end back
+        assert np.abs(times - kink).min() < 1e-9
+    assert 50 <= len(mesh) <= 75
+
+
+def test_a_history_is_a_number_a_function_or_a_signal() -> None:
+    times = np.linspace(-0.5, 0.0, 30)
+    results = [
+        solve(least_effort(0.5, history)).objective
+        for history in (lambda t: math.cos(t), Signal(times, np.cos(times)), 1.0)
+    ]
+
+    assert results[0] == pytest.approx(results[1], rel=1e-7)
+    assert results[0] != pytest.approx(results[2], rel=1e-3)
+
+
+def test_a_program_takes_another_history_but_not_another_delay() -> None:
+    program = Program(least_effort(0.5))
+    program.solve()
+
+    assert program.solve(least_effort(0.5, 2.0)).objective == pytest.approx(
+        solve(least_effort(0.5, 2.0)).objective, rel=1e-8
+    )
+    with pytest.raises(ProblemError, match=r"late: x, 0\.3.* of the phase ago were late: x, 0\.25.*build it again"):
+        program.solve(least_effort(0.6))
+
+
+def test_a_delayed_variable_at_the_left_end_is_its_history() -> None:
+    problem = product(delays={"x_late": Delay("x", 1.0, 0.8), "u_late": Delay("u", 2.0, 0.0)})
+    named = TrajectoryProblem(
+        problem.phases, cost=problem.cost, figures={"first": lambda e: e.initial["x_late"] + e.initial["u"]}
+    )
+    found = solve(named)
+
+    assert found.phase.mesh.left_point
+    assert found.figures["first"] - found.phase.values["u"][0] == pytest.approx(0.8, abs=1e-10)
+
+
+def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
+    program = Program(product())
+    first = program.solve()
+    again = program.solve(warm="full", previous=first)
+    finer = solve(product(), Options(intervals=80), Guess.of(first))
+    save_solution(first, tmp_path / "found.npz")
+
+    assert again.iterations <= first.iterations
+    assert finer.objective == pytest.approx(first.objective, rel=1e-8)
+    assert load_solution(tmp_path / "found.npz").phase.values["x_late"] == pytest.approx(first.phase.values["x_late"])
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"delays": {"late": Delay("x", 1.0, 1.0)}}, "delays.late: there is no such control; there are u, x_late"),
+        ({"delays": {"x_late": Delay("y", 1.0, 1.0)}}, "no variable 'y' that could be delayed; there are x, u, u_late"),
+        ({"delays": {"x_late": Delay("x_late", 1.0, 1.0)}}, "no variable 'x_late' that could be delayed"),
+        ({"tf": (1.0, 3.0)}, "a phase with delays has fixed times.*look for the best duration from outside"),
+        ({"held": {"u_late": 5}}, "delays.u_late: is held too"),
+        ({"delays": {"x_late": 1.0}}, "is a float, not Delay"),
+        ({"delays": {"x_late": Delay("x", 1.0, lambda t: math.inf)}}, r"the history of 'x' is inf at -?\d"),
+        ({"delays": {"x_late": Delay("x", 1.0, lambda t: "much")}}, "is 'much', not a number"),
+        (
+            {"delays": {"x_late": Delay("x", 1.0, Signal(np.array([-0.5, 0.0]), np.ones(2)))}},
+            "the signal is known from -0.5 to 0",
+        ),
+    ],
+)
+def test_what_cannot_be_stated_is_said(more: dict[str, Any], text: str) -> None:
+    with pytest.raises(ProblemError, match=text):
+        solve(product(**more))
+
+
+@pytest.mark.parametrize(("by", "history"), [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (1.0, math.nan), (1.0, "one")])
+def test_a_delay_has_numbers(by: float, history: Any) -> None:
+    with pytest.raises(ValueError, match=r"a delay is a positive|history is"):
+        Delay("x", by, history)
+
+
+def test_other_schemes_and_rates_of_delayed_variables_are_refused() -> None:
+    with pytest.raises(ProblemError, match=r"values between the points of hermite_simpson are not linear.*use radau"):
+        solve(product(), Options(scheme="hermite_simpson"))
+    with pytest.raises(ProblemError, match="limit the rate of that one"):
+        with_rates(product(), {"u_late": Rate(high=1.0)})
+
+
+def test_the_rate_of_what_is_delayed_may_be_limited() -> None:
+    slow = solve(with_rates(product(), {"u": Rate(-0.2, 0.2)}))
+    free = solve(product())
+
+    assert slow.success
+    assert slow.objective > free.objective
+    assert slow.phase.values["u_late"][-1] == pytest.approx(float(slow.interpolate([1.0])["u"][0]), abs=1e-9)
