@@ -3,8 +3,8 @@
 import warnings
 
 from designopt.collocation.estimation.fitting import with_measurements
-from designopt.collocation.estimation.inference import estimate, inference
-from designopt.collocation.estimation.measurements import Measurements, read_measurements
+from designopt.collocation.estimation.inference import FitError, estimate, inference
+from designopt.collocation.estimation.measurements import Measurements, NoColumn, read_measurements
 from designopt.collocation.estimation.result import ConfidenceInterval, Estimate, Fit
 from designopt.collocation.postoptimal.sensitivities import PhaseSensitivities, Sensitivities, sensitivities
 from designopt.collocation.postoptimal.spread import Spread, spread
@@ -52,10 +52,12 @@ __all__ = [
     "Estimate",
     "Explanation",
     "Fit",
+    "FitError",
     "Guess",
     "Integral",
     "Measurements",
     "Mesh",
+    "NoColumn",
     "Options",
     "Peak",
     "Phase",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import (
     Measurements,
+    NoColumn,
     Options,
     Phase,
     ProblemError,
@@ -88,6 +89,10 @@ class PendulumRecord:
             own = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
             found = read_measurements(text, own, columns={"angle": self.column})
             values, sigma = found.converted("angle", "rad")
+        except NoColumn as error:
+            raise InvalidSetting(
+                "column" if error.name == self.column else "file", f"{self.file.name}: {error}"
+            ) from error
         except ValueError as error:
             raise InvalidSetting("file", f"{self.file.name}: {error}") from error
         if found.times.min() < 0.0 or np.ptp(found.times) == 0.0:

@@ -68,18 +68,18 @@ class _Course:
 @exporter("sto", version=1)
 def write_sto(result: Result, folder: Path, prefix: str) -> list[Path]:
     """Arrays over time as STO files of OpenSim: one for each array of several columns, one for all single ones."""
-    return _write_tables(result, folder, f"{prefix}%s.sto", storage_text)
+    return _write_tables(result, folder, f"{prefix}%s.sto", lambda table, units: storage_text(table))
 
 
 @exporter("mot", version=1)
 def write_mot(result: Result, folder: Path, prefix: str) -> list[Path]:
     """Arrays over time as MOT files of OpenSim, rotations in radians."""
-    return _write_tables(result, folder, f"{prefix}%s.mot", motion_text)
+    return _write_tables(result, folder, f"{prefix}%s.mot", lambda table, units: motion_text(table))
 
 
 @exporter("csv_time", version=1)
 def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
-    """Arrays over time as CSV files, as for STO; angles in radians."""
+    """Arrays over time as CSV files, as for STO, with units in the heads; angles in radians."""
     return _write_tables(result, folder, f"{prefix}%s.csv", csv_text)
 
 
@@ -100,18 +100,21 @@ def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
     return files
 
 
-def _write_tables(result: Result, folder: Path, names: str, text: Callable[[Table], str]) -> list[Path]:
+def _write_tables(
+    result: Result, folder: Path, names: str, text: Callable[[Table, Mapping[str, str]], str]
+) -> list[Path]:
     files = []
     for course in _courses(result):
         with _told(course):
-            files += [_file(folder / (names % stem), text(table)) for stem, table in _tables(course)]
+            files += [_file(folder / (names % stem), text(table, units)) for stem, table, units in _tables(course)]
     if not files:
         raise ExportError(f"{result.path}: beside the time, no array of numbers over time is kept")
     return files
 
 
 def _courses(result: Result) -> Iterator[_Course]:
-    """The kept evaluations with a time: an array along one axis, in s or ms, preferably with the name of that axis."""
+    """The kept evaluations with a time, once for each axis along which one is kept: an array along one axis, in s or
+    ms, preferably with the name of that axis."""
     from designopt.exports.arrays import kept_arrays
 
     declared = result.problem.model.plugin.arrays
@@ -120,19 +123,22 @@ def _courses(result: Result) -> Iterator[_Course]:
     found = False
     for kept in kept_arrays(result):
         arrays = result.arrays(kept.row, kept.scenario)
-        time = next((name for name in times if name in arrays), None)
-        if time is None:
-            continue
-        found = True
         scenario = result.problem.scenarios[kept.scenario].name
-        yield _Course(
-            f"design{kept.row}.{scenario}",
-            f"{result.study.name}, design {kept.row}, {scenario}",
-            np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
-            declared[time].axes[0],
-            {name: array for name, array in arrays.items() if name != time and name in declared},
-            declared,
-        )
+        along: dict[str, str] = {}
+        for name in times:
+            if name in arrays:
+                along.setdefault(declared[name].axes[0], name)
+        for axis, time in along.items():
+            more = f".{axis}" if axis != next(iter(along)) else ""
+            yield _Course(
+                f"design{kept.row}.{scenario}{more}",
+                f"{result.study.name}, design {kept.row}, {scenario}",
+                np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
+                axis,
+                {name: array for name, array in arrays.items() if name != time and name in declared},
+                declared,
+            )
+        found = found or bool(along)
     if not found:
         raise ExportError(
             f"{result.path}: no array with the times (one axis, in s) is kept;"
@@ -140,20 +146,22 @@ def _courses(result: Result) -> Iterator[_Course]:
         )
 
 
-def _tables(course: _Course) -> Iterator[tuple[str, Table]]:
-    """Tables of one course, each with the stem of its file."""
+def _tables(course: _Course) -> Iterator[tuple[str, Table, dict[str, str]]]:
+    """Tables of one course, each with the stem of its file and the units of its columns."""
     single: dict[str, NDArray[np.float64]] = {}
+    units: dict[str, str] = {}
     for name, what, values in course.over_time():
+        unit = "rad" if what.unit in _RADIANS else what.unit
         values = values * _RADIANS.get(what.unit, 1.0)
         if values.ndim == 1:
-            single[name] = values
+            single[name], units[name] = values, unit
         else:
             columns = tuple(course.labels(name, what.axes[1:], values.shape[1:]))
             table = Table(course.time, columns, values.reshape(len(values), -1), title=f"{course.title}, {name}")
-            yield f"{course.stem}.{name}", table
+            yield f"{course.stem}.{name}", table, dict.fromkeys(columns, unit)
     if single:
         values = np.stack(list(single.values()), axis=1)
-        yield course.stem, Table(course.time, tuple(single), values, title=course.title)
+        yield course.stem, Table(course.time, tuple(single), values, title=course.title), units
 
 
 def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float64]) -> Recording:

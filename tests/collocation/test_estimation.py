@@ -16,6 +16,8 @@ from scipy.stats import chi2
 from designopt.collocation import (
     ConfidenceInterval,
     Constraint,
+    FitError,
+    Guess,
     Integral,
     Measurements,
     Options,
@@ -330,6 +332,8 @@ def test_deviations_may_be_given_beside_the_table() -> None:
         (([1.0], {"x": [1.0]}, {"x": "1 deg"}), r"sigma\.x: holds what is no number"),
         (([1.0, 2.0], {"x": [1.0, 2.0]}, {"x": [1.0, 1.0, 1.0]}), r"sigma\.x: one number or 2 are needed"),
         (([1.0], [1.0], {"x": 1.0}), "values of measurements are given by name, not as list"),
+        (([1.0], {"x": [1.0]}, {"x": 1.0}, {"x": "foo"}), r"units\.x: unknown unit 'foo'"),
+        (([1.0], {"x": [1.0]}, {"x": 1.0}, {"x": 3}), r"units\.x: 3 is no unit"),
         (([1.0], {"x": [1.0]}, 1.0), "sigma of measurements are given by name, not as float"),
     ],
 )
@@ -341,6 +345,19 @@ def test_measurements_that_are_no_numbers_are_named(given, message) -> None:
 def test_columns_are_given_by_variable() -> None:
     with pytest.raises(ValueError, match="columns are 'x': give the column of each variable"):
         read_measurements("time,x\n0,1\n", {"x": 1.0}, columns="x")  # type: ignore[arg-type]
+
+
+def test_units_may_stand_in_round_brackets_which_else_belong_to_the_name() -> None:
+    measured = read_measurements("time (ms),x (cm),y (left)\n0,50,1\n900,180,2\n", {"x": 1.0, "y (left)": 1.0})
+    assert measured.times == pytest.approx([0.0, 0.9])
+    assert measured.units == {"x": "cm"}
+    assert list(measured.values) == ["x", "y (left)"]
+
+
+@pytest.mark.parametrize("table", [b"time,x\n0,1\n", None])
+def test_a_table_is_text(table) -> None:
+    with pytest.raises(ValueError, match="not text: read a file by Path"):
+        read_measurements(table)
 
 
 def test_a_deviation_in_degrees_is_one_in_kelvin() -> None:
@@ -398,14 +415,18 @@ def test_measurements_that_do_not_fit_the_problem_are_refused(problem, measured,
 def test_a_fit_that_fails_and_a_problem_without_measurements_are_told() -> None:
     impossible = line(initial={"x": 0.0}, final={"x": 50.0})
     measured = Measurements(TIMES, {"x": NOISY}, {"x": SIGMA})
-    with pytest.raises(ProblemError, match="the fit is not found"):
+    with pytest.raises(FitError, match="the fit is not found") as failed:
         estimate(impossible, measured, replace(FEW, persistent=False))
+    assert not failed.value.solution.success
+    assert Guess.of(failed.value.solution).phases  # it is something to go on from
     plain = replace(line(), cost=lambda e: e["slope"] ** 2)
     with pytest.raises(ProblemError, match="has no measurements"):
         inference(plain, solve(plain, FEW))
     stated = with_measurements(line(), measured)
     with pytest.raises(ValueError, match="level"):
         inference(stated, solve(stated, FEW), level=95.0)
+    with pytest.raises(ValueError, match=r"level is '0\.9'"):
+        estimate(line(), measured, FEW, level="0.9")  # type: ignore[arg-type]
 
 
 def test_an_interval_says_what_it_is() -> None:

@@ -154,7 +154,10 @@ def test_only_phases_that_have_the_control_get_its_rate() -> None:
         (lambda: Rate(1.0, 1.0), "limits of a rate are 1 to 1"),
         (lambda: Rate(penalty=-1.0), "penalty of a rate is -1.0"),
         (lambda: Rate(penalty=math.nan), "penalty of a rate is nan"),
+        (lambda: Rate(low="a"), "low of a rate is 'a': give a number"),
         (lambda: with_rates(benchmark_problems.block_move(), {"v": Rate()}), "rates.v: there is no such control"),
+        (lambda: with_rates(benchmark_problems.block_move(), {"u": 3}), r"rates\.u: is 3: give a Rate"),
+        (lambda: with_rates(benchmark_problems.block_move(), ["u"]), "rates: are list: give each control its Rate"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(make: object, said: str) -> None:

@@ -297,6 +297,7 @@ def test_a_spread_that_makes_no_sense_is_refused(given, message) -> None:
         ("mass", "is no number of the problem: what is known and may change are weight, motion.t0"),
         ("motion.final.x", "is no number of the problem"),
         ("p", "is an unknown of the problem, free in a range"),
+        (3, "names: 3 is no name: give names of numbers of the problem, as weight, motion.t0"),
     ],
 )
 def test_a_name_that_is_no_number_is_refused(name, message) -> None:

@@ -14,6 +14,7 @@ from designopt_motion.pendulum_record import PendulumRecord
 import designopt
 from designopt.files import InputFile
 from designopt.plugin import InvalidSetting
+from designopt.report import summary_table
 from designopt.report.parts.motion.estimation import estimation
 from designopt.study.language.errors import StudyError
 
@@ -137,5 +138,16 @@ def test_a_deviation_of_the_study_counts_instead_of_those_of_the_table() -> None
 def test_a_study_with_a_bad_record_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "pendulum_record.csv").write_text("time,angle\n0,1\n")
     (tmp_path / "s.yaml").write_text(STUDY.read_text())
-    with pytest.raises(StudyError, match="there is no column 'encoder'"):
+    with pytest.raises(
+        StudyError, match=r"model\.column: .*there is no column 'encoder' for 'angle'; there are time, angle"
+    ):
         designopt.load(tmp_path / "s.yaml")
+
+
+def test_a_record_that_leaves_unknowns_open_is_told_in_the_first_line_of_the_result(tmp_path: Path) -> None:
+    (tmp_path / "pendulum_record.csv").write_text("time,encoder [deg]\n0,60\n1,20\n")
+    (tmp_path / "s.yaml").write_text(STUDY.read_text())
+    result = designopt.load(tmp_path / "s.yaml", overrides=["solver.intervals=20"]).run(tmp_path / "s.study")
+    first = summary_table(result).splitlines()[0]
+    assert first.startswith("note: the measurements determine 2 of 5 unknowns, and leave open: ")
+    assert "length" in first

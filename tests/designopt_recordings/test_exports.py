@@ -38,6 +38,8 @@ class Out(TypedDict):
         "path": Array(("time", "point", "axis"), "mm"),
         "arm": Array(("time", "lever"), "m"),
         "mode": Array(("node",), ""),
+        "sample": Array(("sample",), "ms", "times of a record"),
+        "force": Array(("sample",), "kN", "of the record"),
     },
 )
 def motion(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> tuple[Out, dict[str, Any]]:
@@ -52,6 +54,8 @@ def motion(design: Design, scenario: dict[str, Any], arrays: frozenset[str]) -> 
         "path": 1000.0 * np.stack([wave, wave + 1.0, wave + 2.0], axis=2),
         "arm": wave / 10.0,
         "mode": np.ones(3),
+        "sample": np.array([0.0, 5.0, 7.0]),
+        "force": np.array([1.0, np.nan, 2.5]),
     }
     return {"peak": float(wave.max())}, {name: kept[name] for name in arrays}
 
@@ -155,3 +159,27 @@ def test_uneven_times_are_kept_in_tables_and_refused_for_markers(tmp_path: Path)
         ExportError, match=r"uneven, design 0, .*: the times of 'path' are not evenly spaced.*export sto"
     ):
         export(result, tmp_path, ["trc"])
+
+
+def test_tables_in_csv_have_units_in_their_heads_and_are_read_back_in_si_units(result: Result, tmp_path: Path) -> None:
+    export(result, tmp_path, ["csv_time"], prefix="p.")
+    single = tmp_path / "p.design1.level-walk.csv"
+    assert single.read_text().splitlines()[0] == "time [s],knee [rad],power [W]"
+    path = tmp_path / "p.design1.level-walk.path.csv"
+    assert path.read_text().splitlines()[0].startswith("time [s],path_1_x [mm],path_1_y [mm]")
+    table = read_table(input_file(path))
+    assert table.names[:2] == ("path_1_x", "path_1_y")
+    assert table.values == pytest.approx(1e-3 * result.arrays(1)["path"].reshape(len(TIME), -1))
+    angles = read_table(input_file(single))
+    assert angles.column("knee") == pytest.approx(np.radians(result.arrays(1)["knee"]))
+    assert angles.radians(["knee"]).notes == ()  # the unit is stated, nothing is assumed
+
+
+def test_arrays_along_a_second_axis_with_a_time_leave_in_files_of_their_own(tmp_path: Path) -> None:
+    files = export(run(tmp_path, "time", "knee", "sample", "force"), tmp_path, ["csv_time"], prefix="p.")
+    assert sorted(file.name for file in files) == [
+        f"p.design{i}.level-walk{part}.csv" for i in (0, 1) for part in ("", ".sample")
+    ]
+    assert (tmp_path / "p.design0.level-walk.sample.csv").read_text().splitlines() == [
+        "time [s],force [kN]", "0.0,1.0", "0.005,", "0.007,2.5",
+    ]  # fmt: skip

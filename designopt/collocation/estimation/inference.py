@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ SMALL = 0.02
 SAME = 1e-9
 
 
+class FitError(ProblemError):
+    """A fit that was not found; `solution` is how far it came: ``Guess.of(error.solution)`` goes on from there."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(
+            "bad_guess", "guess", f"the fit is not found from it ({solution.status.name}): {solution.message}"
+        )
+        self.solution = solution
+
+
 def estimate(
     problem: TrajectoryProblem,
     measured: Measurements | Mapping[str, Measurements],
@@ -55,14 +66,14 @@ def estimate(
 ) -> Estimate:
     """Fit the free parameters, ends and controls of `problem` to `measured` trajectories: weighted least squares.
 
-    The guess is what was measured, unless there is one. Raises `ProblemError` for columns that are not there, and
-    (bad_guess) where the solve fails, with its message.
+    The guess is what was measured, unless there is one. Raises `ProblemError` for columns that are not there,
+    `FitError` where the solve fails.
     """
     _check_level(level)
     stated = with_measurements(problem, measured, prior)
     found = solve(stated, options, guess or measured_guess(stated))
     if not found.success:
-        raise ProblemError("bad_guess", "guess", f"the fit is not found from it ({found.status.name}): {found.message}")
+        raise FitError(found)
     return inference(stated, found, level=level, options=options)
 
 
@@ -100,7 +111,7 @@ def inference(
 
 
 def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, Real) or not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}, not between 0 and 1")
 
 

@@ -18,6 +18,16 @@ Vector = NDArray[np.float64]
 
 #: "angle [deg]": a name and its unit.
 HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*$")
+#: "angle (deg)" too, if what stands in these brackets is a unit.
+ROUND = re.compile(r"^\s*(?P<name>.*?)\s*\((?P<unit>[^()]*)\)\s*$")
+
+
+class NoColumn(ValueError):
+    """A table without the column `name`."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +71,8 @@ class Measurements:
         for table, what in ((self.sigma, "sigma"), (self.units, "units")):
             if unknown := [name for name in table if name not in values]:
                 raise ValueError(f"{what}.{unknown[0]}: no such column was measured; there are {', '.join(values)}")
+        for name, unit in self.units.items():
+            _check_unit(name, unit)
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "sigma", sigma)
@@ -88,12 +100,15 @@ def read_measurements(
 ) -> Measurements:
     """Measurements from the `text` of a CSV table with a row of names.
 
-    A name may have its unit in brackets, ``angle [deg]``; the column `time` is in s unless it says otherwise. A column
-    ``sigma angle [deg]`` has the standard deviations of ``angle``; `sigma` gives others, by names of variables, in
-    the unit of its column, and counts where there are both. `columns` says which column is which variable,
-    ``{"angle": "encoder 2"}``; without it all are taken by their names. Empty cells are missing values; lines that
-    begin with # are comments. Raises `ValueError`, with the line, for what cannot be read.
+    A name may have its unit in brackets, ``angle [deg]`` or ``angle (deg)``; the column `time` is in s unless it says
+    otherwise. A column ``sigma angle [deg]`` has the standard deviations of ``angle``; `sigma` gives others, by name of
+    variables, in the unit of its column, and counts where there are both. `columns` says which column is which
+    variable, ``{"angle": "encoder 2"}``; without it all are taken by their names. Empty cells are missing values; lines
+    that begin with # are comments. Raises `ValueError`, with the line, for what cannot be read, `NoColumn` for a column
+    that is not there.
     """
+    if not isinstance(text, str):
+        raise ValueError(f"the table is {type(text).__name__}, not text: read a file by Path(name).read_text()")
     lines = [(n, line) for n, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1) if line.strip()]
     lines = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
     if len(lines) < 2:
@@ -110,7 +125,7 @@ def read_measurements(
 
     def of(name: str, what: str) -> Vector:
         if name not in column:
-            raise ValueError(f"there is no column '{name}' for {what}; there are {', '.join(names)}")
+            raise NoColumn(name, f"there is no column '{name}' for {what}; there are {', '.join(names)}")
         return np.asarray(column[name])
 
     if not (columns is None or isinstance(columns, Mapping)):
@@ -129,9 +144,30 @@ def read_measurements(
 
 
 def _head(cell: str) -> tuple[str, str]:
+    in_round = ROUND.match(cell)
+    if in_round is not None and _is_unit(in_round["unit"].strip()):
+        return in_round["name"], in_round["unit"].strip()
     found = HEADER.match(cell)
     assert found is not None
     return found["name"], (found["unit"] or "").strip()
+
+
+def _is_unit(text: str) -> bool:
+    """Whether a text is the name of a unit, not a remark or a number."""
+    try:
+        units.check(text)
+    except units.UnitError:
+        return False
+    return bool(text) and not text[0].isdigit()
+
+
+def _check_unit(name: str, unit: Any) -> None:
+    try:
+        if not isinstance(unit, str):
+            raise units.UnitError(f"{unit!r} is no unit: give it as a text, as 'deg'")
+        units.check(unit)
+    except units.UnitError as error:
+        raise ValueError(f"units.{name}: {error}") from None
 
 
 def _numbers(what: str, given: Any) -> Vector:

@@ -92,6 +92,11 @@ def sensitivities(
     The conditions of optimality are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
     Analysis in Nonlinear Programming, 1983, section 3.2.
     """
+    if strange := [n for n in names or () if not isinstance(n, str)]:
+        text = (
+            f"{strange[0]!r} is no name: give names of numbers of the problem, as {', '.join(all_names(problem)[:4])}"
+        )
+        raise ProblemError("bad_statement", "names", text)
     made, given, again, doubts = at_optimum(problem, found, options)
     wanted = [names] if isinstance(names, str) else all_names(problem) if names is None else names
     asked = directions(problem, made, given, list(dict.fromkeys(wanted)))  # a spread counts each number once

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class Rate:
     penalty: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("low", "high", "penalty"):
+            if not isinstance(getattr(self, name), Real):
+                raise ValueError(f"{name} of a rate is {getattr(self, name)!r}: give a number")
         if not self.low < self.high:
             raise ValueError(f"the limits of a rate are {self.low:g} to {self.high:g}: the first is the smaller one")
         if not 0.0 <= self.penalty < math.inf:
@@ -41,8 +45,13 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
     called ``<name>_rate``, the integral of its square ``<name>_rate_squared``. It may jump from one phase to the next
     unless a constraint links them. Raises `ProblemError` (bad_statement) for names that are no controls, or taken.
     """
+    if not isinstance(rates, Mapping):
+        text = f"are {type(rates).__name__}: give each control its Rate, as {{'u': Rate(low=-1, high=1)}}"
+        raise ProblemError("bad_statement", "rates", text)
     there = [v.name for phase in problem.phases for v in phase.system.controls]
-    for name in rates:
+    for name, rate in rates.items():
+        if not isinstance(rate, Rate):
+            raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
         if name not in there:
             text = f"there is no such control; there are {', '.join(dict.fromkeys(there)) or 'none'}"
             raise ProblemError("bad_statement", f"rates.{name}", text)

@@ -21,6 +21,7 @@ from designopt.collocation.statement.problem import (
     Samples,
     Symbols,
     TrajectoryProblem,
+    ends,
 )
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
 
@@ -160,8 +161,25 @@ def _solved(
     if not relaxed.success:
         return Switched(relaxed, relaxed, {}, math.nan, math.nan, math.nan)
     stated, levels, worst, bound = rounded_problem(problem, switches, relaxed)
-    rounded = solve(stated, options, Guess.of(relaxed))
+    rounded = told_as_rounded(stated, solve(stated, options, Guess.of(relaxed)))
     return Switched(rounded, relaxed, levels, gap_of(rounded, relaxed), worst, bound)
+
+
+def told_as_rounded(problem: TrajectoryProblem, found: Solution) -> Solution:
+    """`found`, of a problem whose switches are rounded; a failure says that these cannot meet fixed final values."""
+    fixed = [
+        f"{phase.name}: {name}"
+        for phase in problem.phases
+        for name, box in phase.final.items()
+        if ends(box)[0] == ends(box)[1]
+    ]
+    if found.success or not fixed:
+        return found
+    text = (
+        "The relaxed problem is solved, that with rounded switches is not: what they reach differs a little from fixed "
+        f"final values ({', '.join(fixed)}). Give these a range, as (low, high), or more pieces to the switches."
+    )
+    return replace(found, message=f"{text} {found.message}")
 
 
 @dataclass(frozen=True)
@@ -196,6 +214,11 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
                         f"the phase has '{other}' held, a switch is constant on its own pieces: leave out one of them"
                     )
                     raise ProblemError("bad_statement", where, text)
+                for side, given in (("initial", phase.initial), ("final", phase.final)):
+                    if other in given:
+                        text = f"'{other}' has an {side} value" if side == "initial" else f"'{other}' has a final value"
+                        text += ", a switch has the level that its relaxed value is rounded to: leave it out"
+                        raise ProblemError("bad_statement", where, text)
                 low, high, step = _range(phase, other, switch)
                 if not (math.isfinite(low) and math.isfinite(high) and low < high):
                     text = f"'{other}' lies between {low:g} and {high:g}: a switch has two finite levels"

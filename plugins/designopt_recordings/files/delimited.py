@@ -6,7 +6,10 @@ import csv
 import re
 from collections.abc import Callable
 
+import numpy as np
+
 from designopt.plugin import InputFile
+from designopt.study.language import units
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
@@ -14,6 +17,7 @@ from designopt_recordings.files.text import Lines, shortened
 from designopt_recordings.table import Table
 
 _TIME = re.compile(r"(time|t)(?:\s*[\[(]\s*(s|ms)\s*[\])]|_(s|ms))?", re.IGNORECASE)
+_WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*\[(?P<unit>[^\]]+)\]")
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -22,7 +26,9 @@ def read_csv(file: InputFile) -> Table:
 
     Cells are separated by commas, semicolons or tabs, whichever the line of labels has; with semicolons or tabs a
     decimal comma is understood. The time is in the first column, 'time' or 't', in s or with its unit: 'time_ms',
-    'time [ms]'. A comment '# inDegrees=yes' says that rotations are in degrees. Raises `RecordingError` with the line.
+    'time [ms]'. A comment '# inDegrees=yes' says that rotations are in degrees. Other columns may have their unit in
+    brackets too, 'hip_flexion [deg]': their values become those in SI units, angles in rad. Raises `RecordingError`
+    with the line.
     """
     lines = Lines.of(file)
     at = next((n for n in range(1, len(lines) + 1) if lines[n].strip() and not lines[n].startswith("#")), None)
@@ -33,17 +39,34 @@ def read_csv(file: InputFile) -> Table:
     head = split(lines[at], 0)
     while head and not head[-1]:
         head.pop()
-    names = labels(lines, at, head)
+    factors = [1.0, *(_unit(cell)[1] for cell in head[1:])]
+    names = labels(lines, at, [*head[:1], *(_unit(cell)[0] for cell in head[1:])])
     kind = _TIME.fullmatch(names[0])
     if kind is None:
         raise lines.error(at, f"the first column is '{shortened(names[0])}'; it must be 'time' (s) or 'time_ms'")
     values, _ = read_rows(_without_comments(lines), at + 1, names, 0, split)
     milliseconds = "ms" in (part.lower() for part in kind.groups()[1:] if part)
     in_degrees, assumed = _in_degrees(lines, at)
+    if list(names[1:]) != head[1:]:
+        if in_degrees:
+            raise lines.error(at, "a comment says inDegrees=yes, and columns have units of their own; leave one out")
+        values, assumed = values * np.array(factors), ""
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
     with about(file.name):
         return Table(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
+
+
+def _unit(cell: str) -> tuple[str, float]:
+    """A label without its unit, and what leads from that to SI units; what is no unit belongs to the label."""
+    found = _WITH_UNIT.fullmatch(cell)
+    if found is None:
+        return cell, 1.0
+    try:
+        size = units.measure(found["unit"])
+    except units.UnitError:
+        return cell, 1.0
+    return (cell, 1.0) if size is None else (found["name"], size[0])
 
 
 def _splitter(separator: str) -> Callable[[str, int], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -24,16 +25,19 @@ def motion_text(table: Table) -> str:
     return _table_text(table, ["version=1"])
 
 
-def csv_text(table: Table) -> str:
+def csv_text(table: Table, units: Mapping[str, str] | None = None) -> str:
     """`table` as a CSV file: a first line of names, "time" before the columns; missing values are empty.
 
-    A comment before it says whether rotations are in degrees, as `read_table` takes it.
+    With `units` of columns the names have theirs in brackets, ``hip_flexion [rad]``. Without, a comment before them
+    says whether rotations are in degrees, as `read_table` takes it.
     """
     file = io.StringIO()
     if table.in_degrees:
         file.write("# inDegrees=yes\n")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["time", *(_name(name) for name in table.names)])
+    of = dict(units or {})
+    time = "time" if units is None else "time [s]"
+    writer.writerow([time, *(f"{_name(n)} [{of[n]}]" if of.get(n) else _name(n) for n in table.names)])
     rows = np.column_stack([table.time, table.values]).tolist()
     writer.writerows([["" if math.isnan(value) else repr(value) for value in row] for row in rows])
     return file.getvalue()

@@ -15,6 +15,7 @@ from designopt.report.labels import number
 from designopt.report.parts.motion.trajectories import (
     SAMPLES,
     Drawn,
+    best_of_each,
     choosable,
     drawn,
     line,
@@ -68,6 +69,18 @@ def estimation(result: Result) -> Section | None:
         tables=(_unknowns(some), *_correlations(some[0])),
         notes=tuple(best.doubts),
     )
+
+
+def undetermined(result: Result) -> list[str]:
+    """A clause where the measurements do not determine all unknowns of the best program, which whoever reads its values
+    must know."""
+    best = next((result.programs()[i] for i, rank in best_of_each(result).items() if rank == 0), None)
+    if best is None or not best.figures.get("fit(rank)", 0.0) < best.figures.get("fit(dimension)", 0.0):
+        return []
+    rank, dimension = (int(best.figures[f"fit({name})"]) for name in ("rank", "dimension"))
+    words = best.estimate.undetermined if best.estimate is not None else ()
+    which = f": {'; '.join(words)}" if words else ""
+    return [f"the measurements determine {rank} of {dimension} unknowns, and leave open{which or ' the others'}"]
 
 
 _FIT = (
