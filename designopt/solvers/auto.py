@@ -58,6 +58,15 @@ class Auto:
     ]
     cost: Annotated[float, Quantity("s", "time of one evaluation; not given: seconds and more", gt=0.0)] | None = None
 
+    @property
+    def _few(self) -> bool:
+        """Whether so few evaluations of this cost are worth a model of what is known."""
+        return self.evaluations <= FEW and (self.cost is None or self.cost >= WORTHWHILE)
+
+    def wants_gradient(self) -> bool:
+        """Whether the model's derivatives are of use: to the processes of `gp`."""
+        return self._few
+
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for."""
         self.choice(problem).build().check(problem)
@@ -81,7 +90,7 @@ class Auto:
         goals = f"{m} objective{'s' if m != 1 else ''}"
         limits = f", {len(problem.constraints)} limits" if problem.constraints else ""
         facts = f"{n} evaluations for {goals}{limits} and {d} parameters"
-        if n <= FEW and 1 <= m <= FRONTS and (self.cost is None or self.cost >= WORTHWHILE):
+        if self._few and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a model of what is known makes most of each")
         population = {"population": fitting.population(n, 100)}
         if m > 1:

@@ -50,6 +50,14 @@ class Coordinates:
         """The inverse of `designs`."""
         return np.clip((self.space.to_search(X) - self.space.lower) / self._widths, 0.0, 1.0)
 
+    def stretch(self, X: Matrix) -> Matrix:
+        """The derivatives (n, d) of the parameters by their coordinates at designs `X`; 0 for integers and choices."""
+        by_place = [
+            np.zeros(len(X)) if p.kind != "real" else X[:, j] if p.scale == "log" else np.ones(len(X))
+            for j, p in enumerate(self.space.free)
+        ]
+        return np.column_stack(by_place) * self._widths
+
     def features(self, X: Matrix) -> Matrix:
         """What the processes see of designs `X`."""
         U = self.coordinates(X)

@@ -3,7 +3,8 @@
 The kernel is Matern 5/2 with one length scale for each group of columns (Rasmussen & Williams 2006, equation 4.17 and
 section 5.1). Mean and amplitude of the process are eliminated by their estimates (Jones, Schonlau & Welch 1998,
 equations 5 and 6). The prior of the length scales grows with the square root of the dimension (Hvarfner, Hellsten &
-Nardi 2024), without which many parameters look important after few observations.
+Nardi 2024), without which many parameters look important after few observations. Slopes may be observed beside values
+(Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.lazy import scipy
+from designopt.solvers.surrogate.matern import (
+    Array,
+    Indices,
+    Slopes,
+    along_length_scales,
+    noise_of_observations,
+    of_observations,
+    slopes_with_observations,
+    with_observations,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Array = NDArray[np.float64]
 
 #: Noise variance, relative to the variance of the process: its bounds, the upper one of models without random numbers
 #: (what they jump by is no noise, and designs beside known ones are no news), and the prior of its logarithm.
@@ -31,7 +39,6 @@ NOISE_PRIOR = (float(np.log(1e-7)), 4.0)
 LENGTH_BOUNDS = (5e-3, 1e3)
 #: Prior of the logarithm of a length scale in d dimensions: mean LENGTH_PRIOR[0] + log(d)/2, standard deviation.
 LENGTH_PRIOR = (float(np.sqrt(2.0)), float(np.sqrt(3.0)))
-ROOT5 = float(np.sqrt(5.0))
 
 
 @dataclass(frozen=True)
@@ -61,12 +68,16 @@ def first_guess(groups: int, noisy: bool = True, length: float = 0.5) -> Hyperpa
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """A process with `values` (n,) at `points` (n, d); column j has the length scale ``lengths[groups[j]]``."""
+    """A process with `values` (n,) at `points` (n, d); column j has the length scale ``lengths[groups[j]]``.
+
+    Of some points the `observed_slopes` may be known too.
+    """
 
     points: Array
     values: Array
-    groups: NDArray[np.int64]
+    groups: Indices
     hyperparameters: Hyperparameters
+    observed_slopes: Slopes | None = None
 
     @cached_property
     def _scales(self) -> Array:
@@ -79,12 +90,13 @@ class GaussianProcess:
     @cached_property
     def _inverse_factor(self) -> Array:
         """The inverse of the lower Cholesky factor of the correlation matrix."""
-        R, _ = _matern(_squared_distances(self._scaled, self._scaled))
-        R[np.diag_indices(len(R))] += self.hyperparameters.noise
+        R = of_observations(self._scaled, self._scales, self.observed_slopes)
+        noise = noise_of_observations(len(self.points), self._scales, self.observed_slopes)
+        R[np.diag_indices(len(R))] += self.hyperparameters.noise * noise
         factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
         jitter = 1e-10
         while failed and jitter < 1.0:
-            R[np.diag_indices(len(R))] += jitter
+            R[np.diag_indices(len(R))] += jitter * noise
             factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
             jitter *= 10.0
         inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
@@ -93,17 +105,17 @@ class GaussianProcess:
     @cached_property
     def mean(self) -> float:
         """The estimated mean of the process."""
-        ones = self._inverse_factor.sum(axis=1)
-        return float(ones @ (self._inverse_factor @ self.values) / (ones @ ones))
+        ones = self._inverse_factor[:, : len(self.values)].sum(axis=1)
+        return float(ones @ (self._inverse_factor @ _observed(self.values, self.observed_slopes)) / (ones @ ones))
 
     @cached_property
     def _whitened(self) -> Array:
-        return np.asarray(self._inverse_factor @ (self.values - self.mean))
+        return np.asarray(self._inverse_factor @ _observed(self.values - self.mean, self.observed_slopes))
 
     @cached_property
     def variance(self) -> float:
         """The estimated variance of the process."""
-        return max(float(self._whitened @ self._whitened) / len(self.values), 1e-300)
+        return max(float(self._whitened @ self._whitened) / len(self._whitened), 1e-300)
 
     @cached_property
     def _weights(self) -> Array:
@@ -111,20 +123,17 @@ class GaussianProcess:
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
-        R, _ = _matern(_squared_distances(points * self._scales, self._scaled))
+        R = with_observations(points * self._scales, self._scaled, self._scales, self.observed_slopes)
         explained = self._inverse_factor @ R.T
         share = np.maximum(1.0 - np.einsum("ij,ij->j", explained, explained), 1e-14)
         return self.mean + R @ self._weights, np.sqrt(self.variance * share)
 
     def slopes(self, point: Array) -> tuple[float, float, Array, Array]:
         """Mean, standard deviation and their derivatives (d,) at one `point` (d,)."""
-        apart = point * self._scales - self._scaled
-        R, slope = _matern(np.einsum("ij,ij->i", apart, apart))
+        R, outer = slopes_with_observations(point * self._scales, self._scaled, self._scales, self.observed_slopes)
         explained = self._inverse_factor @ R
         share = max(1.0 - float(explained @ explained), 1e-14)
         sd = float(np.sqrt(self.variance * share))
-        # dR_i/dx_j = 2 slope_i apart_ij scale_j
-        outer = 2.0 * slope[:, None] * apart * self._scales
         backed = self._inverse_factor.T @ explained
         mean_slope = self._weights @ outer
         sd_slope = -self.variance / sd * (backed @ outer)
@@ -135,28 +144,40 @@ class GaussianProcess:
         if not len(points):
             return self
         values = np.append(self.values, self.predict(points)[0])
-        return GaussianProcess(np.vstack([self.points, points]), values, self.groups, self.hyperparameters)
+        return replace(self, points=np.vstack([self.points, points]), values=values)
 
     def near(self, point: Array, count: int) -> GaussianProcess:
         """The process of the `count` points nearest to `point` (d,) alone, fitted to them."""
         distances = ((self.points - point) ** 2).sum(axis=1)
         rows = np.sort(np.argsort(distances, kind="stable")[:count])
-        points, values = self.points[rows], self.values[rows]
-        if np.ptp(values) == 0.0:
-            return GaussianProcess(points, values, self.groups, self.hyperparameters)
-        return GaussianProcess(
-            points, values, self.groups, fitted(points, values, self.groups, self.hyperparameters)[0]
-        )
+        slopes = None if self.observed_slopes is None else self.observed_slopes.among(rows)
+        local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes)
+        if np.ptp(local.values) == 0.0:
+            return local
+        found, _ = fitted(local.points, local.values, self.groups, self.hyperparameters, slopes)
+        return replace(local, hyperparameters=found)
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,
-        equation 5.12)."""
-        precision = np.einsum("ij,ij->j", self._inverse_factor, self._inverse_factor)
-        return self.values - self._weights / precision, np.sqrt(self.variance / precision)
+        equation 5.12, of a value and its slopes together)."""
+        n, slopes = len(self.values), self.observed_slopes
+        precision = np.einsum("ij,ij->j", self._inverse_factor, self._inverse_factor)[:n]
+        error, variance = self._weights[:n] / precision, 1.0 / precision
+        if slopes is not None:
+            for i, row in enumerate(slopes.rows.tolist()):
+                of_point = np.append(row, n + len(slopes.rows) * np.arange(len(slopes.columns)) + i)
+                L = self._inverse_factor[:, of_point]
+                covariance = np.linalg.inv(L.T @ L)
+                error[row], variance[row] = covariance[0] @ self._weights[of_point], covariance[0, 0]
+        return self.values - error, np.sqrt(self.variance * variance)
+
+
+def _observed(values: Array, slopes: Slopes | None) -> Array:
+    return values if slopes is None else np.append(values, slopes.flat)
 
 
 def fitted(
-    points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters
+    points: Array, values: Array, groups: Indices, start: Hyperparameters, slopes: Slopes | None = None
 ) -> tuple[Hyperparameters, float]:
     """The hyperparameters of the maximum posterior likelihood, searched from `start`, and its negative logarithm (up to
     a constant)."""
@@ -165,7 +186,7 @@ def fitted(
         tuple(np.log((NOISE_BOUNDS[0], NOISE_BOUNDS[1] if start.noisy else MOST_WITHOUT_NOISE)))
     ]
     found = scipy.optimize.minimize(
-        _negative_posterior(points, values, groups, start),
+        _negative_posterior(points, values, groups, start, slopes),
         start.logarithms,
         jac=True,
         method="L-BFGS-B",
@@ -176,47 +197,37 @@ def fitted(
 
 
 def _negative_posterior(
-    points: Array, values: Array, groups: NDArray[np.int64], start: Hyperparameters
+    points: Array, values: Array, groups: Indices, start: Hyperparameters, slopes: Slopes | None = None
 ) -> Callable[[Array], tuple[float, Array]]:
     """The negative logarithm of the posterior and its gradient, as a function of the hyperparameters' logarithms."""
     n, count = len(values), len(start.lengths)
+    size = len(_observed(values, slopes))
     prior_mean = np.append(np.full(count, LENGTH_PRIOR[0] + 0.5 * np.log(count)), NOISE_PRIOR[0])
     prior_sd = np.append(np.full(count, LENGTH_PRIOR[1]), NOISE_PRIOR[1])
     columns = np.eye(count)[groups]  # (d, groups)
 
     def function(logarithms: Array) -> tuple[float, Array]:
         h = start.at(logarithms)
+        scales = 1.0 / h.lengths[groups]
         scaled = points / h.lengths[groups]
-        R, slope = _matern(_squared_distances(scaled, scaled))
-        R[np.diag_indices(n)] += h.noise
+        R = of_observations(scaled, scales, slopes)
+        noise = noise_of_observations(n, scales, slopes)
+        R[np.diag_indices(size)] += h.noise * noise
         factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
         if failed:
             return 1e25, np.zeros(count + 1)
         lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
         inverse = np.tril(lower) + np.tril(lower, -1).T
-        ones = inverse.sum(axis=1)
-        residual = values - float(ones @ values) / float(ones.sum())
+        ones = inverse[:, :n].sum(axis=1)
+        mean = float(ones @ _observed(values, slopes)) / float(ones[:n].sum())
+        residual = _observed(values - mean, slopes)
         weights = inverse @ residual
-        variance = max(float(residual @ weights) / n, 1e-300)
+        variance = max(float(residual @ weights) / size, 1e-300)
         z = (logarithms - prior_mean) / prior_sd
-        value = 0.5 * n * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(z @ z)
+        value = 0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(z @ z)
         W = inverse - np.outer(weights, weights) / variance
-        # dR/dlog(length_k) = -2 slope * (squared distance along k); the sum over pairs by matrix products
-        A = W * slope
-        along = 2.0 * (A.sum(axis=1) @ scaled**2) - 2.0 * np.einsum("ij,ij->j", scaled, A @ scaled)
-        gradient = np.append(-along @ columns, 0.5 * h.noise * float(np.trace(W)))
+        along = along_length_scales(W, scaled, scales, slopes, h.noise)
+        gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))
         return value, gradient + z / prior_sd
 
     return function
-
-
-def _squared_distances(a: Array, b: Array) -> Array:
-    squares = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None] - 2.0 * (a @ b.T)
-    return np.asarray(np.maximum(squares, 0.0))
-
-
-def _matern(squared: Array) -> tuple[Array, Array]:
-    """The correlation at squared scaled distances, and its derivative by them."""
-    r = np.sqrt(squared)
-    decay = np.exp(-ROOT5 * r)
-    return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay

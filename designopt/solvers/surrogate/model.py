@@ -19,6 +19,7 @@ from designopt.solvers.surrogate.improvement import (
     improvement_slopes,
     log_feasibility,
 )
+from designopt.solvers.surrogate.matern import Slopes
 from designopt.solvers.surrogate.scale import Scale
 from designopt.space import Matrix
 
@@ -33,6 +34,9 @@ MANY = 10
 OFTEN = 0.1
 #: From this noise on, relative to the variance of a process, its mean counts for a design, not what was observed.
 NOISY = 1e-4
+#: Slopes of so many designs at most are used that there are so many observations, values counted: time grows with the
+#: third power.
+OBSERVATIONS = 400
 #: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; of the
 #: middle of all values where the front is shorter than this share of it: known by one end alone, it would hardly grow.
 BEYOND, SHORT = 0.1, 0.25
@@ -41,29 +45,30 @@ BEYOND, SHORT = 0.1, 0.25
 @dataclass(frozen=True)
 class Observations:
     """Designs that were evaluated: `objectives` (n, m) to be minimised, `limits` (n, k) that are not above 0, or equal
-    to 0, in a feasible design, and `failed` (n,) for those without numbers."""
+    to 0, in a feasible design, and `failed` (n,) for those without numbers. Where the model gives them, `slopes`
+    (n, m + k, d) are the derivatives of objectives and limits by the parameters' coordinates, NaN where not known."""
 
     X: Matrix
     objectives: Matrix
     limits: Matrix
     feasible: NDArray[np.bool_]
     failed: NDArray[np.bool_]
+    slopes: Matrix | None = None
 
     @classmethod
-    def of(cls, problem: Problem, outcomes: Sequence[Outcomes]) -> Observations:
-        """What outcomes tell. Designs that break a relation are left out: they are known before."""
-        rows = [
-            (o.X, o.objectives, _limit_values(problem, o), o.feasible, o.failed | o.invalid)
-            for o in outcomes
-            if not (problem.space.relation_violation(o.X) > 0.0).all()
-        ]
+    def of(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
+        """What outcomes tell, `slopes` too if asked. Designs that break a relation are left out: they are known
+        before."""
+        told = [o for o in outcomes if not (problem.space.relation_violation(o.X) > 0.0).all()]
+        rows = [(o.X, o.objectives, _limit_values(problem, o), o.feasible, o.failed | o.invalid) for o in told]
         if not rows:
             d, m, k = len(problem.space.free), len(problem.objectives), len(problem.limits)
             none = np.zeros(0, dtype=bool)
             return cls(np.empty((0, d)), np.empty((0, m)), np.empty((0, k)), none, none)
         X, objectives, limits, feasible, failed = (np.concatenate(part) for part in zip(*rows, strict=True))
         lost = failed | ~np.isfinite(limits).all(axis=1) | ~np.isfinite(objectives).all(axis=1)
-        return cls(X, objectives, limits, feasible & ~lost, lost)
+        of_outcomes = np.concatenate([_slopes(problem, o) for o in told]) if slopes else None
+        return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,13 @@ def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
     return problem.constraint_values(outcomes.figures) if problem.limits else np.empty((len(outcomes), 0))
 
 
+def _slopes(problem: Problem, outcomes: Outcomes) -> Matrix:
+    """Derivatives (n, m + k, d) of objectives and limits by coordinates."""
+    X, figures = outcomes.X, outcomes.figures
+    slopes = [problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)]
+    return np.asarray(np.concatenate(slopes, axis=1) * Coordinates(problem.space).stretch(X)[:, None, :])
+
+
 def _stacked(processes: Sequence[GaussianProcess], features: Matrix) -> tuple[Matrix, Matrix]:
     mean, sd = zip(*(p.predict(features) for p in processes), strict=True)
     return np.column_stack(mean), np.column_stack(sd)
@@ -149,6 +161,7 @@ class Surrogate:
         self.problem = problem
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
+        self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
         self._chosen: dict[str, _Chosen] = {}
 
     def processes(self, seen: Observations, pending: Matrix) -> Processes:
@@ -158,20 +171,20 @@ class Surrogate:
         features = self.coordinates.features(seen.X)
         on_their_way = self.coordinates.features(pending) if len(pending) else np.empty((0, features.shape[1]))
         X, feasible = seen.X[good], seen.feasible[good]
-        found = seen.objectives[good]
+        found, m = seen.objectives[good], len(problem.objectives)
+        slopes = self._observed_slopes(seen, features)
         fitted_objectives = [
-            self._process(f"objective {j}", features[good], found[:, j], Scale.choices(found[:, j], feasible))
-            for j in range(len(problem.objectives))
+            self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j])
+            for j, values in enumerate(found.T)
         ]
         fitted_limits = [
-            self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values))
+            self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j])
             for j, values in enumerate(seen.limits[good].T)
         ]
         scales, objectives = tuple(s for s, _ in fitted_objectives), [p for _, p in fitted_objectives]
         limits, sizes = [p for _, p in fitted_limits], np.array([s.sd for s, _ in fitted_limits])
-        of_study = np.array([limit.equality for limit in problem.limits], dtype=bool)
-        equality = of_study.copy()
-        for j in np.flatnonzero(of_study):
+        equality = self._equality.copy()
+        for j in np.flatnonzero(self._equality):
             differs = np.abs(seen.limits[good, j]) > EQUAL
             if differs.mean() < 1.0 - OFTEN:
                 limits[j], equality[j], sizes[j] = self._success(features[good], differs), False, np.inf
@@ -184,8 +197,7 @@ class Surrogate:
         believed_objectives = tuple(p.believing(on_their_way) for p in objectives)
         believed_limits = tuple(p.believing(on_their_way) for p in limits)
         if not feasible.any():
-            violation = np.maximum(np.where(of_study, np.abs(seen.limits[good]), seen.limits[good]), 0.0).sum(axis=1)
-            nearest = X[np.argsort(violation, kind="stable")[:1]]
+            nearest = X[self._nearest(seen)]
             return Processes(scales, believed_objectives, believed_limits, equality, sizes, None, nearest, 0.0)
         on_front = _nondominated(values[feasible])
         front = values[feasible][on_front]
@@ -209,6 +221,34 @@ class Surrogate:
             _hypervolume(front, reference),
         )
 
+    def _observed_slopes(self, seen: Observations, features: Matrix) -> list[Slopes | None]:
+        """Of each objective and each limit the known slopes by real parameters, of as many designs as are allowed.
+
+        Those next to the front (to the design with the least violation) are taken.
+        """
+        count = len(self.problem.objectives) + len(self.problem.limits)
+        columns, real = self.coordinates.real_features, self.coordinates.real
+        if seen.slopes is None or not len(columns):
+            return [None] * count
+        good = ~seen.failed
+        X, slopes, n = features[good], seen.slopes[good][:, :, real], int(good.sum())
+        feasible = seen.feasible[good]
+        best = X[feasible][_nondominated(seen.objectives[good][feasible])] if feasible.any() else X[self._nearest(seen)]
+        apart = np.sqrt(((X[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
+        found: list[Slopes | None] = []
+        for j in range(count):
+            known = np.flatnonzero(np.isfinite(slopes[:, j]).all(axis=1))
+            room = max(OBSERVATIONS - n, 0) // len(columns)
+            rows = np.sort(known[np.argsort(apart[known], kind="stable")[:room]])
+            found.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
+        return found
+
+    def _nearest(self, seen: Observations) -> NDArray[np.int64]:
+        """The one with the least violation (1,) of those that have not failed."""
+        limits = seen.limits[~seen.failed]
+        violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
+        return np.argsort(violation, kind="stable")[:1]
+
     def _success(self, features: Matrix, failed: NDArray[np.bool_]) -> GaussianProcess:
         """Its hyperparameters are fixed: what is a step in truth would be fitted by a length scale near 0."""
         values = failed.astype(np.float64) - 0.5
@@ -223,9 +263,9 @@ class Surrogate:
         return [first_guess(d, self.noisy, length) for length in lengths]
 
     def _process(
-        self, name: str, features: Matrix, values: Matrix, scales: Sequence[Scale]
+        self, name: str, features: Matrix, values: Matrix, scales: Sequence[Scale], slopes: Slopes | None
     ) -> tuple[Scale, GaussianProcess]:
-        """The process of `values` (n,), seen on one of `scales`."""
+        """The process of `values` (n,), seen on one of `scales`, and of the `slopes` that are known."""
         groups, n = self.coordinates.groups, len(values)
         chosen = self._chosen.get(name)
         if np.ptp(values) == 0.0:
@@ -233,7 +273,7 @@ class Surrogate:
         if chosen is None or n >= 1.5 * chosen.chosen_at:
             chosen = min(
                 (
-                    _Chosen.of(i, features, scale, values, groups, start)
+                    _Chosen.of(i, features, scale, values, groups, start, slopes)
                     for i, scale in enumerate(scales)
                     for start in self._guesses(n)
                 ),
@@ -243,12 +283,18 @@ class Surrogate:
         elif n >= 1.1 * chosen.fitted_at:
             scale = scales[chosen.scale]
             chosen = replace(
-                _Chosen.of(chosen.scale, features, scale, values, groups, chosen.hyperparameters),
+                _Chosen.of(chosen.scale, features, scale, values, groups, chosen.hyperparameters, slopes),
                 chosen_at=chosen.chosen_at,
             )
             self._chosen[name] = chosen
         scale = scales[chosen.scale]
-        return scale, GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters)
+        seen_slopes = _seen(scale, values, slopes)
+        return scale, GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes)
+
+
+def _seen(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
+    """The slopes as a process sees them that sees `values` on a `scale`."""
+    return None if slopes is None else replace(slopes, values=slopes.values * scale.slopes(values)[slopes.rows, None])
 
 
 @dataclass(frozen=True)
@@ -271,10 +317,15 @@ class _Chosen:
         values: Matrix,
         groups: NDArray[np.int64],
         start: Hyperparameters,
+        slopes: Slopes | None,
     ) -> _Chosen:
-        """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves."""
-        found, negative = fitted(features, scale.seen(values), groups, start)
-        return cls(index, found, negative - scale.log_slopes(values), len(values), len(values))
+        """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves, and
+        of their slopes."""
+        found, negative = fitted(features, scale.seen(values), groups, start, _seen(scale, values, slopes))
+        density = scale.log_slopes(values)
+        if slopes is not None:
+            density += len(slopes.columns) * scale.log_slopes(values[slopes.rows])
+        return cls(index, found, negative - density, len(values), len(values))
 
 
 def _reference(front: Matrix, values: Matrix) -> Matrix:

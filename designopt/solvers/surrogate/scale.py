@@ -55,6 +55,13 @@ class Scale:
         drawn_in = np.minimum(values, self.knee) + self.size * np.log1p(over / self.size)
         return np.asarray((drawn_in - self.mean) / self.sd)
 
+    def slopes(self, values: Matrix) -> Matrix:
+        """The derivatives of `seen` at `values`."""
+        if self.odd:
+            return np.asarray(1.0 / np.sqrt(1.0 + (values / self.size) ** 2) / self.sd)
+        over = np.maximum(values - self.knee, 0.0)
+        return np.asarray(1.0 / (1.0 + over / self.size) / self.sd)
+
     def log_slopes(self, values: Matrix) -> float:
         """The sum of the logarithms of the derivatives of `seen` at `values`."""
         if self.odd:

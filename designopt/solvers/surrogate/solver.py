@@ -29,7 +29,7 @@ PATIENCE = 10
 RECENT = 10
 
 
-@solver("gp", version=2)
+@solver("gp", version=3)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
 
@@ -44,11 +44,13 @@ class GaussianProcessSearch:
 
     Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
     chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
-    ``start_from`` are known from the start. With `min_gain` the stage ends when no design has a larger expected gain.
+    ``start_from`` are known from the start. Where the model gives derivatives, the processes learn from them too
+    (Morris, Mitchell & Ylvisaker 1993). With `min_gain` the stage ends when no design has a larger expected gain.
     """
 
     needs_budget: ClassVar[bool] = True
     uses_start: ClassVar[bool] = True
+    later_settings: ClassVar[tuple[str, ...]] = ("gradients",)
     objectives: ClassVar[Literal["one", "several", "any"]] = "any"
 
     startup: (
@@ -88,6 +90,12 @@ class GaussianProcessSearch:
         ]
         | None
     ) = None
+
+    gradients: Annotated[bool, Quantity("", "learn from the model's derivatives too, where it gives them")] = True
+
+    def wants_gradient(self) -> bool:
+        """Whether the model's derivatives are of use."""
+        return self.gradients
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for, or too many objectives."""
@@ -172,7 +180,7 @@ class _Search:
         for x in self._first:
             if x.tobytes() not in self._asked:
                 return np.asarray(x)
-        seen = Observations.of(self._problem, self._outcomes)
+        seen = Observations.of(self._problem, self._outcomes, self._problem.gradients and self._settings.gradients)
         if int((~seen.failed).sum()) < 2:
             return self._anything()
         processes = self._surrogate.processes(

@@ -10,6 +10,7 @@ from designopt.solvers.surrogate.gaussian_process import (
     first_guess,
     fitted,
 )
+from designopt.solvers.surrogate.matern import Slopes, of_observations
 
 RNG = np.random.default_rng(3)
 POINTS = RNG.random((30, 3))
@@ -112,3 +113,95 @@ def test_a_process_of_the_surroundings_predicts_what_differs_from_place_to_place
     assert len(near.points) == 20
     assert near.predict(at)[0][0] == pytest.approx(2.0805, abs=1e-3)
     assert near.predict(at)[1][0] < 0.1 * whole.predict(at)[1][0]
+
+
+# ------------------------------------------------------------------------------------------------- observed slopes
+
+
+def slopes_of_values(points):
+    """The derivatives of VALUES by the first two columns."""
+    return np.column_stack([4.0 * np.cos(4.0 * points[:, 0]), 2.0 * points[:, 1]])
+
+
+ROWS = np.array([1, 4, 5, 9, 20, 21])
+WITH_SLOPES = GaussianProcess(
+    POINTS,
+    VALUES,
+    GROUPS,
+    Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-8),
+    Slopes(ROWS, np.array([0, 1]), slopes_of_values(POINTS[ROWS])),
+)
+
+
+def test_correlations_of_slopes_are_the_differences_of_those_of_values():
+    scales, h = 1.0 / np.array([0.6, 1.1, 4.0]), 1e-4
+    known = of_observations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
+    shifts = [(None, 0.0)] + [(j, sign * h) for j in (0, 1) for sign in (1.0, -1.0)]
+    every = np.vstack([POINTS if j is None else POINTS[ROWS] + s * np.eye(3)[j] for j, s in shifts])
+    K, n, r = kernel(every, every, [0.6, 1.1, 4.0]), len(POINTS), len(ROWS)
+    D = np.zeros((n + 2 * r, len(every)))
+    D[:n, :n] = np.eye(n)
+    for j in (0, 1):
+        for sign, place in ((1.0, n + 2 * j * r), (-1.0, n + (2 * j + 1) * r)):
+            D[n + j * r : n + (j + 1) * r, place : place + r] = sign * np.eye(r) / (2 * h)
+    assert known == pytest.approx(D @ K @ D.T, abs=2e-3)
+
+
+def test_it_passes_through_observed_slopes():
+    for i, row in enumerate(ROWS):
+        mean, sd, mean_slope, _ = WITH_SLOPES.slopes(POINTS[row])
+        assert mean == pytest.approx(VALUES[row], abs=1e-4)
+        assert sd < 1e-2
+        assert mean_slope[:2] == pytest.approx(WITH_SLOPES.observed_slopes.values[i], abs=1e-3)
+
+
+def test_slopes_of_predictions_agree_with_differences_where_slopes_are_observed():
+    at, h = np.array([0.3, 0.6, 0.2]), 1e-5
+    mean, sd, mean_slope, sd_slope = WITH_SLOPES.slopes(at)
+    assert (mean, sd) == pytest.approx([float(v[0]) for v in WITH_SLOPES.predict(at[None])], rel=1e-9)
+    for j, step in enumerate(h * np.eye(3)):
+        above, below = WITH_SLOPES.predict((at + step)[None]), WITH_SLOPES.predict((at - step)[None])
+        assert mean_slope[j] == pytest.approx((above[0][0] - below[0][0]) / (2 * h), abs=1e-5)
+        assert sd_slope[j] == pytest.approx((above[1][0] - below[1][0]) / (2 * h), rel=1e-3, abs=1e-7)
+
+
+def test_the_posterior_with_slopes_has_the_gradient_that_differences_show():
+    groups = np.array([0, 1, 1])
+    function = _negative_posterior(POINTS, VALUES, groups, first_guess(2), WITH_SLOPES.observed_slopes)
+    at, h = np.log([0.5, 1.0, 1e-4]), 1e-6
+    gradient = function(at)[1]
+    for j, step in enumerate(h * np.eye(3)):
+        assert gradient[j] == pytest.approx((function(at + step)[0] - function(at - step)[0]) / (2 * h), rel=1e-5)
+
+
+def test_slopes_make_predictions_better():
+    at = RNG.random((200, 3))
+    truth = np.sin(4.0 * at[:, 0]) + at[:, 1] ** 2
+    few = POINTS[:8]
+    alone, _ = fitted(few, VALUES[:8], GROUPS, first_guess(3))
+    slopes = Slopes(np.arange(8), np.array([0, 1]), slopes_of_values(few))
+    with_slopes, _ = fitted(few, VALUES[:8], GROUPS, first_guess(3), slopes)
+    errors = [
+        np.abs(GaussianProcess(few, VALUES[:8], GROUPS, h, s).predict(at)[0] - truth).mean()
+        for h, s in ((alone, None), (with_slopes, slopes))
+    ]
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_leaving_one_out_leaves_its_slopes_out_too():
+    others = np.arange(30) != 4
+    slopes = WITH_SLOPES.observed_slopes.among(np.flatnonzero(others))
+    assert len(slopes.rows) == len(ROWS) - 1
+    alone = GaussianProcess(POINTS[others], VALUES[others], GROUPS, WITH_SLOPES.hyperparameters, slopes)
+    mean, _ = WITH_SLOPES.leave_one_out()
+    # The mean of the process is estimated without the design here, with it there.
+    assert mean[4] == pytest.approx(alone.predict(POINTS[4][None])[0][0], abs=2e-2)
+
+
+def test_beside_a_point_its_slopes_stay():
+    local = WITH_SLOPES.near(POINTS[4], 10)
+    assert len(local.points) == 10
+    assert 4 in ROWS
+    assert local.observed_slopes is not None
+    for row, values in zip(local.observed_slopes.rows, local.observed_slopes.values, strict=True):
+        assert values == pytest.approx(slopes_of_values(local.points[row][None])[0])

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from designopt.plugin import Diverged, InvalidSetting, Use, find
+from designopt.plugin import Diverged, InvalidSetting, Use, find, model
 from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion
+from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.model import Observations, Surrogate
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
 from designopt.study.language.expression import Expression
 from designopt.study.study import Constraint, Parameter
@@ -226,3 +228,62 @@ def test_nothing_to_search_for_and_too_many_objectives_are_refused():
 @pytest.mark.parametrize(("budget", "told"), [(5, 1), (12, 0)])
 def test_a_budget_that_ends_within_the_start_up_is_told(budget, told):
     assert [kind for kind, _ in run(BRANIN, budget).notes] == ["start_up"] * told
+
+
+@model("rosenbrock_with_slopes", version=1, unchecked=True)
+class Rosenbrock:
+    """Rosenbrock (1960), with derivatives but for designs whose first value is below -1.5; the smallest value is 0."""
+
+    def evaluate(self, design, scenario):
+        x, y = design["x"], design["y"]
+        return {"f": 100.0 * (y - x**2) ** 2 + (1.0 - x) ** 2, "g": x + y}
+
+    def gradient(self, design, scenario):
+        x, y = design["x"], design["y"]
+        if x < -1.5:
+            return {}
+        return {"f": {"x": -400.0 * x * (y - x**2) - 2.0 * (1.0 - x), "y": 200.0 * (y - x**2)}}
+
+
+def rosenbrock(*, low=-1.0, scale="linear"):
+    valley = [Parameter("x", "real", -2.0, 2.0), Parameter("y", "real", low, 4.0, scale=scale)]
+    problem = problem_from(lambda d, s: {}, valley, minimize=["f"])
+    return replace(problem, model=Use(find("model", "rosenbrock_with_slopes")), gradients=True)
+
+
+def test_the_slopes_of_a_model_lead_to_the_optimum_sooner():
+    problem = rosenbrock()
+    with_slopes, without = (
+        [found(run(problem, 30, seed=seed, gradients=used)).objectives.min() for seed in (1, 2, 3)]
+        for used in (True, False)
+    )
+    assert np.median(with_slopes) < 0.1 * np.median(without)
+
+
+def test_slopes_are_those_along_the_coordinates_and_known_where_the_model_gives_them():
+    problem, h = rosenbrock(low=0.01, scale="log"), 1e-6
+    coordinates = Coordinates(problem.space)
+    U = np.array([[0.7, 0.4], [0.1, 0.9]])
+    slopes = Observations.of(problem, [InProcess(problem, 2)(coordinates.designs(U))], slopes=True).slopes
+    assert np.isnan(slopes[1, 0]).all()
+    for j, step in enumerate(h * np.eye(2)):
+        above, below = (InProcess(problem, 1)(coordinates.designs(U[:1] + s)).objectives[0, 0] for s in (step, -step))
+        assert slopes[0, 0, j] == pytest.approx((above - below) / (2 * h), rel=1e-5)
+
+
+def test_slopes_next_to_the_front_are_taken_when_there_is_no_room_for_all(monkeypatch):
+    problem = rosenbrock()
+    evaluate = InProcess(problem, 20)
+    outcomes = evaluate(Coordinates(problem.space).designs(np.random.default_rng(4).random((20, 2)) * 0.5 + 0.5))
+    monkeypatch.setattr("designopt.solvers.surrogate.model.OBSERVATIONS", 20 + 2 * 6)
+    seen = Observations.of(problem, [outcomes], slopes=True)
+    process = Surrogate(problem).processes(seen, np.empty((0, 2))).objectives[0]
+    assert len(process.observed_slopes.rows) == 6
+    assert np.argmin(outcomes.objectives) in process.observed_slopes.rows
+
+
+def test_gp_asks_for_derivatives_unless_it_is_told_not_to():
+    plugin = find("solver", "gp")
+    defaults = {name: f.default for name, f in plugin.settings.items()}
+    assert plugin.wants_gradient(defaults)
+    assert not plugin.wants_gradient({**defaults, "gradients": False})

@@ -36,7 +36,8 @@ def surrogate(result: Result) -> Section | None:
     searches = [stage.solver for stage in result.study.stages if stage.solver.plugin.name == "gp"]
     if not searches or not problem.objectives:
         return None
-    seen = Observations.of(problem, [result.outcomes]) if len(result.outcomes) else None
+    slopes = problem.gradients and bool(searches[-1].settings.get("gradients"))
+    seen = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
     if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
         return None
     model = Surrogate(problem, searches[-1].settings.get("noise"))

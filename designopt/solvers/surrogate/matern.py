@@ -1,0 +1,159 @@
+"""The Matern 5/2 kernel of values and of slopes, and its derivatives by points and length scales.
+
+With q the squared distance in length scales, k(q) = (1 + r + r^2/3) exp(-r), r = sqrt(5 q) (Rasmussen & Williams 2006,
+equation 4.17). Slopes of a process are jointly normal with its values: their covariances are derivatives of the kernel
+(section 9.4 there). Vectors of observations hold all values first, then the slopes along one column after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+ROOT5 = float(np.sqrt(5.0))
+#: The variance of a slope in length scales, relative to that of the values: -2 k'(0).
+SLOPE_VARIANCE = 5.0 / 3.0
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Observed slopes `values` (r, c) at the points `rows` (r,) along the `columns` (c,)."""
+
+    rows: Indices
+    columns: Indices
+    values: Array
+
+    @property
+    def flat(self) -> Array:
+        """As they stand in vectors of observations (c * r,)."""
+        return self.values.T.ravel()
+
+    def among(self, points: Indices) -> Slopes | None:
+        """Those at `points`, with the places of these as rows; None if there are none."""
+        taken = np.flatnonzero(np.isin(self.rows, points))
+        if not len(taken):
+            return None
+        return Slopes(np.searchsorted(points, self.rows[taken]), self.columns, self.values[taken])
+
+
+def squared_distances(a: Array, b: Array) -> Array:
+    """Squared distances (n, m) of points (n, d) and (m, d)."""
+    squares = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b)[None] - 2.0 * (a @ b.T)
+    return np.asarray(np.maximum(squares, 0.0))
+
+
+def matern(squared: Array) -> tuple[Array, Array]:
+    """The correlation at squared scaled distances, and its derivative by them."""
+    r = np.sqrt(squared)
+    decay = np.exp(-ROOT5 * r)
+    return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
+
+
+def higher(squared: Array) -> tuple[Array, Array]:
+    """The second and third derivative of the correlation by squared distances; the third, without bound at 0, is 0
+    there: it only stands in products with fourth powers of distances."""
+    r = np.sqrt(squared)
+    decay = np.exp(-ROOT5 * r)
+    return 25.0 / 12.0 * decay, np.divide(-25.0 * ROOT5 / 24.0 * decay, r, out=np.zeros_like(r), where=r > 0.0)
+
+
+def _apart(a: Array, b: Array, column: int) -> Array:
+    return np.asarray(a[:, column, None] - b[None, :, column])
+
+
+def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> Array:
+    """Correlations (k, observations) of values at scaled points `at` (k, d) with what was observed at scaled `points`
+    (n, d); `scales` (d,) are inverse length scales."""
+    squared = squared_distances(at, points)
+    R, first = matern(squared)
+    if slopes is None:
+        return R
+    first, where = first[:, slopes.rows], points[slopes.rows]
+    return np.hstack([R, *(-2.0 * scales[j] * first * _apart(at, where, j) for j in slopes.columns)])
+
+
+def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+    """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) by that point
+    before scaling."""
+    apart = at - points
+    squared = np.einsum("ij,ij->i", apart, apart)
+    R, first = matern(squared)
+    # dR_i/dx_j = 2 first_i apart_ij scale_j
+    outer = 2.0 * first[:, None] * apart * scales
+    if slopes is None:
+        return R, outer
+    first, apart = first[slopes.rows], apart[slopes.rows]
+    second, _ = higher(squared[slopes.rows])
+    values, derivatives = [R], [outer]
+    for j in slopes.columns:
+        values.append(-2.0 * scales[j] * first * apart[:, j])
+        by_point = -4.0 * scales[j] * (second * apart[:, j])[:, None] * apart * scales
+        by_point[:, j] -= 2.0 * scales[j] ** 2 * first
+        derivatives.append(by_point)
+    return np.concatenate(values), np.vstack(derivatives)
+
+
+def of_observations(points: Array, scales: Array, slopes: Slopes | None) -> Array:
+    """Correlations of all observations with each other, without noise."""
+    R = with_observations(points, points, scales, slopes)
+    if slopes is None:
+        return R
+    where = points[slopes.rows]
+    squared = squared_distances(where, where)
+    first, second = matern(squared)[1], higher(squared)[0]
+    blocks = []
+    for j in slopes.columns:
+        along, row = _apart(where, where, j), []
+        for k in slopes.columns:
+            block = -4.0 * scales[j] * scales[k] * second * along * _apart(where, where, k)
+            row.append(block - 2.0 * scales[j] ** 2 * first if j == k else block)
+        blocks.append(row)
+    return np.block([[R[:, : len(points)], R[:, len(points) :]], [R[:, len(points) :].T, np.block(blocks)]])
+
+
+def noise_of_observations(count: int, scales: Array, slopes: Slopes | None) -> Array:
+    """The noise of `count` values and of slopes, each relative to its variance, for a noise of 1."""
+    if slopes is None:
+        return np.ones(count)
+    return np.append(np.ones(count), np.repeat(SLOPE_VARIANCE * scales[slopes.columns] ** 2, len(slopes.rows)))
+
+
+def along_length_scales(W: Array, points: Array, scales: Array, slopes: Slopes | None, noise: float) -> Array:
+    """The sum of `W` times the derivative of the correlations, with their `noise`, by the logarithm of the length scale
+    of each column (d,); `W` is symmetric."""
+    n = len(points)
+    first = matern(squared_distances(points, points))[1]
+    # dR/dlog(length_k) = -2 first * (squared distance along k); the sum over pairs by matrix products
+    A = W[:n, :n] * first
+    if slopes is None:
+        return -4.0 * (A.sum(axis=1) @ points**2) + 4.0 * np.einsum("ij,ij->j", points, A @ points)
+    A = -2.0 * A
+    rows, columns, r = slopes.rows, slopes.columns, len(slopes.rows)
+    where = points[rows]
+    squared = squared_distances(where, where)
+    k1, (k2, k3) = matern(squared)[1], higher(squared)
+    beside1, beside2 = first[:, rows], higher(squared_distances(points, where))[0]
+    own = np.zeros(points.shape[1])  # by the length scale of a slope's own column
+    inner = np.zeros((r, r))
+    apart = {j: _apart(where, where, j) for j in columns}
+    for a, j in enumerate(columns):
+        begin = n + a * r
+        crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _apart(points, where, j)  # both triangles
+        A[:, rows] += 4.0 * crossing * beside2
+        own[j] += 4.0 * float((crossing * beside1).sum())
+        diagonal = W[begin : begin + r, begin : begin + r]
+        inner += 4.0 * scales[j] ** 2 * diagonal * k2
+        own[j] += 4.0 * scales[j] ** 2 * float((diagonal * k1).sum())
+        own[j] -= 2.0 * noise * SLOPE_VARIANCE * scales[j] ** 2 * float(np.trace(diagonal))
+        for b, k in enumerate(columns):
+            product = scales[j] * scales[k] * W[begin : begin + r, n + b * r : n + (b + 1) * r] * apart[j] * apart[k]
+            inner += 8.0 * product * k3
+            np.add.at(own, [j, k], 8.0 * float((product * k2).sum()))
+    A[np.ix_(rows, rows)] += inner
+    by_rows, by_columns = A.sum(axis=1) @ points**2, A.sum(axis=0) @ points**2
+    return np.asarray(by_rows + by_columns - 2.0 * np.einsum("ij,ij->j", points, A @ points) + own)
