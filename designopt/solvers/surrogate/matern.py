@@ -131,7 +131,7 @@ def along_length_scales(W: Array, points: Array, scales: Array, slopes: Slopes |
     # dR/dlog(length_k) = -2 first * (squared distance along k); the sum over pairs by matrix products
     A = W[:n, :n] * first
     if slopes is None:
-        return -4.0 * (A.sum(axis=1) @ points**2) + 4.0 * np.einsum("ij,ij->j", points, A @ points)
+        return np.asarray(-4.0 * (A.sum(axis=1) @ points**2) + 4.0 * np.einsum("ij,ij->j", points, A @ points))
     A = -2.0 * A
     rows, columns, r = slopes.rows, slopes.columns, len(slopes.rows)
     where = points[rows]
