@@ -94,17 +94,20 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     if found is None:
         return []
     front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
+    row = np.array([found[1]], dtype=np.intp)
     return [
         f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
-        for p, attained in _attained(result, np.array([found[1]], dtype=np.intp), AT_BOUND)
+        for p, attained in _attained(result, row, AT_BOUND, swept=True)
         if front.get((p.name, attained.side), 0.0) < below
     ]
 
 
-def _attained(result: Result, rows: NDArray[np.intp], near: float = NEAR) -> list[tuple[Parameter, Attained]]:
-    """The bounds that designs have reached, of parameters that no sweep sets."""
-    free, swept = {p.name: p for p in result.problem.space.free}, _swept(result)
-    return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in swept]
+def _attained(
+    result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
+) -> list[tuple[Parameter, Attained]]:
+    """The bounds that designs have reached; only if `swept` of parameters that a sweep sets too."""
+    free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
+    return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
 
 
 def _bound(p: Parameter, side: str) -> str:
