@@ -10,6 +10,7 @@ Examples:
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sys
@@ -17,8 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from designopt.exports.errors import ExportError
 from designopt.plugin import PluginError, as_model, refuse_while_loading
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
@@ -32,6 +34,22 @@ if TYPE_CHECKING:
     from designopt.run.progress import Progress
     from designopt.store.result import Result
     from designopt.workers.evaluation.evaluate import Evaluation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _briefly(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` without a traceback of the suite where the mistake is the caller's: its lines say nothing to them."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (StudyError, RunError, PluginError, ExportError) as error:
+            raise error.with_traceback(None) from None
+
+    return called
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,7 @@ class Study:
         path = self.definition.path
         return Path("results") / f"{path.stem if path else self.name}.study"
 
+    @_briefly
     def run(self, store: str | Path | None = None, *, resume: bool = False, **options: Any) -> Result:
         """Run all stages and return what is known; every evaluation is durable in the folder `store`.
 
@@ -70,6 +89,7 @@ class Study:
 
         return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
 
+    @_briefly
     def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[Asked]:
         """Up to `count` evaluations that the study waits for, to be made outside: in a laboratory, by another program.
 
@@ -83,6 +103,7 @@ class Study:
 
         return ask(self.definition, Path(store) if store else self.default_store, count)
 
+    @_briefly
     def tell(
         self,
         asked: Asked | Sequence[Asked],
@@ -102,6 +123,7 @@ class Study:
         given = [results] if results is None or isinstance(results, Mapping) else list(results)
         tell(self.definition, Path(store) if store else self.default_store, several, given, why)
 
+    @_briefly
     def result(self, store: str | Path | None = None) -> Result:
         """What the run of this study has left in its store, also while it is going. Raises `StoreError` without one."""
         from designopt.store.result import Result
@@ -130,6 +152,7 @@ class Study:
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
 
 
+@_briefly
 def load(
     path: str | Path,
     *,
@@ -149,6 +172,7 @@ def load(
     return Study(study)
 
 
+@_briefly
 def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | None = None, **sections: Any) -> Study:
     """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
 
@@ -165,6 +189,7 @@ def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | N
     return Study(study_from_data(sections, base=folder, problem_of=Problem.of, data=_folders(data)))
 
 
+@_briefly
 def minimize(
     function: Callable[..., Any],
     space: Mapping[str, Any],
@@ -202,11 +227,8 @@ def minimize(
     given = {"scenarios": scenarios, "report": report, "execution": execution}
     if sys.stderr is not None and sys.stderr.isatty():  # somebody waits for it
         options.setdefault("progress", progress())
-    try:
-        study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
-        return study.run(place, resume=(place / "journal.db").exists(), **options)
-    except (StudyError, RunError, PluginError, ValueError) as error:
-        raise error.with_traceback(None) from None  # the lines of the suite say nothing to who called it
+    study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
+    return study.run(place, resume=(place / "journal.db").exists(), **options)
 
 
 def _minimizing(
@@ -223,6 +245,10 @@ def _minimizing(
     """The study of `minimize`, and where its results go."""
     from designopt.workers.evaluation.evaluate import middle
 
+    if not isinstance(space, Mapping):
+        raise PluginError(
+            f"space is {type(space).__name__}; give each parameter its range: {{'stiffness': [1e3, 5e3]}}"
+        )
     plugin = as_model(function)
     refuse_while_loading()
     sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space), "seed": seed}
@@ -234,6 +260,9 @@ def _minimizing(
     )
     sections["objectives"] = [{"minimize": item} if isinstance(item, str) else dict(item) for item in names]
     if isinstance(constraints, Mapping):
+        for name, limits in constraints.items():
+            if not isinstance(limits, Mapping):
+                raise PluginError(f"the limits of '{name}' are {limits!r}; write {{'{name}': {{'max': ...}}}}")
         constraints = [{"of": name, **limits} for name, limits in constraints.items()]
     if constraints:
         sections["constraints"] = list(constraints)
@@ -263,6 +292,7 @@ def _digest(study: definitions.Study) -> str:
     return hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
 
 
+@_briefly
 def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None) -> Result:
     """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store.
 
@@ -273,6 +303,7 @@ def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None
     return Result.open(Path(path), data=_folders(data))
 
 
+@_briefly
 def resume(
     store: str | Path,
     *,
@@ -292,6 +323,7 @@ def resume(
     return resume_study(Path(store), plugin_files=contents, data=_folders(data), progress=progress, **options)
 
 
+@_briefly
 def compare(stores: Sequence[Result | str | Path], page: str | Path = "comparison.html") -> Path:
     """Write one page that puts several stores (results, or their folders) side by side, and return its path.
 
@@ -305,6 +337,7 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
     return write_comparison(results, Path(page))
 
 
+@_briefly
 def export(
     result: Result | str | Path, folder: str | Path | None = None, formats: Sequence[str] = ("parquet", "csv")
 ) -> list[Path]:

@@ -115,6 +115,35 @@ print(count, len(second.outcomes), second.counts["ok"])
     assert done.stdout.split() == ["8", "8", "8"]
 
 
+def plate(width, height=0.1):
+    return {"mass": width * height, "sag": 1.0 / (width * height**3)}
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({"widht": [1, 2], "height": [1, 2]}, r"plate\(\) takes no 'widht', which is in space; did you mean 'width'\?"),
+        (
+            {"width": [1, 2], "heigth": [1, 2]},
+            r"plate\(\) takes no 'heigth', which is in space; did you mean 'height'\?",
+        ),
+        ({"height": [1, 2]}, r"plate\(\) asks for 'width', which is neither in space nor in a scenario"),
+    ],
+)
+def test_a_parameter_that_a_function_does_not_take_is_named_instead_of_left_out(space, message, tmp_path):
+    with pytest.raises(FailurePolicyStop, match=message):
+        designopt.minimize(plate, space, ["mass", "sag"], evaluations=20, executor="serial", store=tmp_path / "s")
+
+
+def test_a_function_of_any_names_takes_all_parameters(tmp_path):
+    def total(first, **others):
+        return first + sum(others.values())
+
+    space = {"first": [0, 1], "second": [0, 1]}
+    result = designopt.minimize(total, space, evaluations=20, executor="serial", store=tmp_path / "s")
+    assert result.outcomes.objectives[:, 0] == pytest.approx(result.outcomes.X.sum(axis=1))
+
+
 def width_of(design):
     return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
 

@@ -7,12 +7,12 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from designopt.plugin.declaration import model
-from designopt.plugin.discovery import make_models_of_functions_by, register
+from designopt.plugin.discovery import closest, make_models_of_functions_by, register
 from designopt.plugin.kinds import ModelPlugin
 from designopt.plugin.signature import source, typed_dict
 from designopt.plugin.values import PluginError
@@ -41,12 +41,15 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if not names:
         raise PluginError(f"model '{name}': the function takes no design; write def {name}(design): ...")
-    asked = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    asked = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def evaluate(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Any:
-        if names[0] in design:
+        if any(one in design for one in names):
             given = {**scenario, **design}
-            answer = function(**{one: given[one] for one in asked if one in given})
+            if not anything:
+                _check_names(name, asked, design, given)
+            answer = function(**{one: value for one, value in given.items() if anything or one in asked})
         else:
             answer = function(design) if len(names) == 1 else function(design, scenario)
         return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
@@ -63,6 +66,25 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     )
     register(function, plugin)
     return plugin
+
+
+def _check_names(
+    name: str, asked: Mapping[str, inspect.Parameter], design: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """A parameter that the function does not take would change nothing."""
+    for one in design:
+        if one not in asked:
+            raise TypeError(f"{name}() takes no '{one}', which is in space{_meant(one, asked)}")
+    for one, parameter in asked.items():
+        if one not in given and parameter.default is parameter.empty:
+            raise TypeError(
+                f"{name}() asks for '{one}', which is neither in space nor in a scenario{_meant(one, given)}"
+            )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = closest(name, list(known))
+    return f"; did you mean '{near}'?" if near else ""
 
 
 def _number(answer: Any, name: str) -> float:
