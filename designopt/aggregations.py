@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from designopt.plugin import Quantity, aggregation
 
 Values = NDArray[np.float64]
+#: How many standard deviations are added to a mean, unless a study says it.
+TIMES = 1.0
+Times = Annotated[float, Quantity("", "standard deviations that are added", ge=0.0)]
 Level = Annotated[float, Quantity("", "share of scenarios that are better", ge=0.0, le=1.0)]
 
 
@@ -38,6 +41,13 @@ def _quantile_weights(values: Values, *, level: Level = 0.9) -> Values:
 
 def _cvar_weights(values: Values, *, level: Level = 0.9) -> Values:
     return _ordered(values, _tail(values.shape[1], level))
+
+
+def _mean_plus_deviation_weights(values: Values, *, times: Times = TIMES) -> Values:
+    apart = values - values.mean(axis=1, keepdims=True)
+    deviations = values.std(axis=1, keepdims=True)
+    slopes = np.divide(apart, deviations, out=np.zeros_like(apart), where=deviations > 0.0)
+    return np.asarray((1.0 + times * slopes) / values.shape[1])
 
 
 def _ordered(values: Values, weights: Values) -> Values:
@@ -79,6 +89,15 @@ def cvar(values: Values, *, level: Level = 0.9) -> Values:
     for equal probabilities; a share smaller than one scenario is the worst one.
     """
     return np.asarray((-np.sort(-values, axis=1) * _tail(values.shape[1], level)).sum(axis=1))
+
+
+@aggregation("mean_plus_deviation", version=1, weights=_mean_plus_deviation_weights)
+def mean_plus_deviation(values: Values, *, times: Times = TIMES) -> Values:
+    """The average over scenarios and so many standard deviations more (of the scenarios as they are, divided by n).
+
+    Where they are spread normally, a limit on it with ``times: 2`` is kept with a probability of 0.977.
+    """
+    return np.asarray(values.mean(axis=1) + times * values.std(axis=1))
 
 
 def _tail(scenarios: int, level: float) -> Values:

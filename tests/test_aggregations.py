@@ -105,3 +105,14 @@ def test_weights_sum_to_one_also_where_scenarios_are_equally_bad(name):
     weights = find("aggregation", name).weights(np.vstack([VALUES, np.ones(10)]))
     assert weights.sum(axis=1) == pytest.approx([1.0, 1.0, 1.0], rel=1e-14)
     assert (weights >= 0.0).all()
+
+
+@pytest.mark.parametrize("times", [0.0, 1.0, 2.5])
+def test_mean_plus_deviation_adds_standard_deviations_of_numpy(times):
+    expected = VALUES.mean(axis=1) + times * VALUES.std(axis=1)
+    assert over("mean_plus_deviation", times=times) == pytest.approx(expected, rel=1e-14)
+
+
+def test_equal_scenarios_have_no_deviation_and_weigh_the_same():
+    weights = find("aggregation", "mean_plus_deviation").weights(np.ones((1, 4)), times=2.0)
+    assert weights.tolist() == [[0.25, 0.25, 0.25, 0.25]]

@@ -165,7 +165,14 @@ def differences(problem: Problem, values) -> np.ndarray:
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize(
     "aggregated",
-    [over("nominal"), over("worst"), over("mean"), over("quantile", level=0.6), over("cvar", level=0.4)],
+    [
+        over("nominal"),
+        over("worst"),
+        over("mean"),
+        over("quantile", level=0.6),
+        over("cvar", level=0.4),
+        over("mean_plus_deviation", times=2.0),
+    ],
     ids=lambda use: use.plugin.name,
 )
 def test_gradients_of_objectives_are_in_the_studys_units_and_of_the_scenarios_that_count(direction, aggregated):

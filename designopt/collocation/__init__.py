@@ -22,6 +22,7 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
+from designopt.collocation.statement.margins import with_margins
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import (
@@ -112,6 +113,7 @@ __all__ = [
     "sum_up_one_of",
     "trapezoidal",
     "verify",
+    "with_margins",
     "with_measurements",
     "with_peaks",
     "with_rates",

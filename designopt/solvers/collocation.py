@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
+from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers import sweep
 from designopt.solvers.study_controls import AS_STATED, Controls, RateLimits, SwitchSetting
+from designopt.solvers.study_margins import Margins
 from designopt.solvers.study_programs import StudyPrograms
 from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
@@ -66,6 +68,7 @@ class Collocation:
         "deviations",
         "confidence",
         "switches",
+        "margins",
     )
 
     scheme: Annotated[
@@ -130,6 +133,12 @@ class Collocation:
             "standard deviations of data, fixed parameters, times and ends, in the model's units: sensitivities of each"
             " optimum",
             ge=0,
+        ),
+    ] = field(default_factory=dict)
+    margins: Annotated[
+        Mapping[str, float],
+        Quantity(
+            "", "so many of its standard deviations, which follow from 'deviations', by which a limit is kept", ge=0
         ),
     ] = field(default_factory=dict)
     confidence: Annotated[
@@ -217,7 +226,8 @@ class Collocation:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
             controls = Controls.of(self.rates, self.held, self.switches)
-            study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls)
+            margins = Margins.of(self.margins, self.deviations)
+            study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls, margins=margins)
             fixed = sweep.levels(problem, self.sweep)
             self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)
         return self._known[1], self._known[2].copy()
@@ -300,7 +310,7 @@ def _best(problem: Problem, asked: _Asked, done: SolvedPrograms, points: int) ->
     """For each point the row of its best program, the first of equals; -1 where none was solved."""
     sign = problem.objectives[0].sign
     values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
-    values = values + done.figures.get("program(rate_penalty)", 0.0)
+    values = values + done.figures.get("program(rate_penalty)", 0.0) + done.figures.get(OF_COST, 0.0)
     best = np.full(points, -1)
     for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
         point = asked.owners[row]

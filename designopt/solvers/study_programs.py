@@ -33,6 +33,7 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, told_as_rounded
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import state
@@ -210,7 +211,8 @@ class StudyPrograms:
             **peak_values(self._study.base, found),
             **more,
             **{f"optimum({name})": design[name] for name in self._study.released},
-            "program(objective)": problem.objectives[0].sign * (found.objective - penalty),
+            "program(objective)": problem.objectives[0].sign
+            * (found.objective - penalty - found.figures.get(OF_COST, 0.0)),
             "program(iterations)": float(found.iterations),
             "program(error_estimate)": found.error_estimate,
             "program(resimulation_error)": max(phase.resimulation_error for phase in found.phases.values()),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.aggregations import TIMES
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import Constraint as Rows
@@ -23,6 +24,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.study_controls import AS_STATED, Controls
+from designopt.solvers.study_margins import NONE, WORST, Margins
 from designopt.solvers.trajectory_checks import (
     check_expression,
     check_parameters,
@@ -37,8 +39,8 @@ from designopt.study.study import Constraint, Objective, Parameter, Scenario
 
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
 INSIDE = 1e-7
-#: The parameter that is the worst of all scenarios, and is minimised.
-WORST = "worst_of_scenarios"
+#: A deviation over scenarios is smooth where it is less than this share of the size of what it is of.
+NO_SPREAD = 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class StudyTrajectory:
     `released` are the free parameters of the study that the program chooses, the other free ones are `fixed` at what a
     design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
     values that conditional parameters have where their condition does not hold. `controls` are those that change slowly
-    or are held. `at` gives the problem for a design.
+    or are held, `margins` those of limits. `at` gives the problem for a design.
     """
 
     problem: Problem
@@ -59,6 +61,7 @@ class StudyTrajectory:
     inactive: Mapping[str, float]
     margin: float
     controls: Controls = AS_STATED
+    margins: Margins = NONE
 
     @property
     def with_mean(self) -> StudyTrajectory | None:
@@ -66,13 +69,14 @@ class StudyTrajectory:
         if all(v.name != WORST for v in self.base.extra):
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
-        return study_trajectory(
-            replace(self.problem, objectives=(mean,)), self.fixed, self.margin, controls=self.controls
-        )
+        mean_problem = replace(self.problem, objectives=(mean,))
+        return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls, margins=self.margins)
 
     def sized(self, size: float) -> StudyTrajectory:
         """The same for an objective of about this size."""
-        return study_trajectory(self.problem, self.fixed, self.margin, size, controls=self.controls)
+        return study_trajectory(
+            self.problem, self.fixed, self.margin, size, controls=self.controls, margins=self.margins
+        )
 
     def penalty(self, found: Solution) -> float:
         """What rates of controls add to the cost of a solution of the problem."""
@@ -146,12 +150,13 @@ def study_trajectory(
     size: float = 1.0,
     *,
     controls: Controls = AS_STATED,
+    margins: Margins = NONE,
 ) -> StudyTrajectory:
     """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
 
     Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
-    several scenarios: the unknown that bounds it is relative to this. `controls` change slowly or are held. Raises
-    `InvalidSetting` ("use") for what a program cannot state, and says what to do instead.
+    several scenarios: the unknown that bounds it is relative to this. `controls` change slowly or are held; `margins`
+    are added to limits. Raises `InvalidSetting` ("use") for what a program cannot state, and says what to do instead.
     """
     check_symbolic(problem)
     objective = check_single(problem)
@@ -169,9 +174,13 @@ def study_trajectory(
         if relation.root.kind == "==":
             text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
             raise InvalidSetting("use", text)
-    base = controls.applied(_Merged(problem, parts, size).trajectory(objective, relations, margin), len(parts))
+    merged = _Merged(problem, parts, size)
+    base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
+    used = {item.name: item.expression.names & parts[0].peaks.keys() for item in items}
+    sizes = {c.name: _size(c) for c in problem.constraints}
+    base = margins.applied(base, merged.limits, sizes, objective.name, used)
     inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
-    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls)
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls, margins)
 
 
 def _with_used_peaks(
@@ -197,6 +206,7 @@ class _Merged:
         self.problem, self.parts, self.size = problem, parts, size
         self.scenarios = [s.name for s in problem.scenarios]
         self.alone = len(parts) == 1
+        self.limits: dict[str, list[str]] = {}  # the constraints of each limit of the study, once they are stated
 
     def _named(self, scenario: str, name: str) -> str:
         return name if self.alone else f"{scenario}: {name}"
@@ -224,7 +234,34 @@ class _Merged:
             return [("", each[0])]
         if item.over.plugin.name == "mean":
             return [("", lambda e: sum(value(e) for value in each) / len(each))]
+        if item.over.plugin.name == "mean_plus_deviation":
+            return self._with_deviation(item, each)
         return [(f" in {name}", value) for name, value in zip(self.scenarios, each, strict=True)]
+
+    def _with_deviation(
+        self, item: Objective | Constraint, each: Sequence[Callable[[Any], Any]]
+    ) -> list[tuple[str, Callable[[Any], Any]]]:
+        """The mean and some standard deviations more, or less, as what is asked for needs it."""
+        times = float(item.over.settings.get("times", TIMES))
+        if isinstance(item, Objective):
+            ends, size = {"": item.sign}, self.size
+        else:
+            ends, size = {}, _size(item)
+            if item.minimum is not None:
+                ends[" less its deviation"] = -1.0
+            if item.maximum is not None:
+                ends[" with its deviation"] = 1.0
+
+        def end(sign: float) -> Callable[[Any], Any]:
+            def value(e: Ends) -> Any:
+                values = ca.vertcat(*(of(e) for of in each))
+                mean = ca.sum1(values) / len(each)
+                variance = ca.sumsqr(values - mean) / len(each)
+                return mean + sign * times * (ca.sqrt(variance + (NO_SPREAD * size) ** 2))
+
+            return value
+
+        return [(where, end(sign)) for where, sign in ends.items()]
 
     def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Rows]]:
         """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
@@ -255,7 +292,9 @@ class _Merged:
         }
         for c in self.problem.constraints:
             for where, value in self._values(c):
-                constraints[_other(f"{c.name}{where}", "limit", constraints)] = _limited(c, value, margin)
+                label = _other(f"{c.name}{where}", "limit", constraints)
+                constraints[label] = _limited(c, value, margin)
+                self.limits.setdefault(c.name, []).append(label)
         for name, rows in below.items():
             constraints[_other(name, "objective", constraints)] = rows
         for name, relation in relations.items():

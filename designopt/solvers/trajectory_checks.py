@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from designopt.aggregations import TIMES
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.study.language import units
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from designopt.collocation.statement.problem import Peak, TrajectoryProblem
 
 #: Ways of putting scenarios together that have a smooth program.
-OVER = ("nominal", "mean", "worst")
+OVER = ("nominal", "mean", "worst", "mean_plus_deviation")
 
 
 def check_symbolic(problem: Problem) -> None:
@@ -93,6 +95,8 @@ def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequ
         raise InvalidSetting(
             "use", f"{what} '{item.name}' is taken over scenarios by '{over}'; collocation knows {', '.join(OVER)}"
         )
+    if len(parts) > 1 and over == "mean_plus_deviation":
+        _check_deviation(item, what, parts)
     for name in sorted(item.expression.names):
         if all(name in part.figures for part in parts):
             continue
@@ -107,6 +111,22 @@ def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequ
                 f" {', '.join(known) or 'none'})"
             )
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
+
+
+def _check_deviation(item: Objective | Constraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
+    """Raises `InvalidSetting` where a program would gain by a worse motion in a good scenario, which is then nearer."""
+    if isinstance(item, Constraint) and item.equals is not None:
+        text = "takes a deviation over scenarios, which is equal to nothing but in all scenarios alike; use 'mean'"
+        raise InvalidSetting("use", f"{what} '{item.name}' {text}")
+    times, most = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
+    moved = [v.name for phase in parts[0].phases for v in phase.system.controls if v.name not in phase.delays]
+    if moved and times > most * (1.0 + 1e-9):
+        text = (
+            f"adds {times:g} standard deviations over {len(parts)} scenarios, each with controls of its own"
+            f" ({', '.join(moved)}): above 1/sqrt({len(parts) - 1}) = {most:.3g} a program gains by a worse motion in a"
+            " good scenario; take fewer, or 'worst'"
+        )
+        raise InvalidSetting("use", f"{what} '{item.name}' {text}")
 
 
 def check_peak(item: Objective | Constraint, name: str, peak: Peak, slope: float) -> None:

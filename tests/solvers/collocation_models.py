@@ -107,6 +107,31 @@ class Braked(DampedStart):
         return dataclasses.replace(made, figures=figures, extra=(Variable("colour", "nm", 0.0, 1000.0),))
 
 
+@model("pushed", version=1)
+class Pushed(DampedStart):
+    """Its trajectory problem has a control: a force, whose square is a part of the error."""
+
+    def trajectory_problem(self, scenario):
+        import dataclasses
+
+        import casadi as ca
+
+        made = super().trajectory_problem(scenario)
+        (phase,) = made.phases
+        x, v, c, k, m, force = (ca.SX.sym(n) for n in ("x", "v", "c", "k", "m", "force"))
+        system = System.from_expressions(
+            "pushed",
+            states=[(Variable("position", "m"), x, v), (Variable("speed", "m/s"), v, (force - k * x - c * v) / m)],
+            controls=[(Variable("force", "N", -1.0, 1.0), force)],
+            parameters=[(Variable("damping", "N s/m", 0.0), c), (Variable("stiffness", "N/m", 0.0), k)],
+            data=[(Variable("mass", "kg"), m)],
+        )
+        error = Integral(lambda s: s["position"] ** 2 + s["force"] ** 2)
+        return dataclasses.replace(
+            made, phases=[dataclasses.replace(phase, system=system, integrals={**phase.integrals, "error": error})]
+        )
+
+
 @model("no_equations", version=1)
 def no_equations(design: Bar, scenario: Load) -> Decay:
     return {"error": design["damping"], "loss": 0.0, "peak": 0.0}

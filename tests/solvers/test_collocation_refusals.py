@@ -183,7 +183,8 @@ def test_an_aggregation_without_a_smooth_program_is_refused():
     given = TEXT.replace("minimize: error", "minimize: error, over: {use: cvar, level: 0.5}")
     given += "scenarios: [{name: a, mass: 1}, {name: b, mass: 2}]\n"
     assert refused(given) == (
-        "7:15: objective 'decay' is taken over scenarios by 'cvar'; collocation knows nominal, mean, worst"
+        "7:15: objective 'decay' is taken over scenarios by 'cvar'; collocation knows nominal, mean, worst,"
+        " mean_plus_deviation"
     )
 
 

@@ -1,0 +1,321 @@
+"""Limits that hold with a margin: a multiple of the standard deviation that uncertain numbers give what is limited.
+
+The controls are those of the nominal motion; to first order a deviation of a number moves the states by their
+sensitivities, S' = f_x S + f_q, which become states of the problem themselves. So the margin follows the motion, and
+the optimum is that of the problem with margins (Diehl, Bock, Kostina, Math. Program. 107 (2006) 213). Where values are
+normal, a limit with a margin of k deviations is kept with the probability Phi(k): 0.977 for 2, 0.9987 for 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designopt.collocation.statement.problem import (
+    Constraint,
+    Ends,
+    Integral,
+    Phase,
+    ProblemError,
+    Symbols,
+    TrajectoryProblem,
+    is_added,
+)
+from designopt.dynamics.system import ARGUMENTS, System, Variable
+from designopt.lazy import casadi as ca
+
+#: The figure that is what the cost grows by.
+OF_COST = "margin(cost)"
+#: Of several numbers a deviation is smooth where it is less than this share of the limit.
+NO_SPREAD = 1e-6
+
+
+@dataclass(frozen=True)
+class Source:
+    """An uncertain number with its standard `deviation`: a parameter or a data entry, or with `phase` (and `state`, an
+    initial value) that of one phase alone."""
+
+    name: str
+    deviation: float
+    entry: str = ""
+    state: str = ""
+    phase: str = ""
+
+    @property
+    def label(self) -> str:
+        """As a part of names."""
+        return self.name.replace(".", "_").replace(" ", "_").replace(":", "")
+
+    def by(self, name: str) -> str:
+        """The name of the sensitivity of something."""
+        return f"{name}_by_{self.label}"
+
+    def moves(self, phase: Phase) -> bool:
+        """Whether it has a part in a phase."""
+        if self.phase and self.phase != phase.name:
+            return False
+        return bool(self.state) or self.entry in {v.name for v in (*phase.system.data, *phase.system.parameters)}
+
+
+def with_margins(
+    problem: TrajectoryProblem, deviations: Mapping[str, float], margins: Mapping[str, float], *, cost: float = 0.0
+) -> TrajectoryProblem:
+    """`problem` whose limits hold with `margins`: so many standard deviations, by the names of path constraints, of
+    those at samples and between ends, and of states (their bounds on the way).
+
+    `deviations` are the standard deviations of independent numbers: of parameters and data by their names (of one phase
+    alone by "phase.entry"), of initial values by "phase.initial.x"; parameters may be free. The cost grows by `cost`
+    times its own deviation. Sensitivities are states ``<state>_by_<number>``; the margin of a constraint between ends
+    is the figure "margin(name)", what the cost grows by "margin(cost)". Raises `ProblemError` (bad_statement) for names
+    that are not there, for equalities, and for phases with algebraic variables or delays and those that go on from one
+    another.
+    """
+    sources = [_source(problem, name, deviation) for name, deviation in deviations.items()]
+    sources = [source for source in sources if source.deviation > 0.0]
+    _check(problem, margins, cost)
+    if not sources:
+        return problem
+    ended = [name for name in margins if name in problem.constraints]
+    phases = [
+        _phase(phase, [s for s in sources if s.moves(phase)], margins, bool(ended or cost)) for phase in problem.phases
+    ]
+    constraints, figures = dict(problem.constraints), dict(problem.figures)
+    for name in ended:
+        stated = constraints[name]
+        limited = _AtEnds(stated.value, tuple(sources), tuple(phases), margins[name], (stated.low, stated.high))
+        constraints[name] = replace(stated, value=limited)
+        figures[f"margin({name})"] = limited.margin
+    paid = _AtEnds(problem.cost, tuple(sources), tuple(phases), cost, (-math.inf, 0.0))
+    if cost:
+        figures[OF_COST] = paid.margin
+    return replace(
+        problem,
+        phases=phases,
+        constraints=constraints,
+        figures=figures,
+        cost=(lambda e: problem.cost(e) + paid.margin(e)) if cost else problem.cost,
+    )
+
+
+def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Source:
+    """The number of a `name`. Raises `ProblemError` for one that is not there."""
+    if not 0.0 <= float(deviation) < math.inf:
+        raise ProblemError("bad_statement", f"deviations.{name}", f"is {deviation!r}: give a number from 0 on")
+    known: dict[str, Source] = {}
+    for phase in problem.phases:
+        for v in (*phase.system.parameters, *phase.system.data):
+            known[v.name] = Source(v.name, deviation, v.name)
+        for v in phase.system.data:
+            known.setdefault(
+                f"{phase.name}.{v.name}", Source(f"{phase.name}.{v.name}", deviation, v.name, "", phase.name)
+            )
+        for v in phase.system.states:
+            label = f"{phase.name}.initial.{v.name}"
+            known[label] = Source(label, deviation, "", v.name, phase.name)
+    if name not in known:
+        text = f"is no number whose deviation moves a motion; there are {', '.join(known)}"
+        raise ProblemError("bad_statement", f"deviations.{name}", text)
+    return known[name]
+
+
+def _check(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float) -> None:
+    there = [
+        *dict.fromkeys(
+            name for p in problem.phases for name in (*p.path, *p.samples, *(v.name for v in p.system.states))
+        ),
+        *(name for name, c in problem.constraints.items() if not is_added(c)),
+    ]
+    for name, times in {**margins, "cost": cost}.items():
+        if not 0.0 <= float(times) < math.inf:
+            raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
+    for name in margins:
+        if name not in there:
+            raise ProblemError(
+                "bad_statement", f"margins.{name}", f"there is no such limit; there are {', '.join(there)}"
+            )
+        tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
+        if any(name in table and table[name].low == table[name].high for table in tables):
+            raise ProblemError("bad_statement", f"margins.{name}", "is an equality, which leaves no room for a margin")
+    for phase in problem.phases:
+        for what, found in (
+            ("algebraic variables", phase.system.algebraic),
+            ("delays", phase.delays),
+            ("a start where the phase before it ends", phase.t0 is None),
+        ):
+            if found:
+                text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"
+                raise ProblemError("bad_statement", f"{phase.name}: margins", text)
+
+
+def _phase(phase: Phase, sources: Sequence[Source], margins: Mapping[str, float], with_integrals: bool) -> Phase:
+    """`phase` with the sensitivities to its `sources` as states, and its limits with their margins."""
+    if not sources:
+        return phase
+    names = [v.name for v in phase.system.states]
+    added = {source.by(name) for source in sources for name in (*names, *phase.integrals)}
+    taken = {*names, *phase.integrals, *(v.name for v in (*phase.system.controls, *phase.system.parameters))}
+    if both := added & taken:
+        text = f"'{min(both)}' is the name that a sensitivity gets: rename the variable"
+        raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
+    initial = dict(phase.initial)
+    for source in sources:
+        initial |= {source.by(name): float(name == source.state) for name in names}
+    path = {name: _limited(c, sources, names, margins.get(name, 0.0)) for name, c in phase.path.items()}
+    for v in phase.system.states:
+        if margins.get(v.name, 0.0) > 0.0 and v.name not in path:
+            bounds = Constraint(_State(v.name), *phase.bounds.get(v.name, (v.low, v.high)), v.unit)
+            if math.isfinite(bounds.low) or math.isfinite(bounds.high):
+                path[f"{v.name} with its margin"] = _limited(bounds, sources, names, margins[v.name])
+    integrals = dict(phase.integrals)
+    if with_integrals:
+        for name, integral in phase.integrals.items():
+            for source in sources:
+                slope = _Slope(integral.value, source, tuple(names))
+                integrals[source.by(name)] = Integral(slope, at=integral.at)
+    return replace(
+        phase,
+        system=_system(phase.system, sources),
+        initial=initial,
+        path=path,
+        samples={name: _limited(c, sources, names, margins.get(name, 0.0)) for name, c in phase.samples.items()},
+        integrals=integrals,
+    )
+
+
+def _system(system: System, sources: Sequence[Source]) -> System:
+    """`system` in its explicit form, with the sensitivities of its states below them."""
+    nx, count = len(system.states), len(sources)
+    symbols = [ca.SX.sym(name, system.rhs.numel_in(i)) for i, name in enumerate(ARGUMENTS)]
+    rates = system.rhs(*symbols)
+    whole = ca.SX.sym("x", nx * (1 + count))
+    parts = ca.vertsplit(whole, nx)
+    slopes = ca.jacobian(rates, symbols[0])
+    tables = {v.name: symbols[3][i] for i, v in enumerate(system.parameters)}
+    tables |= {v.name: symbols[4][i] for i, v in enumerate(system.data)}
+    made = [rates]
+    for source, part in zip(sources, parts[1:], strict=True):
+        moved = slopes @ part
+        made.append(moved if source.state else moved + ca.jacobian(rates, tables[source.entry]))
+
+    def of(label: str, result: Any, name: str) -> Any:
+        result = ca.substitute(ca.SX(result), symbols[0], parts[0])
+        return ca.Function(label, [whole, *symbols[1:]], [ca.densify(ca.cse(result))], list(ARGUMENTS), [name])
+
+    states = list(system.states)
+    for source in sources:
+        states += [Variable(source.by(v.name), "", description=f"d {v.name} / d {source.name}") for v in system.states]
+    output = None if system.output is None else of("output", system.output(*symbols), "y")
+    return System(
+        name=system.name,
+        states=tuple(states),
+        parameters=system.parameters,
+        rhs=of("rhs", ca.vertcat(*made), "xdot"),
+        controls=system.controls,
+        data=system.data,
+        outputs=system.outputs,
+        output=output,
+        vectors=system.vectors,
+    )
+
+
+@dataclass(frozen=True)
+class _State:
+    name: str
+
+    def __call__(self, v: Symbols) -> Any:
+        return v[self.name]
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """The total derivative of a value on the way by a number, with the controls as they are."""
+
+    value: Callable[[Any], Any]
+    source: Source
+    states: tuple[str, ...]
+
+    def __call__(self, v: Symbols) -> Any:
+        value = ca.SX(self.value(v))
+        slope = ca.jacobian(value, ca.vertcat(*(v[n] for n in self.states))) @ ca.vertcat(
+            *(v[self.source.by(n)] for n in self.states)
+        )
+        return slope + ca.jacobian(value, v[self.source.entry]) if self.source.entry else slope
+
+
+def _limited(stated: Constraint, sources: Sequence[Source], states: Sequence[str], times: float) -> Constraint:
+    """A constraint on the way, or at samples, with its margin."""
+    if times == 0.0:
+        return stated
+    return replace(
+        stated, value=_OnTheWay(stated.value, tuple(sources), tuple(states), times, (stated.low, stated.high))
+    )
+
+
+@dataclass(frozen=True)
+class _OnTheWay:
+    value: Callable[[Any], Any]
+    sources: tuple[Source, ...]
+    states: tuple[str, ...]
+    times: float
+    limits: tuple[float, float]
+
+    def __call__(self, v: Symbols) -> Any:
+        slopes = [self.times * s.deviation * _Slope(self.value, s, self.states)(v) for s in self.sources]
+        return _kept(self.value(v), slopes, self.limits)
+
+
+@dataclass(frozen=True, eq=False)
+class _AtEnds:
+    """A constraint between ends, or the cost, and its margin."""
+
+    value: Callable[[Ends], Any]
+    sources: tuple[Source, ...]
+    phases: tuple[Phase, ...]
+    times: float
+    limits: tuple[float, float]
+
+    def __call__(self, e: Ends) -> Any:
+        return _kept(self.value(e), self._slopes(e), self.limits)
+
+    def margin(self, e: Ends) -> Any:
+        """So many standard deviations; of a column the largest."""
+        return ca.mmax(_deviation(self._slopes(e), self.limits))
+
+    def _slopes(self, e: Ends) -> list[Any]:
+        value = ca.SX(self.value(e))
+        return [self.times * source.deviation * self._slope(e, value, source) for source in self.sources]
+
+    def _slope(self, e: Ends, value: Any, source: Source) -> Any:
+        total = ca.SX.zeros(value.numel())
+        for phase in self.phases:
+            if not source.moves(phase):
+                continue
+            of = e.phase[phase.name]
+            own = [v.name for v in phase.system.states]
+            pairs = [(end[n], end[source.by(n)]) for end in (of.initial, of.final) for n in own if source.by(n) in own]
+            pairs += [
+                (of.integral[n], of.integral[source.by(n)]) for n in phase.integrals if source.by(n) in phase.integrals
+            ]
+            if source.entry in of.data:
+                pairs.append((of.data[source.entry], 1.0))
+            for symbol, moved in pairs:
+                total += ca.jacobian(value, symbol) * moved
+        if source.entry in e.parameters:
+            total += ca.jacobian(value, e[source.entry])
+        return total
+
+
+def _kept(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
+    """The rows that stay within the limits where the value keeps its margin from them."""
+    if len(slopes) == 1:  # its size has a kink that two rows have not
+        return ca.vertcat(value + slopes[0], value - slopes[0])
+    deviation = _deviation(slopes, limits)
+    low, high = (math.isfinite(limit) for limit in limits)
+    return ca.vertcat(*([value - deviation] if low else []), *([value + deviation] if high or not low else []))
+
+
+def _deviation(slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
+    size = max((abs(limit) for limit in limits if math.isfinite(limit)), default=1.0) or 1.0
+    return ca.sqrt(sum(slope**2 for slope in slopes) + (NO_SPREAD * size) ** 2)

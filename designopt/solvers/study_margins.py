@@ -1,0 +1,84 @@
+"""Limits of a study that its programs keep with a margin of some standard deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from designopt.collocation.statement.margins import with_margins
+from designopt.collocation.statement.peaks import rows_of
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.plugin import InvalidSetting
+
+#: The parameter that is the worst of all scenarios, and is minimised.
+WORST = "worst_of_scenarios"
+
+
+@dataclass(frozen=True)
+class Margins:
+    """`times` standard deviations by the name of a limit or of the objective of the study, or of a path constraint or a
+    state of the trajectory problem; `deviations` are those of numbers of the trajectory problem, in its units."""
+
+    times: Mapping[str, float] = field(default_factory=dict)
+    deviations: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> Margins:
+        """As settings give them; without `times` there are none. Raises `InvalidSetting` for times of nothing."""
+        if not times:
+            return NONE
+        if not any(deviation > 0.0 for deviation in deviations.values()):
+            text = "are so many standard deviations, but no number has one: give 'deviations'"
+            raise InvalidSetting("margins", text)
+        return cls(dict(times), dict(deviations))
+
+    def applied(
+        self,
+        base: TrajectoryProblem,
+        limits: Mapping[str, Sequence[str]],
+        sizes: Mapping[str, float],
+        objective: str,
+        peaks: Mapping[str, AbstractSet[str]],
+    ) -> TrajectoryProblem:
+        """`base` with the margins. `limits` are the names of its constraints by those of the study's limits, which are
+        relative to `sizes`, `peaks` the peaks that limits and the objective name. Raises `InvalidSetting` for names
+        that are not there."""
+        if not self.times:
+            return base
+        if objective in self.times and WORST in {v.name for v in base.extra}:
+            text = "the worst of several scenarios has no one deviation: take another aggregation, or make it a limit"
+            raise InvalidSetting(f"margins.{objective}", text)
+        asked: dict[str, float] = {}
+        for name, times in self.times.items():
+            for label in limits.get(name, () if name == objective else (name,)):
+                asked[label] = times
+            for peak in (p for label, p in base.peaks.items() if label.split(": ")[-1] in peaks.get(name, ())):
+                for row in rows_of(peak):  # an unknown lies beyond the values: it is these that need room
+                    asked[row] = max(times, asked.get(row, 0.0))
+        try:
+            found = with_margins(base, self.deviations, asked, cost=self.times.get(objective, 0.0))
+        except ProblemError as error:
+            raise InvalidSetting(error.where.split(": ")[-1], str(error).removeprefix(f"{error.where}: ")) from error
+        figures = dict(found.figures)
+        for name, labels in limits.items():
+            for label in labels:
+                if (margin := figures.get(f"margin({label})")) is not None:
+                    figures[f"margin({label})"] = _Times(margin, sizes[name])
+        return replace(found, figures=figures)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """A figure in the unit of a limit."""
+
+    figure: Callable[[Any], Any]
+    size: float
+
+    def __call__(self, e: Any) -> Any:
+        return self.size * self.figure(e)
+
+
+#: Limits as the study states them.
+NONE = Margins()

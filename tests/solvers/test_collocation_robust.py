@@ -1,0 +1,162 @@
+"""Robust programs of studies: the mean with its deviation over scenarios, and limits with margins."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designopt import define
+from designopt.plugin import load_file
+from designopt.study.language.errors import StudyError
+
+MODELS = Path(__file__).with_name("collocation_models.py")
+MASSES = (1.0, 2.0, 3.0)
+
+
+@pytest.fixture(autouse=True)
+def _models() -> None:
+    load_file(str(MODELS), MODELS.read_bytes())
+
+
+def study(**sections: Any) -> Any:
+    given = {
+        "study": "damped",
+        "model": {"use": "damped_start"},
+        "space": {"damping": {"low": 0.2, "high": 5.0, "unit": "N s/m"}},
+        "objectives": [{"name": "decay", "minimize": "error"}],
+        "execution": {"executor": "serial"},
+        "solver": {"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100},
+    }
+    return define(**{**given, **sections})
+
+
+def optimum(folder: Path, **sections: Any) -> tuple[Any, dict[str, float]]:
+    result = study(**sections).run(folder / "s")
+    (program,) = result.programs()
+    return result, program.figures
+
+
+def over(times: float) -> dict[str, Any]:
+    return {"use": "mean_plus_deviation", "times": times}
+
+
+@pytest.mark.parametrize("times", [0.0, 1.0, 3.0])
+def test_the_mean_and_its_deviation_are_least_where_their_formula_says(tmp_path: Path, times: float) -> None:
+    """int x^2 = c/2 + m/(2 c) has the mean and deviation of m: least at c^2 = mean + times * deviation."""
+    scenarios = [{"name": f"m{m:g}", "mass": m} for m in MASSES]
+    objectives = [{"name": "decay", "minimize": "error", "over": over(times)}]
+    result, figures = optimum(tmp_path, scenarios=scenarios, objectives=objectives)
+
+    best = math.sqrt(np.mean(MASSES) + times * np.std(MASSES))
+    assert figures["optimum(damping)"] == pytest.approx(best, rel=1e-4)
+    assert figures["program(objective)"] == pytest.approx(best, rel=1e-4)
+    assert result.outcomes.objectives[0, 0] == pytest.approx(best, rel=1e-4)  # of the model, aggregated afterwards
+
+
+def test_a_limit_on_the_mean_and_its_deviation_is_active(tmp_path: Path) -> None:
+    """The damper that loses least, with c/2 + M/(2 c) <= 2 for M = mean + deviation of the masses."""
+    _, figures = optimum(
+        tmp_path,
+        scenarios=[{"name": f"m{m:g}", "mass": m} for m in MASSES],
+        objectives=[{"name": "loss", "minimize": "loss", "over": "nominal"}],
+        constraints=[{"name": "decay", "of": "error", "max": 2.0, "over": over(1.0)}],
+        solver={"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, "margin": 0.0},
+    )
+    size = np.mean(MASSES) + np.std(MASSES)
+    assert figures["optimum(damping)"] == pytest.approx(2.0 + math.sqrt(4.0 - size), rel=1e-4)
+
+
+def test_a_limit_keeps_its_margin(tmp_path: Path) -> None:
+    """d error/d m = 1/(2 c) at m = 1, so that c/2 + (1 + 2 s)/(2 c) <= 1.5 to two deviations s."""
+    s = 0.1
+    result, figures = optimum(
+        tmp_path,
+        objectives=[{"name": "loss", "minimize": "loss"}],
+        constraints=[{"name": "decay", "of": "error", "max": 1.5}],
+        solver={
+            "use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, "margin": 0.0,
+            "deviations": {"mass": s}, "margins": {"decay": 2.0},
+        },
+    )  # fmt: skip
+    best = 1.5 + math.sqrt(2.25 - 1.0 - 2.0 * s)
+    assert figures["optimum(damping)"] == pytest.approx(best, rel=1e-4)
+    assert figures["margin(decay)"] == pytest.approx(2.0 * s / (2.0 * best), rel=2e-4)
+    assert result.outcomes.feasible.all()
+    masses = 1.0 + s * np.random.default_rng(0).standard_normal(4000)
+    kept = (best / 2.0 + masses / (2.0 * best) <= 1.5).mean()
+    assert kept == pytest.approx(0.97725, abs=0.01)
+
+
+def test_an_objective_is_lowered_with_its_deviation(tmp_path: Path) -> None:
+    """c/2 + m/(2 c) + k s/(2 c) with m = 1: least at c^2 = 1 + k s; the program tells the objective without it."""
+    result, figures = optimum(
+        tmp_path,
+        solver={
+            "use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100,
+            "deviations": {"mass": 0.2}, "margins": {"decay": 3.0},
+        },
+    )  # fmt: skip
+    best = math.sqrt(1.6)
+    assert figures["optimum(damping)"] == pytest.approx(best, rel=1e-4)
+    assert figures["program(objective)"] == pytest.approx(best / 2.0 + 0.5 / best, rel=1e-4)
+    assert "objective_differs" not in {event["kind"] for event in result.events}
+
+
+def test_a_peak_keeps_its_margin(tmp_path: Path) -> None:
+    """The largest travel of a quarter car stays within its room for a mass that is not known exactly."""
+    given = {
+        "model": {"use": "quarter_car"},
+        "space": {
+            "stiffness": {"low": "2 kN/m", "high": "200 kN/m", "unit": "N/m", "scale": "log"},
+            "damping": {"low": 100, "high": 20000, "unit": "N s/m", "scale": "log"},
+        },
+        "objectives": [{"name": "ride", "minimize": "cost"}],
+        "constraints": [{"name": "room", "of": "peak_travel", "max": "60 mm"}],
+    }
+    plain = {"use": "collocation", "intervals": 40}
+    _, figures = optimum(tmp_path / "plain", **given, solver=plain)
+    _, careful = optimum(
+        tmp_path / "careful", **given, solver={**plain, "deviations": {"body_mass": 20.0}, "margins": {"room": 2.0}}
+    )
+    assert careful["program(objective)"] > figures["program(objective)"] * 1.001
+
+
+def refused(**sections: Any) -> str:
+    with pytest.raises(StudyError) as caught:
+        study(**sections)
+    return str(caught.value)
+
+
+def test_what_would_reward_a_worse_motion_is_refused() -> None:
+    scenarios = [{"name": f"m{m:g}", "mass": m} for m in MASSES]
+    text = refused(
+        model={"use": "pushed"},
+        scenarios=scenarios,
+        objectives=[{"name": "decay", "minimize": "error", "over": over(1.0)}],
+    )
+    assert "adds 1 standard deviations over 3 scenarios, each with controls of its own (force): above 1/sqrt(2)" in text
+
+
+@pytest.mark.parametrize(
+    ("solver", "text"),
+    [
+        ({"margins": {"decay": 2.0}}, "but no number has one: give 'deviations'"),
+        ({"margins": {"decay": 2.0}, "deviations": {"decay.tf": 0.1}}, "is no number whose deviation moves a motion"),
+        ({"margins": {"room": 2.0}, "deviations": {"mass": 0.1}}, "there is no such limit; there are position, speed"),
+        ({"margins": {"decay": -2.0}, "deviations": {"mass": 0.1}}, "at least 0"),
+    ],
+)
+def test_margins_of_nothing_are_refused(solver: dict[str, Any], text: str) -> None:
+    assert text in refused(solver={"use": "collocation", **solver})
+
+
+def test_a_deviation_is_no_equality() -> None:
+    text = refused(
+        scenarios=[{"name": "a", "mass": 1.0}, {"name": "b", "mass": 2.0}],
+        constraints=[{"name": "loss", "of": "loss", "equals": 1.0, "over": over(1.0)}],
+    )
+    assert "which is equal to nothing but in all scenarios alike" in text
