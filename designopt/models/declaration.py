@@ -114,7 +114,7 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
         from designopt.models.equations import Equations
         from designopt.models.simulation import Simulation
 
-        return Simulation(Equations.of(name, declared, lambda v: self.equations(v)), self.rtol, samples)
+        return Simulation(Equations.of(name, declared, self.equations), self.rtol, samples)
 
     def check(self: Any) -> None:
         """Call the equations: raises `PluginError` for what fails in them, and for units that do not fit."""

@@ -14,6 +14,11 @@ CHANGES = {
         r"changed\.py:33: model 'drive' has no 'shaftt'; did you mean 'shaft'\?",
     ),
     "code that fails": ("error = v.speed", "error = 1 / 0 * v.speed", r"changed\.py:31: .* ZeroDivisionError"),
+    "a function of math": (
+        "error = v.speed",
+        "error = __import__('math').sin(v.speed)",
+        r"changed\.py:34: .* 'lag' holds a number that is not one \(NaN\): a function of math",
+    ),
     "a sum of two units": (
         "elastic = v.shaft * v.twist",
         "elastic = v.shaft * v.speed",
