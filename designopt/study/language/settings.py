@@ -6,7 +6,7 @@ All three come from the annotations the plugin was declared with.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,39 +29,42 @@ def settings_type(plugin: Plugin) -> Checked:
     return fields_type(plugin.name, plugin.settings)
 
 
-#: The checks made so far by the identity of what they are for, which is kept with them: making one takes milliseconds.
-_made: dict[int, tuple[Any, Checked]] = {}
+#: The checks made so far by the identity of what they are for, which is kept with them, and by the names that matter:
+#: making one takes milliseconds.
+_made: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 
-def _once(what: Any, make: Callable[[], Checked]) -> Checked:
-    known = _made.get(id(what))
+def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
+    """The check that `make` gives, made once for the object `what` and these `names`."""
+    known = _made.get((id(what), names))
     if known is None:
         if len(_made) >= 1024:
             _made.clear()
-        known = _made[id(what)] = what, make()
+        known = _made[id(what), names] = what, make()
     return known[1]
 
 
 def field_type(field: Field) -> Checked:
     """The check for a value of `field`."""
-    return _once(field, lambda: checker(field.annotation))
+    return once(field, lambda: checker(field.annotation))
 
 
-def fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
-    """The check for a mapping with the keys `fields`, which nobody changes any more."""
-    return _once(fields, lambda: new_fields_type(name, fields))
+def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | None = None) -> Checked:
+    """The check for a mapping with the keys `fields`, which nobody changes any more, or with those `only` of them."""
+    names = None if only is None else frozenset(only)
 
+    def make() -> Checked:
+        chosen = {n: f for n, f in fields.items() if names is None or n in names}
+        for field in chosen.values():
+            try:
+                adapted(field.annotation)
+            except PluginError as error:
+                raise PluginError(f"{name}: '{field.name}': {error}") from None
+        return TypeAdapter(
+            table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in chosen.items()})
+        )
 
-def new_fields_type(name: str, fields: Mapping[str, Field]) -> Checked:
-    """`fields_type` for fields that are asked for once."""
-    for field in fields.values():
-        try:
-            adapted(field.annotation)
-        except PluginError as error:
-            raise PluginError(f"{name}: '{field.name}': {error}") from None
-    return TypeAdapter(
-        table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in fields.items()})
-    )
+    return once(fields, make, names)
 
 
 def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:

@@ -14,7 +14,7 @@ from designopt.plugin import Field, ModelPlugin, Quantity
 from designopt.study.language.annotations import admits
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.refusals import shown
-from designopt.study.language.settings import new_fields_type
+from designopt.study.language.settings import fields_type
 from designopt.study.language.values import Checked, check, checker
 from designopt.study.language.words import LABEL, Label
 from designopt.study.sections import rows
@@ -170,7 +170,7 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
     if common is None:
         return []
     rest = {n: f for n, f in (model.conditions or {}).items() if n not in common}
-    against = None if model.conditions is None else new_fields_type("scenario", rest)
+    against = None if model.conditions is None else fields_type("scenario", model.conditions, rest)
     files = [name for name, field in rest.items() if takes_file(field)]
     folder = file.name[: max(file.name.rfind("/"), file.name.rfind(":")) + 1]
     made = []
@@ -200,12 +200,12 @@ def _common(
     values = dict(given.get("with") or {})
     if model.conditions is None:
         return values
-    mine = {n: f for n, f in model.conditions.items() if n in values}
+    mine = [n for n in model.conditions if n in values]
     unknown = [n for n in values if n not in model.conditions]
     for name in unknown:
         hint = nearest_or_all(name, [n for n in model.conditions if n not in values])
         ctx.add((*path, "with", name), f"model '{model.name}' has no scenario condition '{name}'{hint}", key="")
-    checked, wrong = check(new_fields_type("scenario", mine), {n: values[n] for n in mine}, ctx.read)
+    checked, wrong = check(fields_type("scenario", model.conditions, mine), {n: values[n] for n in mine}, ctx.read)
     ctx.findings.extend(finding.below((*path, "with")) for finding in wrong)
     if given["use"] == "files":
         lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in others]

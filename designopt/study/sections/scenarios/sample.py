@@ -16,7 +16,7 @@ from designopt.study.language import settings
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part, as_part
 from designopt.study.language.refusals import shown, wrong_kind
-from designopt.study.language.values import Entry, check, members_of, table
+from designopt.study.language.values import Checked, Entry, check, members_of, table
 from designopt.study.language.words import Label, spelt_out
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
@@ -118,9 +118,13 @@ def _checked(
         plugin = None
     own = members_of(SampleSection)
     others = {n: f for n, f in plugin.settings.items() if n not in own and n != "samples"} if plugin else {}
-    entries = {**own, **{n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
+
+    def make() -> Checked:
+        entries = {**own, **{n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
+        return TypeAdapter(table("sample", entries))
+
     try:
-        against = TypeAdapter(table("sample", entries))
+        against = settings.once(plugin or SampleSection, make)
     except PluginError as error:
         ctx.add(path, str(error), at="use")
         return None, None
@@ -187,9 +191,9 @@ def _common(
         del values[name]
     if model is None or model.conditions is None:
         return values
-    rest = {n: f for n, f in model.conditions.items() if n not in varied and n not in vary}
+    rest = [n for n in model.conditions if n not in varied and n not in vary]
     whole = None not in (given.get("vary", {}), given.get("with", {})) and not ctx.unknown_key(path)
-    checked, wrong = check(settings.new_fields_type("scenario", rest), values, ctx.read)
+    checked, wrong = check(settings.fields_type("scenario", model.conditions, rest), values, ctx.read)
     for finding in wrong:
         if finding.path or finding.key is not None:
             ctx.findings.append(finding.below((*path, "with")))
