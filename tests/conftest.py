@@ -12,6 +12,17 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
+# The processes of the suite share the processors: threads of BLAS in each of them would wait for one another. Where a
+# library reads this before the suite does, as in one process alone, it keeps its threads.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice as many processes as processors: many a test waits for processes that it starts."""
+    return 2 * (os.cpu_count() or 1)
+
+
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
