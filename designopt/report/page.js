@@ -50,10 +50,9 @@
     }};
   }
 
-  // The plotting library: loaded by the page, or unpacked from the text that it holds (base85 of zlib).
-  const library = (async () => {
-    if (window.Plotly) return;
-    const text = document.getElementById("plotly").textContent, signs = new Map();
+  // The bytes of a text that the page holds (base85 of zlib).
+  async function unpacked(id) {
+    const text = document.getElementById(id).textContent, signs = new Map();
     [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"].forEach((c, i) => signs.set(c, i));
     const bytes = new Uint8Array(Math.floor(text.length / 5) * 4 + 4), view = new DataView(bytes.buffer);
     let length = 0;
@@ -63,16 +62,33 @@
       view.setUint32(length, value);
       length += Math.min(5, text.length - i) - 1;
     }
-    const unpacked = new Blob([bytes.subarray(0, length)]).stream().pipeThrough(new DecompressionStream("deflate"));
-    (0, eval)(await new Response(unpacked).text());
+    const stream = new Blob([bytes.subarray(0, length)]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+
+  // What the figures draw, as JSON in lines, and the bytes of its arrays; the plotting library, if it is in the page.
+  let lines = [], block = null, loaded = false;
+  const ready = (async () => {
+    const bytes = await unpacked("data"), end = 4 + new DataView(bytes.buffer).getUint32(0, true);
+    lines = new TextDecoder().decode(bytes.subarray(4, end)).split("\n");
+    block = bytes.subarray(end);
+    if (!window.Plotly) (0, eval)(new TextDecoder().decode(await unpacked("plotly")));
+    loaded = true;
   })();
 
-  let loaded = Boolean(window.Plotly);
-  library.then(() => { loaded = true; });
-  const draw = figure => loaded ? drawNow(figure) : library.then(() => drawNow(figure));
+  const parsed = number => JSON.parse(lines[number], (_, value) => {
+    if (!isObject(value) || typeof value.bdata !== "number") return value;
+    const {bdata, size, ...others} = value, count = size / (value.dtype === "f8" ? 8 : 4);
+    let text = "";
+    for (let i = 0; i < count; i++)
+      for (let at = bdata + i; at < bdata + size; at += count) text += String.fromCharCode(block[at]);
+    return {...others, bdata: btoa(text)};
+  });
+
+  const draw = figure => loaded ? drawNow(figure) : ready.then(() => drawNow(figure));
 
   function drawNow(figure) {
-    const spec = figure.spec = JSON.parse(figure.source);
+    const spec = figure.spec = parsed(figure.number);
     let plot = {data: [], layout: {}, frames: [], ...spec.plot};
     const key = figure.selects.map(s => s.value).join(",");
     const variant = spec.variants[key];
@@ -100,14 +116,14 @@
     const first = !figure.drawn;
     if (!first && spec.brushed) keepBrushes(figure.plot.data[0].dimensions, shown.data[0].dimensions);
     figure.drawn = true;
-    const ready = first || shown.frames.length
+    const drawn = first || shown.frames.length
       ? Plotly.newPlot(figure.plot, shown.data, shown.layout, config)
           .then(() => shown.frames.length ? Plotly.addFrames(figure.plot, shown.frames) : null)
       : Plotly.react(figure.plot, shown.data, shown.layout, config);
-    if (shown.frames.length) ready.then(() => animate(figure, spec.loop));
+    if (shown.frames.length) drawn.then(() => animate(figure, spec.loop));
     if (first && shown.layout.meta?.jump) figure.plot.on("plotly_click", event => jump(figure, event.points[0].x));
     if (first && parent !== window) figure.plot.on("plotly_click", event => tellDesign(figure, event.points[0]));
-    return ready.then(() => {
+    return drawn.then(() => {
       if (first && spec.brushed) watchBrushes(figure);
       setOff(figure);
       figure.element.dataset.drawn = "true";
@@ -115,15 +131,16 @@
   }
 
   // What hovering over a point shows of a design: its values, kept once for all figures.
-  const known = JSON.parse(document.getElementById("designs").textContent);
-  const places = new Map(), lines = new Map();
+  const places = new Map(), values = new Map();
+  let known = null;
   function told(row) {
-    if (!places.size) {
+    if (!known) {
+      known = parsed(0);
       Array.from(numbers(known.rows)).forEach((r, i) => places.set(r, i));
       known.columns = known.columns.map(c => numbers(c));
     }
-    if (!lines.has(row)) lines.set(row, known.columns.map(c => c[places.get(row)]));
-    return lines.get(row);
+    if (!values.has(row)) values.set(row, known.columns.map(c => c[places.get(row)]));
+    return values.get(row);
   }
 
   // Numbers of a figure's data: a plain array, or base64 of a typed one.
@@ -236,7 +253,7 @@
   // A click on an instant shows it in the drawings of motions, for the design and scenario that were clicked.
   function jump(from, time) {
     for (const figure of figures) {
-      if (!figure.source.includes('"times"')) continue;
+      if (!lines[figure.number].includes('"times"')) continue;
       const selects = figure.selects.length === from.selects.length ? figure.selects : [];
       const other = selects.some((s, i) => s.value !== from.selects[i].value);
       selects.forEach((s, i) => { s.value = from.selects[i].value; });
@@ -253,7 +270,7 @@
   for (const element of document.querySelectorAll("figure")) {
     const figure = {
       element, plot: element.querySelector(".plot"), drawn: false,
-      source: element.querySelector("script").textContent,
+      number: Number(element.dataset.source),
       selects: [...element.querySelectorAll("select")],
     };
     element.querySelector(".svg").addEventListener("click", () =>

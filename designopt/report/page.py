@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import math
 import os
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from importlib.resources import files
@@ -19,6 +17,7 @@ import numpy as np
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.labels import hover_columns, number
+from designopt.report.packing import Packing, packed
 from designopt.report.parts import failures, record
 from designopt.report.parts.answer import best, decision, limits, overview, problem, tolerances, validation
 from designopt.report.parts.designs import (
@@ -192,11 +191,13 @@ def page(
     from markupsafe import Markup
 
     here = files("designopt.report")
+    packing = Packing()
+    packing.add(dict(designs or {}))  # number 0
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     environment.filters |= {
         "number": number,
         "csv": csv_link,
-        "data": figure_data,
+        "kept": lambda figure, name: packing.add(figure_data(figure, name)),
         "json": lambda data: Markup(script_json(data)),  # it holds no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
     }
@@ -211,7 +212,7 @@ def page(
         banners=banners,
         refresh=None if refresh is None else max(1, math.ceil(refresh)),
         parts=[*zip(_anchors([s.title for s in parts]), parts, strict=True)],
-        designs=dict(designs or {}),
+        data=packing.text,
         policy=_POLICY.format(scripts="'self' " if plotly else ""),
         colours={"THEMED": dict(THEMED), "CATEGORIES": list(CATEGORIES)},
         style=(here / "page.css").read_text(encoding="utf-8"),
@@ -230,17 +231,14 @@ _OF_MAPS = (
 
 @functools.cache
 def _packed_library() -> tuple[str, str]:
-    """The head of plotly.js, with its licence, and it without what draws maps, compressed: 1.6 MB of text, not 4.8.
-
-    The text is base85, in which no "<" may stand in a page: a comma takes its place.
-    """
+    """The head of plotly.js, with its licence, and it without what draws maps, compressed: 1.6 MB of text, not 4.8."""
     from plotly.offline import get_plotlyjs
 
     library = get_plotlyjs()
     head = library[: library.index("*/") + 2]
     for text in _OF_MAPS:
         library = text.sub(r"\1''", library)
-    return head, base64.b85encode(zlib.compress(library.encode(), 9)).decode().replace("<", ",")
+    return head, packed(library.encode())
 
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from given_results import WORST, GivenResult, at_most, grid, maximize, minimize, result
+from page_data import figures_of
 
 from designopt.plugin import Use, find
 from designopt.report.comparison.differences import differences
@@ -30,10 +30,6 @@ FIRST = store("runs/first.study", [(1, 3), (3, 1)])
 SECOND = store("runs/second.study", [(1, 1), (2, 4)])
 
 
-def figures(page: str) -> list[Any]:
-    return [json.loads(t) for t in re.findall(r'application/json">(.*?)</script>', page)]
-
-
 def rows(page: str, title: str) -> list[list[str]]:
     table = page[page.index(f"<h3>{title}</h3>") :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
@@ -46,7 +42,7 @@ def compared(*stores: GivenResult, path: Path) -> str:
 
 def test_fronts_lie_over_each_other_and_the_hypervolumes_have_one_reference(tmp_path: Path) -> None:
     page = compared(FIRST, SECOND, path=tmp_path)
-    front, course = figures(page)
+    front, course = figures_of(page)
     assert [t["name"] for t in front["plot"]["data"]] == ["first", "second"]
     assert [t["name"] for t in course["plot"]["data"]] == ["first", "second"]
     # Fronts (1, 3), (3, 1) and (1, 1): the worst is 3, the range 2, so the reference is (3.2, 3.2).
@@ -113,7 +109,7 @@ def test_one_common_objective_is_compared_by_its_best(tmp_path: Path) -> None:
     one = (minimize("mass", "kg"),)
     a, b = store("a", [(3, 0), (2, 0)], objectives=one), store("b", [(5, 0), (1, 0)], objectives=one)
     page = compared(a, b, path=tmp_path)
-    assert [f["name"].split("-")[0] for f in figures(page)] == ["best"]
+    assert [f["name"].split("-")[0] for f in figures_of(page)] == ["best"]
     assert rows(page, "Best value of each store") == [["a", "2", "1.0e+00"], ["b", "1", "0.0e+00"]]
     assert "b has the best mass, 1." in page
     assert "a is 100 % behind." in page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from given_results import GivenResult, minimize, result
+from page_data import figures_of
 
 from designopt.report.comparison.page import write_comparison
 from designopt.report.comparison.seeds import attainment, holm, kruskal, mann_whitney
@@ -34,8 +34,7 @@ def rows(page: str, title: str) -> list[list[str]]:
 
 
 def figure(page: str, name: str) -> Any:
-    every = [json.loads(t) for t in re.findall(r'application/json">(.*?)</script>', page)]
-    return next(f for f in every if name in f["name"])
+    return next(f for f in figures_of(page) if name in f["name"])
 
 
 def numbers(coded: Any) -> list[float]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import csv
 import io
-import json
 import math
 import re
-import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result, use
+from page_data import figures_of, page_data, unpacked
 from plotly.offline import get_plotlyjs
 
 from designopt.plugin import report
@@ -34,10 +33,11 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
-        self.figures: list[dict[str, Any]] = []
         self.styles = ""
         self._inside: tuple[str, dict[str, str | None]] = ("", {})
         self.feed(text)
+        self.figures = figures_of(text)
+        self.designs = page_data(text)[0]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside = (tag, dict(attrs))
@@ -47,13 +47,8 @@ class Page(HTMLParser):
         self._inside = ("", {})
 
     def handle_data(self, data: str) -> None:
-        tag, attributes = self._inside
-        if tag == "script" and attributes.get("type") == "application/json":
-            if attributes.get("id") == "designs":
-                self.designs = json.loads(data)
-            elif "id" not in attributes:
-                self.figures.append(json.loads(data))
-        elif tag == "style":
+        tag, _ = self._inside
+        if tag == "style":
             self.styles += data
         elif tag != "script":
             self.text += data
@@ -80,7 +75,7 @@ def test_plotly_is_within_once_and_packed(grid_result: GivenResult, tmp_path: Pa
     assert text.count("* plotly.js v") == text.count("Licensed under the MIT license") == 1
     assert len(text.encode()) < 1_800_000  # which leaves 200 kB of 2 MB for the designs
     (packed,) = re.findall(r'<script type="text/plain" id="plotly">(.*?)</script>', text)
-    library, whole = zlib.decompress(base64.b85decode(packed.replace(",", "<"))).decode(), get_plotlyjs()
+    library, whole = unpacked(packed).decode(), get_plotlyjs()
     assert 500_000 < len(whole) - len(library) < 700_000  # the program and the style sheet of street maps
     assert library.count("=W(") == whole.count("=W(")  # nothing else is left out
 
@@ -224,7 +219,6 @@ def test_plotly_figures_of_other_people_are_welcome() -> None:
 
 
 def test_numbers_reach_the_browser_as_they_are() -> None:
-    import base64
 
     values = np.array([[1.5, 1e-300], [np.nan, 2.0 + 1e-12]])
     plain = as_plain(values)
@@ -246,8 +240,7 @@ def test_a_large_study_gives_a_page_that_a_browser_can_open(tmp_path: Path) -> N
     text = Page(path.read_text(encoding="utf-8")).text
     assert "are drawn" in text
     again = write_report(given, tmp_path / "again.html").read_text(encoding="utf-8")
-    drawn = re.compile(r'application/json">(.*?)</script>')
-    assert drawn.findall(again) == drawn.findall(path.read_text(encoding="utf-8"))
+    assert page_data(again) == page_data(path.read_text(encoding="utf-8"))
 
 
 def test_a_front_of_many_designs_is_thinned_and_says_where_all_of_them_are(tmp_path: Path) -> None:
@@ -326,7 +319,6 @@ def test_every_table_has_its_csv_and_every_figure_its_svg(tmp_path: Path) -> Non
 
 
 def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
-    import base64
 
     given = grid()
     page = as_page(given, tmp_path)
