@@ -62,7 +62,7 @@ def open_store(browser):
 
 CLICK = """
     const figure = document.querySelector('figure[data-drawn]'), plot = figure.querySelector('.plot');
-    const trace = Number(Object.keys(JSON.parse(figure.querySelector('script').textContent).designs)[0]);
+    const trace = plot.data.findIndex(t => t.customdata);
     plot.emit('plotly_click', {points: [{curveNumber: trace, pointIndex: 0}]});
 """
 
