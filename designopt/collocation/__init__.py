@@ -2,6 +2,12 @@
 
 import warnings
 
+from designopt.collocation.contact.solve_complementary import (
+    Complementary,
+    Complemented,
+    Relaxed,
+    solve_complementary,
+)
 from designopt.collocation.estimation.fitting import with_measurements
 from designopt.collocation.estimation.inference import FitError, estimate, inference
 from designopt.collocation.estimation.measurements import Measurements, NoColumn, read_measurements
@@ -45,6 +51,8 @@ from designopt.collocation.transcription.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [
+    "Complementary",
+    "Complemented",
     "ConfidenceInterval",
     "Constraint",
     "Delay",
@@ -69,6 +77,7 @@ __all__ = [
     "Program",
     "Rate",
     "Refinement",
+    "Relaxed",
     "Resimulation",
     "Round",
     "Sampled",
@@ -105,6 +114,7 @@ __all__ = [
     "shifted",
     "solve",
     "solve_chain",
+    "solve_complementary",
     "solve_design",
     "solve_near",
     "solve_switched",

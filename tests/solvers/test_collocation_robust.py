@@ -64,7 +64,7 @@ def test_a_limit_on_the_mean_and_its_deviation_is_active(tmp_path: Path) -> None
         scenarios=[{"name": f"m{m:g}", "mass": m} for m in MASSES],
         objectives=[{"name": "loss", "minimize": "loss", "over": "nominal"}],
         constraints=[{"name": "decay", "of": "error", "max": 2.0, "over": over(1.0)}],
-        solver={"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 100, "margin": 0.0},
+        solver={"use": "collocation", "scheme": "radau", "degree": 5, "intervals": 60, "margin": 0.0},
     )
     size = np.mean(MASSES) + np.std(MASSES)
     assert figures["optimum(damping)"] == pytest.approx(2.0 + math.sqrt(4.0 - size), rel=1e-4)

@@ -140,9 +140,13 @@ def _peer(way: str, given: Mapping[str, Any]) -> dict[str, Any]:
         file.write_text(json.dumps(given))
         command = [python, str(HERE / "peers" / f"{way}_problem.py"), str(file), str(INTERVALS), str(SECONDS)]
         limit = SECONDS * (GUESSES + 2)
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=2.0 * limit, cwd=folder, env={**os.environ, **ONE_THREAD}
-        )
+        environment = {**os.environ, **ONE_THREAD}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=2.0 * limit, cwd=folder, env=environment
+            )
+        except subprocess.TimeoutExpired:  # where the limit of a solve is not looked at
+            return {"objectives": [None] * GUESSES, "first_seconds": None, "repeat_seconds": None}
     if done.returncode or not done.stdout.strip():
         raise RuntimeError(f"{way} of this problem: {done.stderr.strip().splitlines()[-1:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
