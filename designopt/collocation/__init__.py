@@ -18,6 +18,7 @@ from designopt.collocation.solution.explain import Explanation, Violation, expla
 from designopt.collocation.solution.peaks import peak_values
 from designopt.collocation.solution.saving import load_solution, save_solution
 from designopt.collocation.solution.solution import PhaseSolution, Round, Solution, StartRecord
+from designopt.collocation.solution.sparsity import Pattern, Sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, resimulate_phases
 from designopt.collocation.solve.design import solve_design
@@ -68,6 +69,7 @@ __all__ = [
     "Mesh",
     "NoColumn",
     "Options",
+    "Pattern",
     "Peak",
     "Phase",
     "PhaseGuess",
@@ -87,6 +89,7 @@ __all__ = [
     "Signal",
     "SignalTable",
     "Solution",
+    "Sparsity",
     "Spread",
     "StartRecord",
     "Status",

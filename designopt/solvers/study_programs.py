@@ -27,6 +27,7 @@ from designopt.collocation import (
 from designopt.collocation.estimation.fitting import is_measured, measured_guess
 from designopt.collocation.estimation.saving import estimate_arrays
 from designopt.collocation.solution.saving import to_arrays
+from designopt.collocation.solution.sparsity import sparsity_arrays
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.guess.rollout import rollout
@@ -103,7 +104,10 @@ class StudyPrograms:
             return Solved(False, {}, {}, error.status, str(error))
         last = found if self._options.refine is not None else first  # a chain goes on with one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
-        return self._told(problem, x, rounded, State(last, cold), figures)
+        told = self._told(problem, x, rounded, State(last, cold), figures)
+        if before is not None:  # a chain has one structure
+            return told
+        return replace(told, arrays={**told.arrays, **sparsity_arrays(self._program.sparsity)})
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from designopt_motion.cart_pole import CartPole
 
-from designopt.collocation import Options, solve
+from designopt.collocation import Options, Program, solve
 from designopt.report.labels import number
 from designopt.report.parts.motion.programs import programs
 from designopt.report.parts.motion.trajectories import activity, trajectories
@@ -34,7 +34,7 @@ def record(solution, **start):
     message = solution.message if solution else "took longer than 1 s"
     return SimpleNamespace(
         stage="programs", start={**start, "duration": 2.0}, ok=bool(solution), status=status, message=message,
-        figures=figures, wall=0.1, solution=solution,
+        figures=figures, wall=0.1, solution=solution, sparsity=None,
     )  # fmt: skip
 
 
@@ -140,3 +140,20 @@ def test_the_best_program_is_drawn_first_and_failed_ones_last_and_marked(solutio
     (choice,) = section.figures[0].choices
     assert [option.split(":")[0] for option in choice.options] == ["3", "2", "1"]
     assert section.findings == ("Program 1 has no result (locally_infeasible): its last iterate is drawn.",)
+
+
+def test_the_structure_of_the_first_program_is_a_map_with_names(solutions):
+    program = Program(CartPole().trajectory_problem({}), Options(intervals=30))
+    first = record(solutions[0])
+    first.sparsity = program.sparsity
+    figures = {figure.title: figure for figure in programs(result(first)).figures}
+    plot = figures["Structure of the program"].plot
+
+    jacobian, hessian = plot["data"]
+    assert max(*jacobian["z"].shape, *hessian["z"].shape) <= 64
+    assert np.nanmax(jacobian["z"]) <= 1.0
+    ticks = plot["layout"]["yaxis"]
+    assert ticks["ticktext"][0] == "rates"
+    assert ticks["tickvals"][0] == 0
+    assert plot["layout"]["xaxis"]["ticktext"][0] == "points of the motion"
+    assert "Structure of the program" not in [f.title for f in programs(result(record(solutions[0]))).figures]

@@ -18,6 +18,7 @@ from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader, read_solution
 from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution, Solution
+from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
@@ -104,6 +105,11 @@ class Program:
     def warnings(self) -> tuple[str, ...]:
         """What is doubtful about the problem's expressions."""
         return nonsmooth_warnings(self.statement)
+
+    @cached_property
+    def sparsity(self) -> Sparsity:
+        """Where the derivatives of the program are not zero."""
+        return sparsity(self.transcription)
 
     @cached_property
     def _linear_solver(self) -> str:

@@ -18,7 +18,7 @@ from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Study
 
 if TYPE_CHECKING:
-    from designopt.collocation import Estimate, Solution
+    from designopt.collocation import Estimate, Solution, Sparsity
 
 #: The name under which the value of a released parameter at the optimum is recorded, in the study's unit.
 OPTIMUM = "optimum({})"
@@ -70,6 +70,17 @@ class ProgramRecord:
         """What measurements say of the solution, where it was fitted to some: intervals, residuals, what is not
         determined."""
         return _estimate(self)
+
+    @cached_property
+    def sparsity(self) -> Sparsity | None:
+        """Where the derivatives of the program are not zero; of the first program of a chain only."""
+        return _sparsity(self)
+
+
+def _sparsity(record: ProgramRecord) -> Sparsity | None:
+    from designopt.collocation.solution.sparsity import sparsity_from
+
+    return sparsity_from(record.arrays)
 
 
 def _estimate(record: ProgramRecord) -> Estimate | None:

@@ -11,6 +11,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, plural, with_unit
+from designopt.report.parts.motion.structure import structure
 from designopt.report.parts.motion.trajectories import (
     Drawn,
     best_of_each,
@@ -58,7 +59,7 @@ def programs(result: Result) -> Section | None:
         "collocation with IPOPT.",
         facts=_facts(records, sign),
         findings=tuple(_findings(records, sign)),
-        figures=tuple(figures),
+        figures=(*figures, *structure(records[:1])),
         tables=(
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),
