@@ -72,6 +72,7 @@ WINGS = {
         "statement",
         "transcription",
         "solution",
+        "interior",
         "solve",
         "postoptimal",
         "estimation",

@@ -119,7 +119,7 @@ def test_a_long_chain_with_a_variable_that_all_equations_have_is_solved():
 @pytest.mark.parametrize("name", ["cart_pole", "van_der_pol", "linear_tangent", "double_integrator", "goddard"])
 def test_a_solve_is_that_with_mumps(name):
     problem = getattr(problems, name)()
-    own = solve(problem, Options(intervals=20, check=False))
+    own = solve(problem, Options(intervals=20, check=False, ipopt={"print_level": 0}))
     mumps = solve(problem, Options(intervals=20, check=False, ipopt={"linear_solver": "mumps"}))
 
     assert (own.solver, mumps.solver) == ("ipopt, exact hessian, designopt ldl", "ipopt, exact hessian, mumps")

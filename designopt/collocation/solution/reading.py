@@ -19,6 +19,7 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.per_point import PerPoint
 from designopt.collocation.transcription.points import column
 from designopt.collocation.transcription.samples import numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
@@ -32,8 +33,9 @@ class Reader:
 
     def __init__(self, statement: Statement, places: Layout) -> None:
         self.statement, self.places = statement, places
-        self._mapped = [
-            point.everything.map(len(place.point)) for point, place in zip(statement.points, places.phases, strict=True)
+        self._of_points = [
+            PerPoint(point.everything, len(place.point))
+            for point, place in zip(statement.points, places.phases, strict=True)
         ]
         ends = statement.ends
         self._ends = ca.Function("figures", ends.all, [ends.cost, ca.densify(column(list(ends.figures.values())))])
@@ -47,11 +49,9 @@ class Reader:
         fixed = list(constants[len(point.constant_names) :])
         t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
         tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
-        found = self._mapped[i](
-            x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(constants[:, None], count), signals.T,
-            mesh.fractions[None, mesh.first :],
-        )  # fmt: skip
-        rates, path, integrands = (np.asarray(entry, float).T.reshape(count, -1) for entry in found)
+        rates, path, integrands = self._of_points[i](
+            x[place.point], x[place.theta], constants, signals, mesh.fractions[mesh.first :, None]
+        )
         integrals = mesh.weights[mesh.first :] @ integrands
         for sample, at in zip(self.statement.samples, self.places.samples, strict=True):
             if sample.phase == i and sample.kind == "sum":

@@ -12,6 +12,7 @@ most its size times the last step.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -48,7 +49,8 @@ def optimisation_error(search: Search, given: Boxes, end: End, *, flat: bool) ->
     bend = 0.0 if flat else size / len(iterate.x)
     columns = _gaps(iterate.x, iterate.bound_multipliers, *search.box(given), bend)
     rows = _gaps(end.rows, iterate.constraint_multipliers, *search.row_box(given), bend)
-    left = np.abs(search.gradient(given, iterate) + iterate.bound_multipliers)[given.low < given.high].sum()
+    gradient = search.gradient(given, iterate) if end.gradient is None else end.gradient
+    left = np.abs(gradient + iterate.bound_multipliers)[given.low < given.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")
     return float((columns + rows + left * step) / size)
 
@@ -76,47 +78,71 @@ def _last(history: Mapping[str, Any], name: str) -> float:
 def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is next to zero beside those on the way."""
     found = abs(end.cost)
-    usual = np.abs(np.asarray(end.stats.get("iterations", {}).get("obj", []), float))
-    return max(found, ZERO * float(np.median(usual)) if len(usual) else 0.0, 1e-300)
+    usual = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
+    return max(found, ZERO * statistics.median(usual) if usual else 0.0, 1e-300)
 
 
 def finished(search: Search, given: Boxes, end: End, *, flat: bool) -> End:
     """`end`, continued until its optimisation error is below the tolerance, with that error.
 
-    Each run goes on where the one before ended, with the cost scaled to 1 and a tolerance for what is missing; one that
-    fails or does not help leaves what was before it.
+    What fails on the way or does not help leaves what was before it.
     """
-    options = search.options
-    error = optimisation_error(search, given, end, flat=flat)
-    best = replace(end, error=error)
-    tolerance, factor, barrier = options.tolerance, 1.0, _last(end.stats.get("iterations", {}), "mu")
-    limit = options.time_limit
+    best = replace(end, error=optimisation_error(search, given, end, flat=flat))
+    if end.status is not Status.SOLVED:
+        return best
+    return _by_ipopt(search, given, best, flat) if best.own is None else _by_own(search, given, best, flat)
+
+
+def _unfinished(search: Search, best: End) -> bool:
+    limit = search.options.time_limit
+    in_time = limit is None or best.seconds <= SHARE_TO_FINISH * limit
+    return best.error > search.options.tolerance and in_time
+
+
+def _by_own(search: Search, given: Boxes, best: End, flat: bool) -> End:
+    """The run that led to `best` goes on, to a tolerance for what is missing; the equations hold to one relative to the
+    cost."""
+    asked = tolerance = search.options.tolerance
     for _ in range(RUNS):
-        out_of_time = limit is not None and best.seconds > SHARE_TO_FINISH * limit
-        if not error > options.tolerance or end.status is not Status.SOLVED or barrier <= 0.0 or out_of_time:
+        if best.own is None or not _unfinished(search, best):
+            break
+        size = _size(best)
+        tolerance = max(tolerance * AIM * asked / best.error, TIGHTEST * size)
+        again = search.further(best.own, tolerance, min(max(tolerance / size, TIGHTEST), asked))
+        if again is None:
+            break
+        again = replace(again, seconds=best.seconds + again.seconds)
+        if again.status is Status.CANCELLED:
+            return again
+        error = optimisation_error(search, given, again, flat=flat)
+        if not again.status.success or not error < HELPFUL * best.error:
+            return replace(best, seconds=again.seconds)
+        best = replace(again, error=error)
+    return best
+
+
+def _by_ipopt(search: Search, given: Boxes, best: End, flat: bool) -> End:
+    """Each run begins where the one before ended, with the cost scaled to 1 and a tolerance for what is missing."""
+    options = search.options
+    tolerance, factor, barrier = options.tolerance, 1.0, _last(best.stats.get("iterations", {}), "mu")
+    for _ in range(RUNS):
+        if not _unfinished(search, best) or barrier <= 0.0:
             break
         more = 10.0 ** round(-math.log10(_size(best) * factor))
         more = float(np.clip(more, 1.0 / (LARGEST_FACTOR * factor), LARGEST_FACTOR / factor))
-        tolerance = max(_ten(tolerance * more * AIM * options.tolerance / error), TIGHTEST)
+        tolerance = max(_ten(tolerance * more * AIM * options.tolerance / best.error), TIGHTEST)
         factor *= more
         start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
         again = search.run(given, best.iterate.x, best.iterate, start)
-        seconds = best.seconds + again.seconds
+        again = replace(again, seconds=best.seconds + again.seconds)
         if again.status is Status.CANCELLED:
-            return replace(again, seconds=seconds)
-        error_before, error = error, optimisation_error(search, given, again, flat=flat)
-        if not again.status.success or not error < HELPFUL * error_before:
-            return replace(best, seconds=seconds)
+            return again
+        error = optimisation_error(search, given, again, flat=flat)
+        if not again.status.success or not error < HELPFUL * best.error:
+            return replace(best, seconds=again.seconds)
         barrier = _last(again.stats["iterations"], "mu") / factor
-        best = End(
-            again.iterate,
-            again.rows,
-            Status.SOLVED,
-            _joined(best.stats, again.stats, factor),
-            seconds,
-            error,
-            again.cost,
-        )
+        stats = _joined(best.stats, again.stats, factor)
+        best = replace(again, status=Status.SOLVED, stats=stats, error=error)
     return best
 
 

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.interior.search import NAME as OWN
+from designopt.collocation.linear.library import NAME
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.optimality.singular import singular_arcs
 from designopt.collocation.solution.phase_values import PhaseValues
@@ -218,12 +220,17 @@ class Program:
             singular_arcs=arcs,
             warnings=(*self.warnings, *self._conditioning.warnings),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
-            solver=f"ipopt, {self.options.hessian} hessian, {self._linear_solver}",
+            solver=self._solver_name(end),
             versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
         return told(found, self.options, more)
+
+    def _solver_name(self, end: End) -> str:
+        if end.own is not None:
+            return f"{OWN}, exact hessian, {NAME}"
+        return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
     def _finished(self, given: Boxes, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
         """`end` with its optimisation error, continued where that is too large, its singular arcs, and what was read

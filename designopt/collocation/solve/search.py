@@ -1,4 +1,8 @@
-"""Runs of IPOPT on a program: from a point, from multipliers too, or to finish what a run before has left."""
+"""Runs of a solver on a program: from a point, from multipliers too, or to finish what a run before has left.
+
+The solver is the interior point method of this package where a C compiler is and no other is asked for, else IPOPT,
+which also begins where the former is lost.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.interior import library
+from designopt.collocation.interior.search import LIMIT, LOST, NEAR, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.solution.status import OF_SOLVER, Status
 from designopt.collocation.solve.interrupt import Stopping
-from designopt.collocation.solve.ipopt import COLD, Start, ipopt
+from designopt.collocation.solve.ipopt import COLD, SHARE_TO_FINISH, Start, ipopt
 from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.boxes import Boxes
 from designopt.collocation.transcription.transcription import Transcription
@@ -24,6 +30,10 @@ Vector = NDArray[np.float64]
 
 #: What is violated by less, relative to its scale, is not violated.
 ROUNDED = 1e-10
+#: A run of the own solver that finishes gets so many more iterations.
+FEW_TO_FINISH = 60
+#: How a run of the own solver ended that nobody stopped.
+ENDS = {SOLVED: Status.SOLVED, NEAR: Status.ACCEPTABLE, LIMIT: Status.ITERATION_LIMIT}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +41,8 @@ class End:
     """What a run left: its numbers, scaled, the scaled rows of the constraints, what the solver says of itself.
 
     `error` is that of the optimisation, relative to the cost, not a number where it is not known; `cost` is scaled.
+    A run of the package's own solver is kept as `own`: it can go on. It gives the `gradient` (n,) of cost and
+    constraints too, that of variables that are not fixed.
     """
 
     iterate: Iterate
@@ -40,6 +52,8 @@ class End:
     seconds: float
     error: float = float("nan")
     cost: float = float("nan")
+    gradient: Vector | None = None
+    own: Run | None = None
 
 
 class Search:
@@ -91,13 +105,18 @@ class Search:
 
     def run(self, given: Boxes, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
+        begin = time.perf_counter()
+        if self._interior is not None and not start.finishes:
+            own = Run(self._interior, given, x, multipliers)
+            found = self.further(own, self.options.tolerance, self.options.tolerance)
+            if found is not None:
+                return found
         solver, watch = self._solver(start, watched=Stopping.possible())
         low, high = self.box(given)
         row_low, row_high = self.row_box(given)
         arguments = {"x0": x, "p": given.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
         if multipliers is not None:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
-        begin = time.perf_counter()
         with Stopping() as stopping:
             if watch is not None:
                 watch.stopping = stopping
@@ -119,6 +138,36 @@ class Search:
         return End(
             Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds, cost=float(result["f"])
         )
+
+    @cached_property
+    def _interior(self) -> Interior | None:
+        """The solver of this package; None where IPOPT is asked for, or there is no compiler."""
+        options = self.options
+        asked = options.compile == "never" or options.hessian != "exact" or bool(options.ipopt)
+        code = None if asked else library.loaded()
+        return None if code is None else Interior(self.made, code)
+
+    def further(self, own: Run, tolerance: float, of_rows: float) -> End | None:
+        """Where `own` ends when it goes on to the `tolerance` of multipliers and the violation `of_rows`, within the
+        limits of a run that finishes another if it has begun; None where it is lost."""
+        options, begin = self.options, time.perf_counter()
+        limit = float("inf") if options.time_limit is None else options.time_limit
+        most, acceptable = options.max_iterations, options.acceptable_tolerance
+        if own.iterations:
+            most, limit, acceptable = min(most, own.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
+        with Stopping() as stopping:
+            found = own.go(
+                tolerance, of_rows, acceptable, most,
+                lambda: stopping.requested or time.perf_counter() > begin + limit,
+            )  # fmt: skip
+        if stopping.raised is not None:
+            raise stopping.raised
+        if found == LOST:
+            return None
+        status = Status.CANCELLED if stopping.requested else ENDS.get(found, Status.TIME_LIMIT)
+        iterate, rows, gradient = own.place()
+        seconds = time.perf_counter() - begin
+        return End(iterate, rows, status, own.stats(), seconds, cost=own.cost, gradient=gradient, own=own)
 
     def _feasible(self, rows: Vector, given: Boxes) -> bool:
         low, high = self.row_box(given)

@@ -67,10 +67,11 @@ class Options:
     and what the settings of one of them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5
     where refinement asks for less than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase,
     rounded up to whole ones in each piece of a held control and between the kinks of delays. `form` auto takes the
-    residual form of systems that have one. `tolerance` is IPOPT's, relative to the ranges of variables; where the cost
-    is then not known to as much of its own size, the solve goes on until it is. `ipopt` are settings of IPOPT and its
-    linear solver by their own names, which win. `time_limit` in s, of each solve. `scales` replace automatic scales of
-    variables by name. `compile` is about the functions of a point; never leaves linear systems to MUMPS too.
+    residual form of systems that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; where the
+    cost is then not known to as much of its own size, the solve goes on until it is. `ipopt` are settings of IPOPT and
+    its linear solver by their own names, which win; with any of them IPOPT itself solves. `time_limit` in s, of each
+    solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point; with
+    never, all programs are left to IPOPT and MUMPS.
 
     `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
     perturbed with random numbers of `seed`, and takes the best. With `persistent` a failure is followed by other ways

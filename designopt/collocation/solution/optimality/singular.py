@@ -17,6 +17,7 @@ from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
 from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.per_point import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
 
 Vector = NDArray[np.float64]
@@ -97,33 +98,31 @@ def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, kno
     place, functions, point = made.layout.phases[i], made.statement.functions[i], made.statement.points[i]
     mesh, count, nw = place.mesh, len(place.point), len(point.names)
     arguments = (
-        x[place.point].T,
-        np.tile(x[place.theta][:, None], count),
-        np.tile(known.constants[:, None], count),
-        known.signals.T,
-        mesh.fractions[None, mesh.first :],
+        x[place.point],
+        x[place.theta],
+        known.constants,
+        known.signals,
+        mesh.fractions[mesh.first :, None],
     )
     hessian = np.zeros((count, nw, nw))
     own = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
     if own.any():
-        mu, weights = found.by_point(made, i), mesh.weights[None, mesh.first :]
-        numbers = np.asarray(_mapped(functions.hessian, count)(*arguments, mu.T, weights), float).reshape(-1, count)[
-            own
-        ]
+        mu, weights = found.by_point(made, i), mesh.weights[mesh.first :, None]
+        [numbers] = _of_points(functions.hessian, count)(*arguments, mu, weights)
         rows, columns = functions.hessian_rows[own], functions.hessian_columns[own]
-        hessian[:, rows, columns] = hessian[:, columns, rows] = numbers.T
+        hessian[:, rows, columns] = hessian[:, columns, rows] = numbers[:, own]
     slopes = np.zeros((count, functions.rows.count, nw))
     own = functions.jacobian_columns < nw
     if own.any() and functions.rows.path.stop > functions.rows.residuals.start:
-        numbers = np.asarray(_mapped(functions.jacobian, count)(*arguments), float).reshape(-1, count)[own]
-        slopes[:, functions.jacobian_rows[own], functions.jacobian_columns[own]] = numbers.T
+        [numbers] = _of_points(functions.jacobian, count)(*arguments)
+        slopes[:, functions.jacobian_rows[own], functions.jacobian_columns[own]] = numbers[:, own]
     return hessian, slopes
 
 
 @lru_cache(maxsize=128)
-def _mapped(function: Any, count: int) -> Any:
+def _of_points(function: Any, count: int) -> PerPoint:
     """A function of one point for so many."""
-    return function.map(count)
+    return PerPoint(function, count)
 
 
 def _held(made: Transcription, given: Boxes, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:

@@ -1,0 +1,139 @@
+/* The line search with a filter (section 2.3) and corrections of second order (section 2.4). */
+
+static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 1.1, S_PHI = 2.3, LEAST_ALPHA = 0.05;
+static const double SOC_HELPS = 0.99, MOST_INCREASE = 5.0, EPSILON = 2.220446049250313e-16;
+enum { CORRECTIONS = 4 };
+
+/* a <= b but for rounding errors of numbers of the size of `of`. */
+static int not_above(double a, double b, double of) { return a - b <= 10.0 * EPSILON * fabs(of); }
+
+/* Where the step begins: violation, barrier function and its slope along the step. */
+typedef struct {
+    double theta, phi, slope;
+} Merit;
+
+static int in_filter(const Interior *t, double theta, double phi) {
+    for (ptrdiff_t k = 0; k < t->filter.size; k += 2)
+        if (!not_above(theta, t->filter.at[k], t->filter.at[k]) &&
+            !not_above(phi, t->filter.at[k + 1], t->filter.at[k + 1]))
+            return 1;
+    return 0;
+}
+
+static int goes_down(const Interior *t, Merit m, double alpha) { /* equation 19 */
+    return m.slope < 0.0 && m.theta <= t->theta_least && alpha * pow(-m.slope, S_PHI) > pow(m.theta, S_THETA);
+}
+
+static int enough(Merit m, double alpha, double phi) { return not_above(phi - m.phi, ETA * alpha * m.slope, m.phi); }
+
+static int accepted(const Interior *t, Merit m, double alpha, double theta, double phi) {
+    if (!(theta <= t->theta_most) || !isfinite(phi)) return 0;
+    if (phi > m.phi && log10(phi - m.phi) > MOST_INCREASE + fmax(1.0, log10(fabs(m.phi)))) return 0;
+    int better = goes_down(t, m, alpha) ? enough(m, alpha, phi)
+                                        : not_above(theta, (1.0 - GAMMA_THETA) * m.theta, m.theta) ||
+                                              not_above(phi - m.phi, -GAMMA_PHI * m.theta, m.phi);
+    return better && !in_filter(t, theta, phi);
+}
+
+/* The shortest step that is tried (equation 23). */
+static double shortest(const Interior *t, Merit m) {
+    double least = GAMMA_THETA;
+    if (m.slope < 0.0) {
+        least = fmin(least, GAMMA_PHI * m.theta / -m.slope);
+        if (m.theta <= t->theta_least) least = fmin(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
+    }
+    return LEAST_ALPHA * least;
+}
+
+/* How far a limit gives way to a variable that rounding errors would put on it (section 3.5), of its size. */
+static const double GIVES_WAY = 1.8e-12;
+
+static void keep_apart(Interior *t, int i) {
+    const Given *g = &t->g;
+    double least = EPSILON * fmin(1.0, t->mu);
+    if (has_low(t, i) && g->x[i] - g->low[i] < least) {
+        double wanted = fmax(t->mu / fmax(g->zl[i], EPSILON), least);
+        g->low[i] = g->x[i] - fmin(wanted, GIVES_WAY * fmax(1.0, fabs(g->low[i])));
+    }
+    if (has_up(t, i) && g->up[i] - g->x[i] < least) {
+        double wanted = fmax(t->mu / fmax(g->zu[i], EPSILON), least);
+        g->up[i] = g->x[i] + fmin(wanted, GIVES_WAY * fmax(1.0, fabs(g->up[i])));
+    }
+}
+
+/* Moves x to `before` + alpha step; values there as of `values_at`. */
+static int trial(Interior *t, const double *step, double alpha, double *theta, double *phi) {
+    for (int i = 0; i < t->g.n; i++) t->g.x[i] = t->before[i] + alpha * step[i], keep_apart(t, i);
+    int found = values_at(t, t->g.x, &t->f, t->c);
+    *theta = *phi = NAN;
+    if (found == 1) *theta = sum_of(t->c, t->g.m), *phi = barrier_of(t, t->g.x, t->f);
+    return found;
+}
+
+/* Corrections of the full step for what the equations miss at its end; 1 if one is accepted, in t->soc. */
+static int corrected(Interior *t, Merit m, double alpha, double theta_of_full, double *alpha_soc) {
+    int n = t->g.n, k = t->g.m;
+    double theta_before = m.theta, theta = theta_of_full, phi, alpha_last = alpha;
+    memcpy(t->c_soc, t->c_before, (size_t)k * sizeof(double));
+    for (int round = 0; round < CORRECTIONS && (!round || theta <= SOC_HELPS * theta_before); round++) {
+        theta_before = theta;
+        for (int i = 0; i < k; i++) {
+            t->c_soc[i] = alpha_last * t->c_soc[i] + t->c[i];
+            t->side[n + i] = -t->c_soc[i];
+        }
+        if (!solved_for(t, t->side, t->soc)) return 0;
+        /* limits are kept from where the step begins */
+        memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
+        alpha_last = longest(t, t->soc);
+        int found = trial(t, t->soc, alpha_last, &theta, &phi);
+        if (found < 1) return found;
+        if (accepted(t, m, alpha, theta, phi)) {
+            *alpha_soc = alpha_last;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Moves along the step as far as the filter lets it; 1 where that is possible, 0 where it is not, -1 to stop. */
+static int search_line(Interior *t) {
+    int n = t->g.n;
+    Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};
+    for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
+    double alpha_most = longest(t, t->step), alpha = alpha_most, relative = 0.0, theta, phi;
+    for (int i = 0; i < n; i++) relative = fmax(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
+    memcpy(t->before, t->g.x, (size_t)n * sizeof(double));
+    memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));
+    double f_before = t->f, least = shortest(t, m);
+    int is_tiny = relative <= 10.0 * EPSILON && m.theta <= 1e-4;
+    t->tiny = is_tiny ? t->tiny + 1 : 0;
+    for (int first = 1; alpha > least || first; first = 0, alpha *= 0.5) {
+        int found = trial(t, t->step, alpha, &theta, &phi);
+        if (found < 0) return -1;
+        if (found && (is_tiny || accepted(t, m, alpha, theta, phi))) {
+            t->alpha = alpha;
+            break;
+        }
+        if (found && first && theta >= m.theta) {
+            found = corrected(t, m, alpha, theta, &t->alpha);
+            if (found < 0) return -1;
+            if (found) {
+                memcpy(t->step, t->soc, (size_t)(n + t->g.m) * sizeof(double));
+                phi = barrier_of(t, t->g.x, t->f);
+                break;
+            }
+        }
+        if (alpha * 0.5 <= least) {
+            memcpy(t->g.x, t->before, (size_t)n * sizeof(double));
+            memcpy(t->c, t->c_before, (size_t)t->g.m * sizeof(double));
+            t->f = f_before;
+            return 0;
+        }
+    }
+    if (!goes_down(t, m, alpha) || !enough(m, alpha, phi)) { /* equation 22 */
+        if (!reals_room(&t->filter, 2)) return 0;
+        t->filter.at[t->filter.size++] = (1.0 - GAMMA_THETA) * m.theta;
+        t->filter.at[t->filter.size++] = m.phi - GAMMA_PHI * m.theta;
+    }
+    return 1;
+}

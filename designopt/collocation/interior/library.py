@@ -1,0 +1,77 @@
+"""The search in C as a library, with its structures: made from the C files beside this one and the linear solver's."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from designopt.collocation.linear import library as linear
+from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, load_library
+
+logger = logging.getLogger(__name__)
+
+#: In the order in which the compiler reads them, behind the linear solver.
+PARTS = ("state", "values", "step", "filter", "search")
+
+EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+
+_COUNTS = ("n", "free", "m", "columns", "rows", "nz", "w_count", "w_all", "j_count", "j_all")
+INTEGERS = (
+    *("begin", "row", "diagonal", "column", "equation", "slack_row", "slack_to"),
+    *("w_from", "w_to", "j_from", "j_to", "j_row", "j_col"),
+)
+NUMBERS = (
+    *("all", "cost", "g", "gradient", "jacobian", "hessian", "cost_factor", "row_factors"),
+    *("value", "low", "up", "x", "y", "zl", "zu"),
+)
+
+
+class Given(ctypes.Structure):
+    """What the search is given: `Given` of state.c."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in _COUNTS),
+        *((name, ctypes.c_void_p) for name in (*INTEGERS, *NUMBERS)),
+        ("evaluate", EVALUATE),
+        ("barrier", ctypes.c_double),
+        ("push", ctypes.c_double),
+        ("warm", ctypes.c_int),
+    )
+
+
+def source() -> str:
+    """The text that is compiled."""
+    folder = files("designopt.collocation.interior")
+    return "\n".join((linear.source(), *(folder.joinpath(f"{p}.c").read_text(encoding="utf-8") for p in PARTS)))
+
+
+def loaded() -> ctypes.CDLL | None:
+    """The library; None where there is no compiler."""
+    return _made(find_compiler(), cache_dir())
+
+
+@lru_cache(maxsize=4)
+def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
+    """The library by this compiler, kept in `cache`; None where it cannot be made."""
+    if compiler is None:
+        return None
+    try:
+        found = load_library(source(), "the interior point method")
+    except CompilerError as error:
+        logger.warning("programs are left to IPOPT: %s", error)
+        return None
+    found.interior_new.restype = ctypes.c_void_p
+    found.interior_new.argtypes = [ctypes.POINTER(Given)]
+    found.interior_free.argtypes = [ctypes.c_void_p]
+    found.interior_free.restype = None
+    found.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]
+    found.interior_cost.argtypes = [ctypes.c_void_p]
+    found.interior_cost.restype = ctypes.c_double
+    found.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    found.interior_history.restype = ctypes.POINTER(ctypes.c_double)
+    found.interior_unscale.argtypes = 5 * [ctypes.c_void_p]
+    found.interior_unscale.restype = None
+    return found

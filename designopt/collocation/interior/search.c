@@ -1,0 +1,165 @@
+/* The search as a whole: where it begins, the barrier, when it ends. */
+
+static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, LEAST_TAU = 0.99, KAPPA_SIGMA = 1e10;
+static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
+enum { PATIENCE = 15 };
+
+/* The largest violations of the optimality conditions (equations 5 and 6), each with the scale of its multipliers. */
+typedef struct {
+    double dual, primal, complementarity, dual_scale, complementarity_scale;
+} Errors;
+
+static Errors errors_of(const Interior *t, double mu) {
+    const Given *g = &t->g;
+    Errors e = {0.0, largest_of(t->c, g->m), 0.0, 1.0, 1.0};
+    double sum = 0.0;
+    int limits = 0;
+    for (int i = 0; i < g->n; i++) {
+        int low = has_low(t, i), up = has_up(t, i);
+        double d = t->dual[i] - g->zl[i] + g->zu[i];
+        if (low) e.complementarity = fmax(e.complementarity, fabs((g->x[i] - g->low[i]) * g->zl[i] - mu));
+        if (up) e.complementarity = fmax(e.complementarity, fabs((g->up[i] - g->x[i]) * g->zu[i] - mu));
+        if (!(fabs(d) <= e.dual)) e.dual = fabs(d); /* not a number stays one */
+        limits += low + up, sum += g->zl[i] + g->zu[i];
+    }
+    double all = (sum + sum_of(g->y, g->m)) / fmax(g->m + limits, 1);
+    e.dual_scale = fmax(S_MAX, all) / S_MAX;
+    e.complementarity_scale = fmax(S_MAX, sum / fmax(limits, 1)) / S_MAX;
+    return e;
+}
+
+static double of_multipliers(Errors e) {
+    return isfinite(e.dual) ? fmax(e.dual / e.dual_scale, e.complementarity / e.complementarity_scale) : INFINITY;
+}
+
+static double worst(Errors e) { return fmax(e.primal, of_multipliers(e)); }
+
+/* Moves v inside its limits (section 3.6). */
+static double inside(double v, double low, double up, double push) {
+    double of_low = push * fmax(1.0, fabs(low)), of_up = push * fmax(1.0, fabs(up));
+    if (low > -HUGE_NUMBER && up < HUGE_NUMBER)
+        of_low = fmin(of_low, push * (up - low)), of_up = fmin(of_up, push * (up - low));
+    if (low > -HUGE_NUMBER) v = fmax(v, low + of_low);
+    if (up < HUGE_NUMBER) v = fmin(v, up - of_up);
+    return v;
+}
+
+/* Limits are relaxed, so that there is room between limits that meet at the optimum: by no more than this, relative to
+   their size (section 3.5), and by no more than this share of the barrier, which goes to zero. */
+static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, KEPT_ROOM = 0.1;
+
+static void new_barrier(Interior *t, double mu) {
+    const Given *g = &t->g;
+    double by = fmin(RELAXED, SHARE_OF_BARRIER * mu);
+    t->mu = mu, t->tau = fmax(LEAST_TAU, 1.0 - mu), t->filter.size = 0;
+    for (int i = 0; i < g->n; i++) {
+        double low = t->low[i] - by * fmax(1.0, fabs(t->low[i])), up = t->up[i] + by * fmax(1.0, fabs(t->up[i]));
+        if (has_low(t, i)) g->low[i] = t->begun ? fmin(low, g->x[i] - KEPT_ROOM * (g->x[i] - g->low[i])) : low;
+        if (has_up(t, i)) g->up[i] = t->begun ? fmax(up, g->x[i] + KEPT_ROOM * (g->up[i] - g->x[i])) : up;
+    }
+}
+
+/* The iterate that the search begins with. */
+static int begin(Interior *t) {
+    const Given *g = &t->g;
+    new_barrier(t, t->mu);
+    for (int i = 0; i < g->free; i++) g->x[i] = inside(g->x[i], g->low[i], g->up[i], g->push);
+    memset(g->x + g->free, 0, (size_t)(g->n - g->free) * sizeof(double));
+    int found = values_at(t, g->x, &t->f, t->c);
+    if (found < 1) return found;
+    for (int k = g->free; k < g->n; k++) {
+        int row = g->slack_row[k - g->free];
+        g->x[k] = inside(t->c[row], g->low[k], g->up[k], g->push);
+        t->c[row] -= g->x[k];
+    }
+    found = slopes_there(t);
+    if (found < 1) return found;
+    find_scales(t);
+    for (int i = 0; i < g->n; i++) {
+        if (!has_low(t, i)) g->zl[i] = 0.0;
+        else g->zl[i] = g->warm ? fmax(t->cost_scale * g->zl[i], g->push) : 1.0;
+        if (!has_up(t, i)) g->zu[i] = 0.0;
+        else g->zu[i] = g->warm ? fmax(t->cost_scale * g->zu[i], g->push) : 1.0;
+    }
+    for (int i = 0; g->warm && i < g->m; i++) g->y[i] *= t->cost_scale / t->row_scale[i];
+    if (!g->warm && (found = find_multipliers(t)) < 1) return found;
+    double theta = fmax(1.0, sum_of(t->c, g->m));
+    t->theta_most = 1e4 * theta, t->theta_least = 1e-4 * theta;
+    find_dual(t);
+    return 1;
+}
+
+/* The multipliers after the step, those of limits next to what the barrier asks for (equation 16). */
+static void move_multipliers(Interior *t) {
+    const Given *g = &t->g;
+    find_limit_steps(t);
+    double alpha_dual = longest_of_limits(t);
+    for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
+    for (int i = 0; i < g->n; i++) {
+        if (has_low(t, i)) {
+            double other = t->mu / (g->x[i] - g->low[i]);
+            g->zl[i] = fmax(fmin(g->zl[i] + alpha_dual * t->dzl[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+        }
+        if (has_up(t, i)) {
+            double other = t->mu / (g->up[i] - g->x[i]);
+            g->zu[i] = fmax(fmin(g->zu[i] + alpha_dual * t->dzu[i], KAPPA_SIGMA * other), other / KAPPA_SIGMA);
+        }
+    }
+}
+
+static int record(Interior *t, Errors e) {
+    if (!reals_room(&t->history, 6)) return 0;
+    double *at = t->history.at + t->history.size;
+    at[0] = t->f / t->cost_scale, at[1] = e.primal, at[2] = e.dual / t->cost_scale, at[3] = t->mu / t->cost_scale;
+    at[4] = t->step_size, at[5] = t->alpha;
+    t->history.size += 6;
+    return 1;
+}
+
+/* One iteration from an iterate that is not good enough; 1 to go on. */
+static int iterate(Interior *t, double least) {
+    const Given *g = &t->g;
+    Errors e = errors_of(t, t->mu);
+    for (int tiny = t->tiny; t->mu > least && (worst(e) <= KAPPA_EPSILON * t->mu || tiny); tiny = 0) {
+        new_barrier(t, fmax(least, fmin(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));
+        e = errors_of(t, t->mu);
+    }
+    if (t->tiny > 1) return 0;
+    int found = find_step(t);
+    if (found < 1) return found;
+    found = search_line(t);
+    if (found < 1) return found;
+    t->step_size = largest_of(t->step, g->n);
+    if (!(largest_of(g->x, g->n) < RUNS_AWAY)) return 0;
+    move_multipliers(t);
+    found = slopes_there(t);
+    if (found < 1) return found;
+    find_dual(t);
+    t->iterations++;
+    return 1;
+}
+
+/* Goes on until the optimality conditions hold to `tolerance` and the equations to `of_rows`, to `most` iterations. A
+   search that stays at `acceptable` is NEAR. */
+int interior_run(Interior *t, double tolerance, double of_rows, double acceptable, int most) {
+    int found = 1, near = 0;
+    if (!t->begun) found = begin(t);
+    t->begun = 1;
+    while (found == 1) {
+        Errors e = errors_of(t, 0.0);
+        if (t->history.size == 6 * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
+        if (e.primal <= of_rows && of_multipliers(e) <= tolerance) return SOLVED;
+        near = worst(e) <= acceptable ? near + 1 : 0;
+        if (near >= PATIENCE) return NEAR;
+        if (t->iterations >= most) return LIMIT;
+        found = iterate(t, tolerance / (KAPPA_EPSILON + 1.0));
+    }
+    return found < 0 ? STOPPED : LOST;
+}
+
+/* Multipliers, and the gradient of cost and equations with them, as those of the program that is not scaled. */
+void interior_unscale(Interior *t, double *y, double *zl, double *zu, double *gradient) {
+    for (int i = 0; i < t->g.m; i++) y[i] = t->g.y[i] * t->row_scale[i] / t->cost_scale;
+    for (int i = 0; i < t->g.n; i++) zl[i] = t->g.zl[i] / t->cost_scale, zu[i] = t->g.zu[i] / t->cost_scale;
+    for (int i = 0; i < t->g.free; i++) gradient[i] = t->dual[i] / t->cost_scale;
+}

@@ -1,0 +1,148 @@
+"""A program solved by the interior point method of this package, which needs a C compiler; else by IPOPT.
+
+Iterations are those of IPOPT (its paper and defaults, but limits are relaxed by a share of the barrier and there is no
+restoration phase). An iteration takes a quarter to a half of the time: the matrix of a program, its order of
+elimination and its memory are made once, functions write where the matrix is read. A search that is lost says so, and
+IPOPT begins from the same guess.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.interior import library
+from designopt.collocation.interior.functions import Functions
+from designopt.collocation.interior.structure import Structure, kinds, structure
+from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+
+Vector = NDArray[np.float64]
+
+#: What the method is called in results.
+NAME = "designopt interior point"
+#: What `Run.go` returns.
+SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
+#: Names of what is recorded of each iteration, as IPOPT has them.
+RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
+#: How far inside its limits a search begins, and with which barrier, without and with multipliers.
+PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
+
+
+class Interior:
+    """The method for the program `made`."""
+
+    def __init__(self, made: Transcription, code: ctypes.CDLL) -> None:
+        self.made, self.code = made, code
+        self.functions = Functions(made)
+        self.evaluate = library.EVALUATE(self.functions.evaluate)
+        self._structures: dict[tuple[bytes, ...], Structure] = {}
+
+    def structure(self, given: Boxes) -> Structure:
+        """Newton's equations of the program with limits `given`: the last one is kept."""
+        masks = kinds(given)
+        key = tuple(mask.tobytes() for mask in masks)
+        if key not in self._structures:
+            self._structures = {key: structure(self.made, *masks)}
+        return self._structures[key]
+
+
+class Run:
+    """One search with the limits `given` from scaled variables `x`, with `multipliers` or without: it goes to one
+    tolerance, and further to a smaller one."""
+
+    def __init__(self, of: Interior, given: Boxes, x: Vector, multipliers: Iterate | None) -> None:
+        made, self._of, self._given = of.made, of, given
+        self._s = s = of.structure(given)
+        warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
+        low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+        row_low, row_high = given.row_low / made.row_scale, given.row_high / made.row_scale
+        rows = s.equation[s.slack_row]
+        self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
+        self._asked = low[s.column], high[s.column]  # limits may give way by rounding errors
+        self._value = row_low[s.equation]
+        self._value[s.slack_row] = 0.0
+        self._fixed = np.where(given.low < given.high, 0.0, low)
+        self._x, self._y = np.concatenate([x[s.column], np.zeros(slacks)]), np.zeros(len(s.equation))
+        self._zl, self._zu = np.zeros(s.n), np.zeros(s.n)
+        if multipliers is not None:
+            self._y[:] = multipliers.constraint_multipliers[s.equation]
+            both = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
+            self._zl[:], self._zu[:] = np.maximum(-both, 0.0), np.maximum(both, 0.0)
+        functions = of.functions
+        integers = {name: getattr(s, name) for name in library.INTEGERS}
+        numbers = {
+            "all": functions.x, "cost": functions.cost, "g": functions.g, "gradient": functions.gradient,
+            "jacobian": functions.jacobian, "hessian": functions.hessian, "cost_factor": functions.cost_factor,
+            "row_factors": functions.row_factors, "value": self._value, "low": self._limits[0], "up": self._limits[1],
+            "x": self._x, "y": self._y, "zl": self._zl, "zu": self._zu,
+        }  # fmt: skip
+        told = library.Given(
+            n=s.n, free=free, m=len(s.equation), columns=made.layout.size, rows=len(made.row_scale), nz=len(s.row),
+            w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
+            **{name: each.ctypes.data for name, each in (integers | numbers).items()},
+            evaluate=of.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
+        )  # fmt: skip
+        self._state = of.code.interior_new(ctypes.byref(told))
+        if not self._state:
+            raise MemoryError("no memory for the interior point method")
+
+    def __del__(self) -> None:
+        if state := getattr(self, "_state", None):
+            self._of.code.interior_free(state)
+
+    def go(self, tolerance: float, of_rows: float, acceptable: float, most: int, stops: Callable[[], bool]) -> int:
+        """On to the `tolerance` of multipliers and the violation `of_rows`, to `most` iterations since the first; or to
+        where it stays at the tolerance `acceptable`; after every call of a function it is asked whether it `stops`."""
+        functions = self._of.functions
+        functions.x[:], functions.p[:] = self._fixed, self._given.parameters
+        functions.row_factors[:] = 0.0
+        functions.stops, functions.raised = stops, None
+        functions.x[self._s.column] = self._x[: len(self._s.column)]
+        found = int(self._of.code.interior_run(self._state, tolerance, of_rows, acceptable, most))
+        if functions.raised is not None:
+            raise functions.raised
+        return found
+
+    @property
+    def iterations(self) -> int:
+        """How many it has made."""
+        count = ctypes.c_int()
+        self._of.code.interior_history(self._state, ctypes.byref(count))
+        return max(count.value - 1, 0)
+
+    @property
+    def cost(self) -> float:
+        """The scaled cost."""
+        return float(self._of.code.interior_cost(self._state))
+
+    def place(self) -> tuple[Iterate, Vector, Vector]:
+        """Where it is, with multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
+        constraints there, of variables that are not fixed."""
+        s, made = self._s, self._of.made
+        y, zl, zu = np.zeros(len(s.equation)), np.zeros(s.n), np.zeros(s.n)
+        free = len(s.column)
+        slopes, gradient = np.zeros(free), np.zeros(made.layout.size)
+        self._of.code.interior_unscale(self._state, *(each.ctypes.data for each in (y, zl, zu, slopes)))
+        x, rows, bounds = self._fixed.copy(), np.zeros(len(made.row_scale)), np.zeros(made.layout.size)
+        x[s.column] = np.clip(self._x[:free], *self._asked)
+        rows[s.equation] = y
+        bounds[s.column] = zu[:free] - zl[:free]
+        gradient[s.column] = slopes
+        functions = self._of.functions
+        functions.x[:] = x
+        functions.evaluate(0)
+        return Iterate(x, rows, bounds), functions.g.copy(), gradient
+
+    def stats(self) -> Mapping[str, Any]:
+        """What was recorded, in IPOPT's words."""
+        count = ctypes.c_int()
+        at = self._of.code.interior_history(self._state, ctypes.byref(count))
+        table = np.ctypeslib.as_array(at, (count.value, len(RECORDED))) if count.value else np.empty((0, len(RECORDED)))
+        iterations = {name: table[:, j].tolist() for j, name in enumerate(RECORDED)}
+        return {"iter_count": max(count.value - 1, 0), "iterations": iterations}

@@ -1,0 +1,155 @@
+/* Newton's step: the matrix with the inertia that a descent needs, its factors, solutions to the last digits. */
+
+static const double FIRST_SHIFT = 1e-4, LEAST_SHIFT = 1e-20, MOST_SHIFT = 1e20; /* section 3.1 */
+static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
+enum { REFINEMENTS = 10 };
+
+/* The matrix (n + m, n + m) times a vector, from its lower triangle. */
+static void times(const Interior *t, const double *v, double *result) {
+    const int *begin = t->g.begin, *row = t->g.row;
+    int size = t->g.n + t->g.m;
+    memset(result, 0, (size_t)size * sizeof(double));
+    for (int j = 0; j < size; j++) {
+        double sum = 0.0, vj = v[j];
+        int k = begin[j];
+        if (k < begin[j + 1] && row[k] == j) sum = t->k[k++] * vj;
+        for (; k < begin[j + 1]; k++) {
+            sum += t->k[k] * v[row[k]];
+            result[row[k]] += t->k[k] * vj;
+        }
+        result[j] += sum;
+    }
+}
+
+/* Factors of the matrix; 1 if its inertia is right, 0 if it is not, -1 if it is singular, -2 without memory. */
+static int factors(Interior *t) {
+    if (!t->system.analysis) {
+        Memory memory = {0};
+        Pattern pattern = {t->system.n, t->system.begin, t->system.row};
+        int *partner = TAKE(&memory, int, t->system.n);
+        if (partner) pair_up(pattern, t->k, partner, &memory);
+        if (!memory.failed) t->system.analysis = analysis_of(&t->system, partner);
+        free(partner);
+        if (!t->system.analysis) return -2;
+    }
+    if (!t->factor && !(t->factor = new_factor(t->system.analysis))) return -2;
+    int flag = factorize(t->system.analysis, t->k, t->threshold, 1e-100, t->factor);
+    if (flag == NO_MEMORY) return -2;
+    return flag == SINGULAR ? -1 : t->factor->negative == t->g.m;
+}
+
+/* Adds to the diagonal of the variables and takes from that of the equations. */
+static void shift_diagonal(Interior *t, double of_variables, double of_equations) {
+    for (int i = 0; i < t->g.n; i++) t->k[t->g.diagonal[i]] += of_variables;
+    for (int i = t->g.n; i < t->g.n + t->g.m; i++) t->k[t->g.diagonal[i]] -= of_equations;
+}
+
+/* Factors of the matrix that is shifted until its inertia is right (algorithm IC); 0 if none is found. */
+static int factors_of_descent(Interior *t) {
+    double shift = 0.0, shift_equations = 0.0;
+    for (int tries = 0;; tries++) {
+        int found = factors(t);
+        if (found == 1) {
+            if (shift > 0.0) t->last_shift = shift;
+            return 1;
+        }
+        if (found == -2) return 0;
+        double more_equations = 0.0, next;
+        if (found == -1 && shift_equations == 0.0) {
+            more_equations = 1e-8 * pow(t->mu, 0.25), next = shift;
+        } else if (shift == 0.0) {
+            next = t->last_shift == 0.0 ? FIRST_SHIFT : fmax(LEAST_SHIFT, t->last_shift / 3.0);
+        } else {
+            next = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
+        }
+        if (next > MOST_SHIFT || tries > 60) return 0;
+        shift_diagonal(t, next - shift, more_equations);
+        shift = next, shift_equations += more_equations;
+    }
+}
+
+/* `found` becomes the solution for the right-hand side `side`; 0 if it has no digits. */
+static int solved_for(Interior *t, const double *side, double *found) {
+    int size = t->g.n + t->g.m;
+    double of_side = largest_of(side, size), before = HUGE_NUMBER;
+    memcpy(found, side, (size_t)size * sizeof(double));
+    solve(t->system.analysis, t->factor, found);
+    for (int round = 0; round <= REFINEMENTS; round++) {
+        times(t, found, t->left);
+        for (int i = 0; i < size; i++) t->left[i] = side[i] - t->left[i];
+        double of_found = largest_of(found, size), of_left = largest_of(t->left, size);
+        double ratio = of_left / (fmin(of_found, 1e6 * of_side) + of_side);
+        if (!isfinite(of_found)) return 0;
+        if (of_left == 0.0 || ratio <= EXACT) return 1;
+        if (round == REFINEMENTS || ratio > 0.9 * before) return ratio <= GOOD_ENOUGH;
+        before = ratio;
+        solve(t->system.analysis, t->factor, t->left);
+        for (int i = 0; i < size; i++) found[i] += t->left[i];
+    }
+    return 1;
+}
+
+/* Multipliers of the equations that fit best (section 3.6, least squares); none where they are large. */
+static int find_multipliers(Interior *t) {
+    const Given *g = &t->g;
+    if (!g->m) return 1;
+    if (find_matrix(t, 0) < 0) return -1;
+    for (int i = 0; i < g->n; i++) {
+        t->k[g->diagonal[i]] += 1.0;
+        t->side[i] = -(t->slopes[i] - g->zl[i] + g->zu[i]);
+    }
+    memset(t->side + g->n, 0, (size_t)g->m * sizeof(double));
+    int good = factors(t) == 1 && solved_for(t, t->side, t->step) && largest_of(t->step + g->n, g->m) <= 1000.0;
+    for (int i = 0; i < g->m; i++) g->y[i] = good ? t->step[g->n + i] : 0.0;
+    return 1;
+}
+
+/* Newton's step of variables and equations, then that of the multipliers of limits (equations 12 and 13). */
+static int find_step(Interior *t) {
+    const Given *g = &t->g;
+    int found = find_matrix(t, 1);
+    if (found < 1) return found;
+    for (int i = 0; i < g->n; i++) {
+        double *d = t->k + g->diagonal[i];
+        if (has_low(t, i)) *d += g->zl[i] / (g->x[i] - g->low[i]);
+        if (has_up(t, i)) *d += g->zu[i] / (g->up[i] - g->x[i]);
+        t->side[i] = -(t->dual[i] + barrier_slope(t, i));
+    }
+    for (int i = 0; i < g->m; i++) t->side[g->n + i] = -t->c[i];
+    if (!factors_of_descent(t)) return 0;
+    while (!solved_for(t, t->side, t->step)) { /* with larger pivots */
+        if (t->threshold >= 1e-2) return 0;
+        t->threshold = fmin(1e-2, 100.0 * t->threshold);
+        if (factors(t) != 1 && !factors_of_descent(t)) return 0;
+    }
+    return 1;
+}
+
+/* The steps of the multipliers of limits that belong to the step of the variables, which went from `before`. */
+static void find_limit_steps(Interior *t) {
+    const Given *g = &t->g;
+    for (int i = 0; i < g->n; i++) {
+        double low = t->before[i] - g->low[i], up = g->up[i] - t->before[i];
+        t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * t->step[i] : 0.0;
+        t->dzu[i] = has_up(t, i) ? t->mu / up - g->zu[i] + g->zu[i] / up * t->step[i] : 0.0;
+    }
+}
+
+/* The longest share of a step, at most 1, that keeps the limits (equation 15). */
+static double longest(const Interior *t, const double *step) {
+    double found = 1.0;
+    for (int i = 0; i < t->g.n; i++) {
+        if (step[i] < 0.0 && has_low(t, i)) found = fmin(found, -t->tau * (t->g.x[i] - t->g.low[i]) / step[i]);
+        if (step[i] > 0.0 && has_up(t, i)) found = fmin(found, t->tau * (t->g.up[i] - t->g.x[i]) / step[i]);
+    }
+    return found;
+}
+
+static double longest_of_limits(const Interior *t) {
+    double found = 1.0;
+    for (int i = 0; i < t->g.n; i++) {
+        if (t->dzl[i] < 0.0) found = fmin(found, -t->tau * t->g.zl[i] / t->dzl[i]);
+        if (t->dzu[i] < 0.0) found = fmin(found, -t->tau * t->g.zu[i] / t->dzu[i]);
+    }
+    return found;
+}

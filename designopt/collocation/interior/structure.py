@@ -1,0 +1,80 @@
+"""Newton's equations of a program: where the entries of its Hessian and Jacobian stand in their symmetric matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.transcription import Transcription
+
+Indices = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The matrix of free variables, slacks and equations, in this order: its lower triangle column by column, from
+    `begin` on in `row`. An entry k of the Hessian of the program, of the Jacobian, goes from ``w_from[k]`` to
+    ``w_to[k]``, from ``j_from[k]`` to ``j_to[k]``.
+
+    `column` (free,) and `equation` (m,) are what variables and equations are in the program; `slack_row` is the
+    equation of a slack, `slack_to` where its entry stands, `diagonal` (n + m,) that of all.
+    """
+
+    column: Indices
+    equation: Indices
+    slack_row: Indices
+    begin: Indices
+    row: Indices
+    diagonal: Indices
+    slack_to: Indices
+    w_from: Indices
+    w_to: Indices
+    j_from: Indices
+    j_to: Indices
+    j_row: Indices
+    j_col: Indices
+
+    @property
+    def n(self) -> int:
+        """Variables and slacks."""
+        return len(self.column) + len(self.slack_row)
+
+
+def kinds(given: Boxes) -> tuple[Mask, Mask, Mask]:
+    """Which variables are free, which rows have a limit at all, which of these have two different ones."""
+    limited = np.isfinite(given.row_low) | np.isfinite(given.row_high)
+    return given.low < given.high, limited, limited & (given.row_low < given.row_high)
+
+
+def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> Structure:
+    """That of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
+    column, equation = np.flatnonzero(free), np.flatnonzero(limited)
+    slack_row = np.flatnonzero(slack[equation])
+    count, n, m = len(column), len(column) + len(slack_row), len(equation)
+    of_column = np.where(free, np.cumsum(free) - 1, -1)
+    of_row = np.where(limited, np.cumsum(limited) - 1, -1)
+
+    pattern = made.jacobian.sparsity_out(1)
+    j_row, j_col = of_row[np.array(pattern.row(), np.int64)], of_column[np.array(pattern.get_col(), np.int64)]
+    j_from = np.flatnonzero((j_row >= 0) & (j_col >= 0))
+    j_row, j_col = j_row[j_from], j_col[j_from]
+
+    pattern = made.hessian.sparsity_out(0)
+    first, second = of_column[np.array(pattern.row(), np.int64)], of_column[np.array(pattern.get_col(), np.int64)]
+    w_from = np.flatnonzero((first >= 0) & (second >= 0))
+    first, second = first[w_from], second[w_from]
+
+    every = np.arange(n + m)
+    lower = np.concatenate([np.maximum(first, second), n + j_row, n + slack_row, every])
+    columns = np.concatenate([np.minimum(first, second), j_col, count + np.arange(len(slack_row)), every])
+    entries, places = np.unique(columns * (n + m) + lower, return_inverse=True)
+    ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
+    w_to, j_to, slack_to, diagonal = np.split(places.ravel(), ends)
+    begin = np.searchsorted(entries, np.arange(n + m + 1) * (n + m))
+    found = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
+    all_of_them = (*found, w_from, w_to, j_from, j_to, j_row, j_col)
+    return Structure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))

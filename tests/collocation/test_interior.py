@@ -1,0 +1,105 @@
+"""The interior point method of the package: the optimum of IPOPT, from the same guess, and IPOPT where it is lost."""
+
+from dataclasses import replace
+
+import benchmark_problems as problems
+import numpy as np
+import pytest
+
+from designopt.collocation import Constraint, Options, Program, solve
+from designopt.collocation.interior.search import NAME
+from designopt.collocation.solution.status import Status
+from designopt.dynamics.compile import find_compiler
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+
+IPOPT = {"linear_solver": "mumps"}
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "name",
+    [
+        "block_move", "cart_pole", "van_der_pol", "linear_tangent", "double_integrator", "goddard", "sliding_mass",
+        "damped_start", "quarter_car", "hyper_sensitive",
+    ],
+)  # fmt: skip
+def test_it_ends_where_ipopt_does(name):
+    problem = getattr(problems, name)()
+    own = solve(problem, Options(intervals=20, check=False))
+    other = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
+
+    assert (own.solver, other.solver) == (f"{NAME}, exact hessian, designopt ldl", "ipopt, exact hessian, mumps")
+    assert own.status is other.status is Status.SOLVED
+    assert own.objective == pytest.approx(other.objective, rel=1e-7, abs=1e-9)
+    assert own.optimisation_error <= 1e-8
+
+
+@needs_compiler
+def test_multipliers_are_those_of_ipopt():
+    own = solve(problems.cart_pole(), Options(intervals=20, check=False))
+    other = solve(problems.cart_pole(), Options(intervals=20, check=False, ipopt=IPOPT))
+
+    for name in ("x", "angle", "v", "omega"):
+        costates = own.phase.costates[name], other.phase.costates[name]
+        np.testing.assert_allclose(*costates, rtol=1e-6, atol=1e-6 * np.abs(costates[1]).max())
+
+
+@needs_compiler
+def test_a_path_constraint_on_its_limit_has_the_multiplier_of_ipopt():
+    """Bryson's block: |v| of a move in 1 s may not exceed 1.2, which costs 12 (1 + ...) more than without a limit."""
+    problem = problems.block_move()
+    limited = replace(problem.phases[0], path={"speed": Constraint(lambda v: v["v"], high=1.2)})
+    problem = replace(problem, phases=[limited])
+    own = solve(problem, Options(intervals=20, check=False))
+    other = solve(problem, Options(intervals=20, check=False, ipopt=IPOPT))
+
+    assert own.solver.startswith(NAME)
+    assert own.objective == pytest.approx(other.objective, rel=1e-8)
+    assert own.phase.values["v"].max() <= 1.2 + 1e-8
+    shadow = own.phase.path_multipliers["speed"], other.phase.path_multipliers["speed"]
+    np.testing.assert_allclose(*shadow, atol=1e-4 * np.abs(shadow[1]).max())
+
+
+@needs_compiler
+def test_a_lost_search_is_begun_anew_by_ipopt():
+    """The straight line is feasible for no time: IPOPT restores feasibility from it."""
+    found = solve(problems.brachistochrone(), Options(intervals=20, check=False))
+    assert found.solver == "ipopt, exact hessian, designopt ldl"
+    assert found.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("asked", [{"compile": "never"}, {"hessian": "lbfgs"}, {"ipopt": {"print_level": 0}}])
+def test_ipopt_is_used_where_it_is_asked_for(asked):
+    found = solve(problems.block_move(), Options(intervals=5, check=False, **asked))
+    assert found.solver.startswith("ipopt, ")
+    assert found.objective == pytest.approx(12.0, rel=1e-9)
+
+
+@needs_compiler
+def test_a_solve_from_multipliers_takes_fewer_iterations():
+    program = Program(problems.cart_pole(), Options(intervals=30))
+    cold = program.solve()
+    warm = program.solve(warm="full", previous=cold)
+    assert warm.solver.startswith(NAME)
+    assert warm.iterations < cold.iterations / 2
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+
+
+@needs_compiler
+def test_the_same_solve_gives_the_same_bits():
+    program = Program(problems.van_der_pol(), Options(intervals=30))
+    first = program.solve()
+    program.solve(replace(problems.van_der_pol(), phases=[replace(problems.van_der_pol().phases[0], tf=9.0)]))
+    again = program.solve()
+    assert np.array_equal(first.iterate.x, again.iterate.x)
+    assert first.objective == again.objective
+
+
+@needs_compiler
+def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
+    found = Program(problems.cart_pole(), Options(intervals=20, max_iterations=4)).solve()
+    assert found.status is Status.ITERATION_LIMIT
+    assert found.iterations == 4
+    assert len(found.history["objective"]) == 5
