@@ -23,7 +23,7 @@ from designopt.report.labels import (
 from designopt.report.parts.answer import short
 from designopt.report.parts.answer.best import without_feasible
 from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
-from designopt.report.parts.answer.tolerances import fragile
+from designopt.report.parts.answer.tolerances import fragile_in_short
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
 from designopt.solvers.given import given_names
@@ -65,7 +65,7 @@ def summary_table(result: Result) -> str:
             cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
     first = [f"recommended is {short.recommended(result)}"] if result.recommended() != result.first_choice() else []
-    first += [f"note: {clause}" for clause in (*fragile(result), *undetermined(result))]
+    first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
     notes = [
         *_lacking(result, chosen),
         *_failed(result),

@@ -139,7 +139,7 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances keep the limits, where \
 nearest to f1 0.1 keeps them in {kept} of 16"
     assert summary_table(result).splitlines()[0] == f"recommended is {lead}"
-    assert overview(result).findings[0] == f"R{lead[1:]}."
+    assert overview(result).findings[0] == f"Recommended is {lead}."
 
 
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):

@@ -8,7 +8,7 @@ from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
 from designopt.report.parts.answer import short
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile
+from designopt.report.parts.answer.tolerances import fragile_in_short
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -46,8 +46,8 @@ def overview(result: Result) -> Section:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     else:
         lead = short.recommended(result)
-        findings += [f"{lead[0].upper()}{lead[1:]}."] if lead else []
-        findings += [sentence(clause) for clause in (*fragile(result), *recommended_bounds(result))]
+        findings += [f"Recommended is {lead}."] if lead else []
+        findings += [sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result))]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
     answer = problem.objectives and bool(done.feasible.any())

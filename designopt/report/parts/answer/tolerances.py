@@ -44,6 +44,33 @@ def tolerances(result: Result) -> Section | None:
 
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design of which too few neighbours keep the limits."""
+    return [
+        f"{label} breaks limits, or has no result, in {lost} of {of} neighbours within its tolerances{_because(name)}"
+        for label, lost, of, name in _fragile(result)
+    ]
+
+
+def fragile_in_short(result: Result) -> list[str]:
+    """All of `fragile` in one clause; none where there is none."""
+    found = _fragile(result)
+    if len(found) < 2:
+        return fragile(result)
+    each = listed([f"{label} in {lost} of {of}" for label, lost, of, _ in found])
+    names = dict.fromkeys(name for *_, name in found if name)
+    return [
+        f"{len(found)} of the chosen designs break limits, or have no result, in some neighbours within their "
+        f"tolerances: {each}{_because(listed(list(names)))}"
+    ]
+
+
+def _because(name: str) -> str:
+    several = " and " in name
+    return f"; {name} {'matter' if several else 'matters'} most" if name else ""
+
+
+def _fragile(result: Result) -> list[tuple[str, int, int, str]]:
+    """The chosen designs of which too few neighbours keep the limits, but for the baseline: label, how many of how many
+    do not, and the parameter that matters most."""
     done = result.tolerated()
     if done is None:
         return []
@@ -54,10 +81,7 @@ def fragile(result: Result) -> list[str]:
         if place is None or row in own or not result.outcomes.feasible[row] or done.share[place] >= ENOUGH:
             continue
         lost, of = int((done.known[place] & ~done.feasible[place]).sum()), int(done.known[place].sum())
-        why = f"; {name} matters most" if (name := done.matters(place)) else ""
-        found.append(
-            f"{label} breaks limits, or has no result, in {lost} of {of} neighbours within its tolerances{why}"
-        )
+        found.append((label, lost, of, done.matters(place)))
     return found
 
 
