@@ -181,6 +181,18 @@ def test_validate_can_try_designs(folder: Path) -> None:
     assert len(done.stdout.strip().splitlines()) == 4
 
 
+def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Path) -> None:
+    (folder / "results").write_text("a file of somebody's")
+    exports = ("validate", "beam.yaml", "--plugin", "beam.py", "--set", "report.export=[csv]")
+    done = designopt(folder, *exports)
+    assert done.returncode == 2
+    assert "beam.yaml: error: report.export: csv cannot be written to results/beam.study: " in done.stderr
+    assert "results is no folder; give a run another folder: -o STORE" in done.stderr
+    assert json.loads(designopt(folder, *exports, "--format", "json").stdout)[0]["path"] == "report.export"
+    (folder / "results").unlink()
+    assert designopt(folder, *exports).returncode == 0
+
+
 def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
     given = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
     (folder / "beam.yaml").write_text(given)

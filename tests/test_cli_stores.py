@@ -224,10 +224,27 @@ def test_a_study_may_ask_for_exports_after_its_run(tmp_path: Path) -> None:
     store = str(tmp_path / "s.study")
     options = ("--set", "report.export=[csv, netcdf]", "--set", "execution.arrays=[]")
     done = designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", store, *options)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 4, done.output
     assert f"export       {store}/designs.csv\n" in done.output
-    assert "not exported: " in done.stderr  # the run is done; what cannot be exported is only told
+    assert "not exported: " in done.stderr
     assert "no arrays are kept" in done.stderr
+    assert "The results are kept." in done.stderr
+
+
+def test_an_export_that_cannot_be_written_is_written_when_the_run_is_resumed(tmp_path: Path) -> None:
+    store = tmp_path / "s.study"
+    run = designopt("run", "rod.yaml", "--plugin", "rod.py", "-o", str(store), "--set", "report.export=[csv]")
+    assert run.exit_code == 0, run.output
+    (store / "designs.csv").unlink()
+    (store / "designs.csv").mkdir()
+    done = designopt("resume", str(store), "--plugin", "rod.py")
+    assert done.exit_code == 4
+    assert f"not exported: {store}: the csv export cannot be written (Is a directory)" in done.stderr
+    assert "The results are kept. When the cause is removed" in done.stderr
+    (store / "designs.csv").rmdir()
+    done = designopt("resume", str(store), "--plugin", "rod.py")
+    assert done.exit_code == 0, done.output
+    assert (store / "designs.csv").is_file()
 
 
 def test_several_stores_get_a_report_each(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,9 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
             except plugin.PluginError as error:
                 fail(f"error: {error}", WRONG_INPUT)
             else:
-                if form == "text":
+                unwritable = _unwritable_exports(study, file)
+                issues += unwritable
+                if form == "text" and not unwritable:
                     click.echo(f"{file}: a valid study")
                     _show_choices(study)
                 if count:
@@ -63,6 +66,20 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
         sys.exit(WRONG_INPUT if issues or failed else DONE)
 
     separately(check, None if count else LONGEST)
+
+
+def _unwritable_exports(study: Study, file: str) -> list[Issue]:
+    """Exports that a run without ``--output`` could not write."""
+    from designopt.study.language.errors import Issue
+
+    formats = [use.plugin.name for use in study.definition.export]
+    folder = study.default_store.absolute()
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not formats or (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        return []
+    why = "is no folder" if not there.is_dir() else "is not writable"
+    text = f"{', '.join(formats)} cannot be written to {study.default_store}: {there} {why}; give a run another folder: -o"
+    return [Issue(file, None, None, None, "report.export", f"{text} STORE")]
 
 
 def _show_choices(study: Study) -> None:

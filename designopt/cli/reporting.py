@@ -140,34 +140,35 @@ def write_page(result: Result, file: Path | None = None, refresh: float | None =
 
 def write_exports(
     result: Result, page: Path, formats: Sequence[str | Use[ExportPlugin]], *, required: bool = True, label: str = ""
-) -> None:
+) -> int:
     """Tables and arrays beside `page`, under its name when it is not the store's own report; prints their names.
 
-    Ends the command when they cannot be written, unless they are not `required`: then the reason is reported.
+    Ends the command when they cannot be written, unless they are not `required`: then the reasons are reported, and the
+    number of formats without files is returned.
     """
     from designopt.exports import ExportError, export
     from designopt.store.errors import StoreError
 
     prefix = "" if page.stem == "report" else f"{page.stem}."
+    lacking = 0
     for form in formats:
         name = form if isinstance(form, str) else form.plugin.name
         try:
             files = export(result, page.parent, [form], prefix=prefix)
-            listed = files if len(files) <= LISTED else files[:1]
-            for file in listed:
-                click.echo(f"{label}{file}")
-            if len(listed) < len(files):
-                click.echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
-        except ExportError as error:
+        except (ExportError, StoreError, OSError) as error:
+            text, code = str(error), STORE
+            if isinstance(error, ExportError):
+                text, code = f"error: {error}", WRONG_INPUT
+            elif isinstance(error, OSError):
+                text = f"{page.parent}: the {name} export cannot be written ({error.strerror or error})"
             if required:
-                fail(f"error: {error}", WRONG_INPUT)
-            click.echo(f"not exported: {error}", err=True)
-        except StoreError as error:
-            if required:
-                fail(str(error), STORE)
-            click.echo(f"not exported: {error}", err=True)
-        except OSError as error:
-            text = f"{page.parent}: the {name} export cannot be written ({error.strerror or error})"
-            if required:
-                fail(text, STORE)
-            click.echo(text, err=True)
+                fail(text, code)
+            click.echo(f"not exported: {text.removeprefix('error: ')}", err=True)
+            lacking += 1
+            continue
+        listed = files if len(files) <= LISTED else files[:1]
+        for file in listed:
+            click.echo(f"{label}{file}")
+        if len(listed) < len(files):
+            click.echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
+    return lacking

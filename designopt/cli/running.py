@@ -193,7 +193,7 @@ def _finish(result: Result) -> int:
         click.echo(f"{summary_table(result)}\n")
     page = write_page(result)
     click.echo(f"report       {page}")
-    write_exports(result, page, result.study.export, required=False, label="export       ")
+    lacking = write_exports(result, page, result.study.export, required=False, label="export       ")
     click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
     budgets = {stage.name: stage.budget for stage in result.study.stages}
     limited = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
@@ -207,6 +207,10 @@ def _finish(result: Result) -> int:
             if line:
                 click.echo(line, err=True)
         return NOTHING_FEASIBLE
+    if lacking:
+        again = resume_command(result.path)
+        click.echo(f"\nThe results are kept. When the cause is removed, the exports are written by: {again}", err=True)
+        return STORE
     return DONE
 
 
