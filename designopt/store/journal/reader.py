@@ -148,8 +148,9 @@ class JournalReader:
             if number != expected and not (gaps and number > expected):
                 raise self.damaged("design", (expected,))
             yield from ((missing, *lost) for missing in range(expected, number))
-            x = [float(at[v] if at else v) for v, at in zip(values, position, strict=True)]
-            yield number, x, violation
+            if any(choices):
+                values = [at[v] if at else v for v, at in zip(values, position, strict=True)]
+            yield number, list(map(float, values)), violation
             expected = number + 1
         if not gaps:
             self._complete("design", expected, least)

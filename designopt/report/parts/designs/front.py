@@ -64,7 +64,7 @@ def front(result: Result) -> Section | None:
     rows = np.asarray(result.front(), dtype=np.intp)
     if not len(rows):
         return Section("Pareto front", introduction=without_feasible(result))
-    others = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows)
+    others = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows, assume_unique=True)
     dominated = others[result.outcomes.feasible[others]]
     outside = others[~result.outcomes.feasible[others]]
     m = min(len(problem.objectives), PAIRED)

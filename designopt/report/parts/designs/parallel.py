@@ -46,7 +46,7 @@ def parallel(result: Result) -> Section | None:
         return None
     front = np.asarray(result.front(), dtype=np.intp)
     kept = thinned(front, DRAWN // 2)
-    rest = thinned(np.setdiff1d(feasible, front), DRAWN - len(kept))
+    rest = thinned(np.setdiff1d(feasible, front, assume_unique=True), DRAWN - len(kept))
     rows = np.concatenate([rest, kept])
     values, labels = objective_values(result), objective_labels(result.problem)
     on_front = np.isin(rows, front)
