@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -16,10 +17,13 @@ import pytest
 from run_cases import dump, listed, make_study
 from run_script import study
 
+from designopt.desk import folder
 from designopt.run.runner import run_study
 from designopt.run.stopping import Signals
 from designopt.store.disk.lock import Lock, process_start
 from designopt.store.errors import StoreError
+from designopt.store.folder import Store
+from designopt.store.journal import schema
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 
@@ -105,6 +109,30 @@ def test_runs_killed_at_random_moments_and_resumed_equal_the_uninterrupted_one(t
     code, errors = finish(last, timeout=300)
     assert code == 0, errors
     assert dump(Result.open(store, study(0.005, "serial"))) == expected
+
+
+def test_the_numbers_of_records_are_right_after_a_kill(tmp_path):
+    """Numbers are shown from the records themselves; what the journal notes of them is set right when a run goes on."""
+    store = tmp_path / "s"
+    process = start(store, "serial", 0.005)
+    wait_until(lambda: evaluations(store) > 20)
+    process.kill()
+    finish(process)
+    with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:
+        there = {t: db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in schema.COUNTED}
+        noted = dict(db.execute("SELECT name, count FROM total"))
+        # The last second of a killed session is in no note; here is none of what it has noted either.
+        for table in schema.COUNTED:
+            db.execute("UPDATE total SET count = 0, digest = ? WHERE name = ?", (schema.digest((table, 0)), table))
+        db.commit()
+    assert all(noted[table] <= there[table] for table in there)
+    result = Result.open(store, study(0.005, "serial"))
+    assert result.counts["evaluations"] == there["evaluation"]
+    assert folder.listed("s", store, *folder.stamp_of(store)).evaluations == there["evaluation"]
+    with Store.resume(store, result.study, result.problem):
+        pass
+    with contextlib.closing(sqlite3.connect(store / "journal.db")) as db:
+        assert dict(db.execute("SELECT name, count FROM total")) == there
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")

@@ -90,6 +90,7 @@ class Journal(JournalReader):
             db.execute("PRAGMA synchronous=FULL")
             # A log that is restarted every 1000 pages grows no more, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
+        journal._count_anew()
         return journal
 
     # ------------------------------------------------------------------------------------------------- sessions
@@ -205,7 +206,7 @@ class Journal(JournalReader):
         """Write all that was added, in one durable transaction."""
         if not self._rows:
             return
-        rows, self._rows = self._rows, {}
+        rows = self._rows
         if not os.path.exists(self._file):  # SQLite would go on writing to a file without a name
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
@@ -219,7 +220,17 @@ class Journal(JournalReader):
                     new[table] += written
             if counting:
                 self._count(new)
+        self._rows = {}
         self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), now) if counting else (new, self._counted_at)
+
+    def _count_anew(self) -> None:
+        """Note how many records there are: a session that was killed has noted those of its last second nowhere."""
+        with explained(self.path):
+            there = {t: int(self._db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in COUNTED}
+            new = {table: count - self._counts().get(table, 0) for table, count in there.items()}
+            if any(new.values()):
+                with self._transaction():
+                    self._count(new)
 
     def count(self) -> None:
         """Bring the numbers of records up to date."""
