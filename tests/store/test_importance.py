@@ -47,16 +47,16 @@ def test_designs_without_a_result_do_not_count_and_few_say_nothing():
 def test_the_part_of_the_report_names_the_parameter_that_explains_most(tmp_path):
     import designopt
 
-    def bowl(x, y):
+    def two_bowls(x, y):
         return {"low": x**2 + 0.01 * y, "high": (x - 1) ** 2}
 
-    result = designopt.minimize(bowl, {"x": [-1, 2], "y": [0, 1]}, evaluations=100, store=tmp_path / "s")
+    result = designopt.minimize(two_bowls, {"x": [-1, 2], "y": [0, 1]}, evaluations=100, store=tmp_path / "s")
     section = part(result)
     assert section.findings[0].startswith("x explains ")
     assert [trace["name"] for trace in section.figures[0].plot["data"]] == ["low", "high"]
     assert result.plot("importance").data[0].type == "bar"
     assert result.plot().layout.title.text
     assert "<td>parameter</td><td>x</td>" in designopt.define(
-        study="s", model=bowl, space={"x": [-1, 2], "y": [0, 1]}, objectives=[{"minimize": "low"}],
+        study="s", model=two_bowls, space={"x": [-1, 2], "y": [0, 1]}, objectives=[{"minimize": "low"}],
         solver={"use": "sobol", "samples": 4},
     )._repr_html_()  # fmt: skip
