@@ -346,6 +346,7 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
             dispatcher.close()
         finally:
             with contextlib.suppress(RunError):  # the disk may be full: the first error is the one to tell
+                store.journal.commit()
                 store.journal.end_session(reason)
 
 

@@ -24,6 +24,8 @@ from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
 BLOCK = 4096
+#: Results that took less than so many seconds in all are recorded while workers compute the next ones.
+AT_STAKE = 0.1
 #: The time left is told after so many seconds and evaluations: the first ones carry the start of workers and models.
 SETTLED = (3.0, 5)
 
@@ -152,7 +154,7 @@ class StageRun:
         arrays = tuple(name for name, keep in self.dispatcher.execution.arrays.items() if keep == "all")
         expected = designs * len(self.problem.scenarios)
         try:
-            self.dispatcher.run(work, expected, arrays=arrays, time_left=self._time_left, tick=tick)
+            self.dispatcher.run(work, expected, arrays=arrays, time_left=self._time_left, tick=tick, at_stake=AT_STAKE)
         except StageEnded:
             self._end(missing())
             raise

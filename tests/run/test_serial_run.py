@@ -1,5 +1,6 @@
 """Runs in this process: stages, budgets, replay, failure classes, arrays, the result."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,6 +13,7 @@ import pytest
 from run_cases import Recorder, dump, listed, make_study, rewrite, use
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from designopt.plugin import Use, solver
 from designopt.problem import STATUSES
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
@@ -19,6 +21,7 @@ from designopt.store.journal.schema import FORMAT
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
+from designopt.workers.evaluation.serial import Serial
 
 
 def trouble(kind, values=range(40, 60), **others):
@@ -33,6 +36,43 @@ def trouble(kind, values=range(40, 60), **others):
         stages=(stage,),
         **others,
     )
+
+
+@solver("looks", version=1)
+class Looks:
+    """Notes how many evaluations are on the disk when it is told of 5 more, three times."""
+
+    def solve(self, problem, evaluate, rng, start):
+        for i in range(3):
+            evaluate(rng.uniform(-1.0, 1.0, (5, 2)))
+            Looks.seen[i] = on_record()
+
+
+def on_record():
+    with contextlib.closing(sqlite3.connect(Looks.store / "journal.db")) as db:
+        return db.execute("SELECT COUNT(*) FROM evaluation").fetchone()[0]
+
+
+@pytest.mark.parametrize("pause", [0.03, 0.0])
+def test_results_are_on_record_before_what_follows_from_them_is_computed(tmp_path, monkeypatch, pause):
+    """And before the solver is told, if they took longer than a tenth of a second."""
+    Looks.store, Looks.seen, before = tmp_path / "s", {}, []
+    wait = Serial.wait
+
+    def waited(self, timeout):
+        done = wait(self, timeout)
+        before.append((on_record(), sum(len(completion.chunk) for completion in done)))
+        return done
+
+    monkeypatch.setattr(Serial, "wait", waited)
+    stage = Stage("looks", Use(Looks.__designopt__, {}))
+    run_study(make_study(stages=(stage,), settings={"pause": pause}), tmp_path / "s")
+    evaluated = np.cumsum([count for _, count in before])
+    assert evaluated[-1] == 15
+    assert [count for count, _ in before] == [0, *evaluated[:-1]]
+    if pause:
+        assert Looks.seen == {0: 5, 1: 10, 2: 15}
+    assert on_record() == 15
 
 
 def test_a_run_leaves_every_design_with_its_figures_in_ask_order(tmp_path):

@@ -79,6 +79,7 @@ class Dispatcher:
         self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
+        self._at_stake = 0.0
         self._running = Running(store.path)
         self._frozen = False
 
@@ -92,14 +93,16 @@ class Dispatcher:
         arrays: tuple[str, ...] = (),
         time_left: Callable[[], float] | None = None,
         tick: Callable[[], None] = lambda: None,
+        at_stake: float = 0.0,
     ) -> None:
         """Evaluate and record all work of `source` (about `expected` evaluations).
 
-        Returns when everything is durable; a source that gives None is asked again when results are. Raises
-        `StageEnded` when `time_left` runs out with work left, `Interrupted`, `FailurePolicyStop`, or `StoreError`; what
-        had finished by then is recorded. `tick` is called between.
+        Returns when everything is durable, but for results that took less than `at_stake` seconds to compute in all:
+        these are written while workers compute what is asked for next. A source that gives None is asked again when
+        results are there. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
+        `FailurePolicyStop`, or `StoreError`; what had finished by then is recorded. `tick` is called between.
         """
-        queue = Queue(source, expected)
+        queue = Queue(self._unknown(source, arrays), expected)
         self._tick = tick
         out_of_time = False
         while True:
@@ -109,7 +112,7 @@ class Dispatcher:
             if not self._flight:
                 if stopping:
                     self._raise_stop()
-                self.journal.commit()
+                self._commit(at_stake if queue.exhausted and not out_of_time else 0.0)
                 if out_of_time:
                     raise StageEnded
                 if queue.exhausted:
@@ -119,11 +122,22 @@ class Dispatcher:
             if stopping and self._give_up():
                 self._drop()
                 continue
+            self._commit(0.0)
             for completion in self._wait():
                 self._receive(completion, queue)
             self._tell_notices()
             tick()
+            self._commit(at_stake)
+
+    def _commit(self, at_stake: float) -> None:
+        """Make durable what took as long to compute as `at_stake` says, or is no evaluation."""
+        if self._at_stake >= at_stake:
             self.journal.commit()
+            self._at_stake = 0.0
+
+    def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
+        """The work of `source` that is to be computed, with `arrays`."""
+        return source
 
     def check(self) -> None:
         """Raise if the run has been asked to stop."""
@@ -278,10 +292,13 @@ class Dispatcher:
         if work is None:
             return
         if isinstance(completion.outcome, Loss):
+            self._at_stake = np.inf
             self._lost(work, completion.outcome, completion.worker, queue)
         else:
+            seconds = float(completion.outcome.wall.sum())
+            self._at_stake += seconds
             if not work.chain:
-                self._size.learn(float(completion.outcome.wall.sum()), len(work))
+                self._size.learn(seconds, len(work))
             work, result = self._try_again(work, completion.outcome, completion.worker, queue)
             self._record(work, result, completion.worker)
 

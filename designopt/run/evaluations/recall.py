@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,18 +62,6 @@ class Recalling(Dispatcher):
     def __init__(self, *arguments: Any, others: Sequence[Other]) -> None:
         super().__init__(*arguments)
         self._others = others
-
-    def run(
-        self,
-        source: Iterator[Work | None],
-        expected: int,
-        *,
-        arrays: tuple[str, ...] = (),
-        time_left: Callable[[], float] | None = None,
-        tick: Callable[[], None] = lambda: None,
-    ) -> None:
-        """As `Dispatcher.run`."""
-        super().run(self._unknown(source, arrays), expected, arrays=arrays, time_left=time_left, tick=tick)
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that no other store has done. Chains of programs are always done here."""
